@@ -1,0 +1,31 @@
+# make demo, make test: each does all its own set-up.
+.PHONY: demo test check acceptance setup lock clean
+.DEFAULT_GOAL := test
+SHELL := /bin/sh
+BIN := .venv/bin
+RUN = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
+
+setup:
+	@sh tools/setup
+
+demo: setup            ## a job on the embedded cluster, steered by a script, drawn at the end (about four minutes)
+	@$(RUN) $(BIN)/penstock demo
+
+check: setup           ## the fast checks
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+	$(RUN) $(BIN)/python -m pytest -m "not spark"
+
+test: check            ## everything
+	$(RUN) $(BIN)/python -m pytest -m spark --durations=10
+
+acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
+	$(RUN) $(BIN)/penstock bench acceptance --out out
+
+lock:                  ## renew requirements.lock (needs uv)
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements.lock -q
+
+clean:
+	rm -rf .venv out

@@ -1,0 +1,24 @@
+"""The command line: one file a command."""
+
+from __future__ import annotations
+
+import sys
+
+EXIT_OK = 0
+EXIT_INTERNAL = 1
+EXIT_MISTAKE = 2
+EXIT_GIVEN_UP = 3
+EXIT_LEASE_LOST = 4
+EXIT_AT_ONCE = 130
+
+
+def main() -> None:
+    """The entry point of `penstock`; a mistake of the user is one line and exit code 2."""
+    from penstock.cli.app import app
+    from penstock.core.errors import PenstockError
+
+    try:
+        app(prog_name="penstock")
+    except PenstockError as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        sys.exit(EXIT_MISTAKE)

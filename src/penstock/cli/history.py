@@ -1,0 +1,109 @@
+"""`penstock history`: print, draw and export what a job remembers."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli.jobs import JobOption, remembered_job
+from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.units import count_words, parse_duration_s
+from penstock.core.errors import UserMistake
+from penstock.stores.export import export
+from penstock.stores.reader import EventRow, HistoryReader
+
+
+def history(
+    job: JobOption = None,
+    file: Annotated[Path | None, typer.Option("--file", help="A history file instead of a job's own.", metavar="HISTORY.DB")] = None,
+    last: Annotated[str | None, typer.Option("--last", help="Only the last so long.", metavar="DURATION")] = None,
+    events: Annotated[bool, typer.Option("--events", help="Only events.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")] = False,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Export CSV files to this folder.", metavar="FOLDER")] = None,
+    parquet: Annotated[Path | None, typer.Option("--parquet", help="Export Parquet files to this folder.", metavar="FOLDER")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png, .svg) or a page (.html).", metavar="FILE")] = None,
+) -> None:
+    """Print what a job did, or export it."""
+    path = file or remembered_job(job).history
+    with HistoryReader.open(path) as reader:
+        since_s = float("-inf")
+        span = reader.span()
+        if last is not None and span is not None:
+            since_s = span[1] - parse_duration_s(last)
+        exports = [(folder, kind) for folder, kind in ((csv, "csv"), (parquet, "parquet")) if folder is not None]
+        for folder, kind in exports:
+            for written in export(reader, folder, kind, since_s):  # type: ignore[arg-type]
+                typer.echo(str(written))
+        if plot is not None:
+            draw_history(reader, since_s, plot, path.parent.name)
+            typer.echo(str(plot))
+        if exports or plot:
+            return
+        readings = [] if events else list(reader.readings(since_s))
+        rows = list(reader.events(since_s))
+    if as_json:
+        typer.echo(json.dumps(as_object(readings, rows)))
+    else:
+        show(Console(), path, readings, rows)
+
+
+def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) -> None:
+    from penstock.dashboard.page import write_page
+    from penstock.dashboard.picture import draw
+    from penstock.dashboard.summary import summarise
+
+    if plot.suffix not in (".png", ".svg", ".html"):
+        raise UserMistake(f"--plot: found {plot}, a file that ends in .png, .svg or .html is allowed")
+    readings = list(reader.readings(since_s))
+    happened = [row.event for row in reader.events(since_s)]
+    most = max((reading.executors_requested for reading in readings), default=1)
+    if plot.suffix == ".html":
+        write_page(readings, happened, Promises(), plot, title=title, summary=summarise(readings, happened, Promises(), most))
+    else:
+        draw(readings, happened, Promises(), plot, title)
+
+
+def as_object(readings: list[Reading], rows: list[EventRow]) -> dict[str, object]:
+    from dataclasses import asdict
+
+    happened = [
+        {"kind": type(row.event).__name__, "count": row.count, "last_at_s": row.last_at_s, **asdict(row.event), "words": row.event.words()} for row in rows
+    ]
+    return {"readings": [asdict(reading) for reading in readings], "events": happened}
+
+
+def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow]) -> None:
+    """Readings thinned to a screenful, then the events."""
+    console.print(f"history {path}: {len(readings)} readings, {len(rows)} events", markup=False, highlight=False, soft_wrap=True)
+    if readings:
+        table = Table(box=None, header_style="bold")
+        for column in ("time", "rate/s", "done/s", "lag rows", "excess", "p50 s", "p95 s", "p99 s", "executors", "busy"):
+            table.add_column(column, justify="right")
+        for reading in readings[:: max(1, len(readings) // 30)]:
+            table.add_row(time.strftime("%H:%M:%S", time.localtime(reading.at_s)), *columns(reading))
+        console.print(table)
+    for row in rows:
+        if not isinstance(row.event, NothingToDo):
+            console.print(f"{time.strftime('%H:%M:%S', time.localtime(row.event.at_s))}  {row.event.words()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def columns(reading: Reading) -> list[str]:
+    latency = reading.latency
+    return [
+        *(words(each) for each in (reading.arrival_rows_per_s, reading.throughput_rows_per_s, reading.lag_rows, reading.excess_lag_rows)),
+        *(["–"] * 3 if latency is None else [f"{seconds:.1f}" for seconds in (latency.p50_s, latency.p95_s, latency.p99_s)]),
+        f"{reading.executors_running}/{reading.executors_requested}",
+        "–" if reading.busyness is None else f"{reading.busyness:.0%}",
+    ]
+
+
+def words(rows: float | None) -> str:
+    return "–" if rows is None else count_words(rows)

@@ -1,0 +1,27 @@
+"""`penstock init`: a small job to begin with."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.core.errors import UserMistake
+
+FILES = ("job.toml", "job.py")
+
+
+def init(folder: Annotated[Path, typer.Argument(help="Where to write the job.")] = Path()) -> None:
+    """Write a commented job.toml with a small job that runs."""
+    there = [name for name in FILES if (folder / name).exists()]
+    if there:
+        raise UserMistake(f"{folder / there[0]} is already there; choose another folder (penstock init FOLDER), nothing was written")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            (folder / name).write_text((files("penstock") / "cli" / "scaffold" / name).read_text())
+    except OSError as error:
+        raise UserMistake(f"{folder}: cannot be written: {error.strerror}") from None
+    typer.echo(f"wrote {folder / 'job.toml'} and {folder / 'job.py'}; run it: penstock run {folder / 'job.toml'}")

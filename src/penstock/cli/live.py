@@ -1,0 +1,110 @@
+"""What `penstock run` shows while a job runs: a live view on a terminal, log lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from penstock.cli.screen import ViewState, count, event_lines, one_line, percent, render, seconds
+from penstock.core.domain.event import Event
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Reading
+
+REFRESHES_PER_S = 4.0
+LOG_EVERY_S = 30.0
+
+
+class View(Protocol):
+    """Somewhere to show a running job; `update` may be called from any thread."""
+
+    def start(self) -> None: ...
+
+    def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+def view_for(
+    console: Console,
+    job: str,
+    *,
+    mode: str,
+    master: str,
+    promises: Promises = Promises(),
+    redact: Callable[[str], str] = str,
+    log_every_s: float = LOG_EVERY_S,
+) -> View:
+    """The live view where there is a terminal, else log lines; 0 logs every reading."""
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveView(console, ViewState(job=one_line(job), mode=mode, master=one_line(redact(master)), promises=promises), redact)
+    return PlainLog(console, redact, every_s=log_every_s)
+
+
+class LiveView:
+    """Draws the state in place a few times a second and leaves the last picture when stopped."""
+
+    def __init__(self, console: Console, state: ViewState, redact: Callable[[str], str]) -> None:
+        self._console = console
+        self._state = state
+        self._redact = redact
+        self._live = Live(console=console, screen=False, refresh_per_second=REFRESHES_PER_S, get_renderable=self._picture)
+
+    def start(self) -> None:
+        self._live.start()
+
+    def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None:
+        self._state = self._state.after(reading, events, self._redact)
+
+    def stop(self) -> None:
+        self._live.stop()
+
+    def _picture(self) -> RenderableType:
+        return render(replace(self._state, height=self._console.height))
+
+
+class PlainLog:
+    """One line for a reading now and then, one for every event that did something."""
+
+    def __init__(self, console: Console, redact: Callable[[str], str], *, every_s: float = LOG_EVERY_S) -> None:
+        self._console = console
+        self._redact = redact
+        self._every_s = every_s
+        self._next_s = float("-inf")
+
+    def start(self) -> None:
+        """Nothing to prepare: lines come as things happen."""
+
+    def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None:
+        for line in event_lines(events, self._redact):
+            self._print(line.at_s, line.words)
+        if reading is not None and reading.at_s >= self._next_s:
+            self._next_s = reading.at_s + self._every_s
+            self._print(reading.at_s, reading_line(reading))
+
+    def stop(self) -> None:
+        """Nothing to put back."""
+
+    def _print(self, at_s: float, words: str) -> None:
+        line = f"{datetime.fromtimestamp(at_s):%Y-%m-%d %H:%M:%S} {words}"
+        self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def reading_line(reading: Reading) -> str:
+    """A reading as one line of a log."""
+    latency = reading.latency
+    p50, p95, p99 = (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None)
+    return ", ".join(
+        (
+            f"rate {count(reading.arrival_rows_per_s)}/s",
+            f"throughput {count(reading.throughput_rows_per_s)}/s",
+            f"lag {count(reading.lag_rows)} rows {seconds(reading.lag_s)} excess {count(reading.excess_lag_rows)}",
+            f"latency p50 {seconds(p50)} p95 {seconds(p95)} p99 {seconds(p99)}",
+            f"executors {reading.executors_running} of {reading.executors_requested}",
+            f"busy {percent(reading.busyness)}",
+        )
+    )

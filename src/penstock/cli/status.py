@@ -1,0 +1,48 @@
+"""`penstock status`: the current state of a running job, from another terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from penstock.cli.jobs import JobOption, running_job
+from penstock.cli.screen import ViewState, render
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.units import duration_words
+from penstock.stores.codec import decode
+
+
+def status(job: JobOption = None, as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:
+    """Show what a running job does."""
+    state = running_job(job).ask("status")
+    if as_json:
+        typer.echo(json.dumps(state))
+        return
+    show(Console(), state)
+
+
+def show(console: Console, state: dict[str, Any]) -> None:
+    view = ViewState(job=state["job"], mode=state["mode"], master=state["master"], promises=Promises(**state["promises"]))
+    if state["reading"] is None:
+        console.print(f"job {state['job']} is starting")
+        return
+    reading = decode(Reading, json.dumps(state["reading"]))
+    console.print(render(view.after(reading, (), str)))
+    for hold in state["holds"]:
+        console.print(
+            f"{hold['knob']} held at {hold['value']} by {hold['who']} for {duration_words(max(0, round(hold['until_s'] - reading.at_s)))} more", markup=False
+        )
+    for event in state["events"][-8:]:
+        console.print(f"  {clock_time(event['at_s'])}  {event['words']}", markup=False, highlight=False, soft_wrap=True)
+    if state["metrics"]:
+        console.print(f"metrics: {state['metrics']}   history: {state['history']}", markup=False, highlight=False, soft_wrap=True)
+
+
+def clock_time(at_s: float) -> str:
+    from datetime import datetime
+
+    return datetime.fromtimestamp(at_s).strftime("%H:%M:%S")

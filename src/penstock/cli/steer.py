@@ -1,0 +1,90 @@
+"""Commands that steer a running job from another terminal."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from penstock.cli.jobs import JobOption, running_job
+from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
+from penstock.core.errors import Refused, UserMistake
+from penstock.remote.client import RemoteJob
+
+QueryOption = Annotated[str | None, typer.Option("--query", help="Only this query; else all of the job.", metavar="NAME")]
+HoldOption = Annotated[str | None, typer.Option("--for", help="Hold the value for so long (default: an hour).", metavar="DURATION")]
+WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is done.")]
+
+
+def scale(
+    executors: Annotated[int, typer.Argument(help="How many executors.")], job: JobOption = None, hold: HoldOption = None, wait: WaitOption = True
+) -> None:
+    """Set the number of executors, live."""
+    steer(running_job(job), "scale", hold, wait, executors=executors)
+
+
+def trigger(
+    interval: Annotated[str, typer.Argument(help='The new trigger: "5s", "asap".')], job: JobOption = None, query: QueryOption = None,
+    hold: HoldOption = None, wait: WaitOption = True,
+) -> None:  # fmt: skip
+    """Change the trigger: by stop right after a commit and start from the checkpoint."""
+    steer(running_job(job), "trigger", hold, wait, trigger=str(Trigger.parse(interval)), query=query)
+
+
+def rate_limit(
+    limit: Annotated[str, typer.Argument(help='At most so many rows: "20000/s", or "none".')], job: JobOption = None, query: QueryOption = None,
+    hold: HoldOption = None, wait: WaitOption = True,
+) -> None:  # fmt: skip
+    """Limit how many rows per second a query takes in; "none" lifts the limit."""
+    steer(running_job(job), "rate-limit", hold, wait, rows_per_s=None if limit == "none" else parse_rate_rows_per_s(limit), query=query)
+
+
+def partitions(
+    number: Annotated[int, typer.Argument(help="How many shuffle partitions.")], job: JobOption = None, query: QueryOption = None,
+    hold: HoldOption = None, wait: WaitOption = True,
+) -> None:  # fmt: skip
+    """Change the shuffle partitions of a query; the state of a stateful one is re-partitioned."""
+    steer(running_job(job), "partitions", hold, wait, partitions=number, query=query)
+
+
+def rate(
+    rows: Annotated[str, typer.Argument(help='The rate of a trace source: "500/s", or "trace" to follow its trace again.')], job: JobOption = None,
+    source: Annotated[str | None, typer.Option("--source", help="Which trace source.", metavar="NAME")] = None,
+) -> None:  # fmt: skip
+    """Override the rate of a trace source while the job runs."""
+    steer(running_job(job), "rate", None, False, rows_per_s=None if rows == "trace" else parse_rate_rows_per_s(rows), source=source)
+
+
+def release(job: JobOption = None) -> None:
+    """Give up all holds; what was set stays until somebody decides otherwise."""
+    said = running_job(job).ask("release")["said"]
+    for line in said or ["nothing was held"]:
+        typer.echo(line)
+
+
+def steer(remote: RemoteJob, verb: str, hold: str | None, wait: bool, **arguments: Any) -> None:
+    """Say it to the job, and show what comes of it."""
+    hold_s = None if hold is None else parse_duration_s(hold)
+    try:
+        answer = remote.ask(verb, hold_s=hold_s, **arguments)
+    except Refused as refusal:
+        raise UserMistake(str(refusal)) from None
+    for line in answer["said"]:
+        typer.echo(line)
+    if wait and answer["numbers"]:
+        follow(remote, answer["numbers"])
+
+
+def follow(remote: RemoteJob, numbers: list[int]) -> None:
+    """Wait until these instructions have ended, and say how."""
+    with Console().status("waiting until it is done (Ctrl-C leaves it to itself)"):
+        while True:
+            answer = remote.ask("outcomes", numbers=numbers)
+            if not answer["pending"]:
+                break
+            time.sleep(0.3)
+    for words in answer["ended"].values():
+        typer.echo(words)

@@ -1,0 +1,60 @@
+"""Every setting, once: the unit is in its name, beside it stand default, bounds and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from penstock.core.errors import UserMistake
+
+
+def setting(default: float, meaning: str, *, lowest: float, highest: float) -> Any:
+    """Declare one setting; the documentation table and the checks of the job file come from this."""
+    return field(default=default, metadata={"meaning": meaning, "lowest": lowest, "highest": highest})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The numbers Penstock works with; the `[settings]` table of a job file changes them by name."""
+
+    reading_interval_s: float = setting(5.0, "time between two readings (15 s where the cluster is not the embedded one)", lowest=0.2, highest=600)
+    reading_window_s: float = setting(
+        15.0, "throughput, latency and busyness are taken over at least so long a time, ended by a commit", lowest=1, highest=3600
+    )
+    hold_s: float = setting(3600.0, "an operator's command holds its value for so long unless he says otherwise", lowest=1, highest=30 * 86400)
+    executors_timeout_s: float = setting(120.0, "executors asked for that have not come by then are reported missing", lowest=1, highest=3600)
+    commit_wait_s: float = setting(60.0, "a change that needs a commit waits for it so long, then stops the query where it is", lowest=1, highest=3600)
+    stop_grace_s: float = setting(60.0, "on Ctrl-C or SIGTERM the running batch may take so long to commit", lowest=0, highest=3600)
+    restart_backoff_s: float = setting(
+        1.0, "wait before the second restart of a failed query; the first comes at once, each later wait doubles", lowest=0, highest=600
+    )
+    restart_backoff_max_s: float = setting(60.0, "longest wait before a restart", lowest=0, highest=3600)
+    restart_budget: int = setting(5, "restarts of one query allowed within the budget's window", lowest=0, highest=1000)
+    restart_window_s: float = setting(600.0, "window of the restart budget", lowest=1, highest=86400)
+    restart_same_error: int = setting(3, "a query that fails so often in a row with one error and without a commit is given up", lowest=1, highest=100)
+    history_days: float = setting(30.0, "readings and events older than this are dropped", lowest=0.01, highest=3650)
+    history_mb: float = setting(256.0, "the history file is kept below this size, oldest first", lowest=1, highest=100_000)
+    snapshot_interval_s: float = setting(60.0, "time between two snapshots of the history beside the checkpoint", lowest=1, highest=86400)
+    lease_expiry_s: float = setting(180.0, "a driver on another machine that did not renew its lease for so long is taken for dead", lowest=10, highest=86400)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            check(each.name, getattr(self, each.name))
+
+
+def check(name: str, value: object) -> None:
+    """Raise `UserMistake` unless `value` is allowed for the setting `name`.
+
+    >>> check("reading_interval_s", 0)
+    Traceback (most recent call last):
+    penstock.core.errors.UserMistake: settings.reading_interval_s: found 0, a number from 0.2 to 600 is allowed
+    """
+    declared = {each.name: each for each in fields(Config)}
+    if name not in declared:
+        raise UserMistake(f"settings.{name}: there is no such setting; there are {', '.join(declared)}")
+    bounds = declared[name].metadata
+    whole = isinstance(declared[name].default, int)
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and bounds["lowest"] <= value <= bounds["highest"]
+    if not fits or (whole and value != int(value)):  # type: ignore[call-overload]
+        kind = "a whole number" if whole else "a number"
+        raise UserMistake(f"settings.{name}: found {value!r}, {kind} from {bounds['lowest']:g} to {bounds['highest']:g} is allowed")

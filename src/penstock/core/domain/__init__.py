@@ -1,0 +1,1 @@
+"""The frozen vocabulary: what is read, wished, instructed and remembered."""

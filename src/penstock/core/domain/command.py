@@ -1,0 +1,48 @@
+"""What an operator says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.core.domain.trigger import Trigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """An operator's wish: who said it, and for how long its value is held (None: the setting `hold_s`)."""
+
+    at_s: float
+    who: str
+    hold_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetExecutors(Command):
+    executors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetTrigger(Command):
+    """For one query, or for all when none is named."""
+
+    trigger: Trigger
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRateLimit(Command):
+    """Rows per second a query may take in; None lifts the limit."""
+
+    rows_per_s: float | None
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPartitions(Command):
+    partitions: int
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release(Command):
+    """Give up all holds: what was set stays until somebody decides otherwise."""

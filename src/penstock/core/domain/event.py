@@ -1,0 +1,272 @@
+"""What happened: one frozen class an event, numbers inside, words made last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.core.domain.units import count_words, duration_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something worth remembering, at a moment."""
+
+    at_s: float
+
+    def words(self) -> str:
+        """The event as a sentence for people; nothing ever parses it."""
+        raise TypeError(f"{type(self).__name__} has no words")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    job: str
+    master: str
+    mode: str
+    spark_version: str
+    resumed: bool
+
+    def words(self) -> str:
+        again = " again, with what it knew" if self.resumed else ""
+        return f"job {self.job} runs{again} on {self.master}, Spark {self.spark_version}, mode {self.mode}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(Event):
+    job: str
+    reason: str
+
+    def words(self) -> str:
+        return f"job {self.job} ended: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingToDo(Event):
+    """A turn that changed nothing; runs of them are folded into one row."""
+
+    reason: str = "as desired"
+
+    def words(self) -> str:
+        return f"nothing to do: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFailed(Event):
+    error: str
+
+    def words(self) -> str:
+        return f"a turn of the loop failed and was skipped: {self.error}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandTaken(Event):
+    who: str
+    knob: str
+    value: str
+    held_until_s: float
+
+    def words(self) -> str:
+        return f"{self.who} set {self.knob} to {self.value}, held for {duration_words(round(self.held_until_s - self.at_s))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRefused(Event):
+    who: str
+    knob: str
+    value: str
+    reason: str
+
+    def words(self) -> str:
+        return f"{self.who} asked for {self.knob} {self.value}; refused: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldEnded(Event):
+    knob: str
+    value: str
+    expired: bool
+
+    def words(self) -> str:
+        return f"the hold of {self.knob} at {self.value} {'has run out' if self.expired else 'was released'}; the value stays until somebody decides"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionGiven(Event):
+    number: int
+    knob: str
+    before: str
+    after: str
+    reason: str
+
+    def words(self) -> str:
+        return f"{self.knob}: {self.before} -> {self.after} ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionDone(Event):
+    number: int
+    knob: str
+    took_s: float
+    delayed_rows: float | None
+    note: str = ""
+
+    def words(self) -> str:
+        cost = "unknown delay" if self.delayed_rows is None else f"{count_words(self.delayed_rows)} rows delayed"
+        return f"{self.knob} done in {self.took_s:.1f} s, {cost}" + (f"; {self.note}" if self.note else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionFailed(Event):
+    number: int
+    knob: str
+    took_s: float
+    reason: str
+
+    def words(self) -> str:
+        return f"{self.knob} not done after {self.took_s:.1f} s: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorsMissing(Event):
+    requested: int
+    running: int
+    waited_s: float
+
+    def words(self) -> str:
+        return f"{self.requested} executors were asked for, {self.running} run after {duration_words(round(self.waited_s))}: going on with those"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorsComplete(Event):
+    running: int
+
+    def words(self) -> str:
+        return f"all {self.running} executors run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorLost(Event):
+    executor_id: str
+    reason: str
+
+    def words(self) -> str:
+        return f"executor {self.executor_id} was lost: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStarted(Event):
+    query: str
+    trigger: str
+
+    def words(self) -> str:
+        return f"query {self.query} started, trigger {self.trigger}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFailed(Event):
+    query: str
+    cause: str
+    traceback: str = ""
+
+    def words(self) -> str:
+        return f"query {self.query} failed: {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRestarted(Event):
+    query: str
+    attempt: int
+    downtime_s: float
+    cause: str
+
+    def words(self) -> str:
+        return f"query {self.query} restarted from its checkpoint (restart {self.attempt}), down {self.downtime_s:.1f} s, because: {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryGivenUp(Event):
+    query: str
+    restarts: int
+    cause: str
+    reason: str
+
+    def words(self) -> str:
+        return f"query {self.query} is given up after {self.restarts} restarts ({self.reason}): {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryEnded(Event):
+    query: str
+    reason: str
+
+    def words(self) -> str:
+        return f"query {self.query} ended: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockSkewed(Event):
+    query: str
+    skew_s: float
+
+    def words(self) -> str:
+        return f"records of {self.query} arrive {self.skew_s:.1f} s in the future: clocks disagree, latency is not used"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRateSet(Event):
+    source: str
+    who: str
+    rows_per_s: float | None
+
+    def words(self) -> str:
+        what = "follows its trace again" if self.rows_per_s is None else f"sends {count_words(self.rows_per_s)} rows/s"
+        return f"{self.who}: source {self.source} {what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLost(Event):
+    reason: str
+
+    def words(self) -> str:
+        return f"Penstock cannot remember ({self.reason}); the job and its observation go on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRegained(Event):
+    forgotten: int
+
+    def words(self) -> str:
+        return f"Penstock remembers again; {self.forgotten} rows of history were lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFailed(Event):
+    reason: str
+
+    def words(self) -> str:
+        return f"no snapshot of the history beside the checkpoint: {self.reason}; tried again later"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseLost(Event):
+    holder: str
+
+    def words(self) -> str:
+        return f"{self.holder} has taken over this job: this driver stops"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannotDo(Event):
+    """Said once at the start of an attached query: what Penstock cannot do for it, and what would change that."""
+
+    query: str
+    what: str
+    remedy: str
+
+    def words(self) -> str:
+        return f"query {self.query}: cannot change {self.what}; {self.remedy}"
+
+
+def event_classes() -> dict[str, type[Event]]:
+    """Every kind of event by its name."""
+    return {cls.__name__: cls for cls in Event.__subclasses__()}

@@ -1,0 +1,86 @@
+"""What the owner of a job says about it: its parts, its limits and its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.core.config import Config
+from penstock.core.domain.trigger import Trigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How few and how many executors the job may have, and with how many it starts (None: the most)."""
+
+    min_executors: int = 1
+    max_executors: int = 4
+    start_executors: int | None = None
+
+    @property
+    def first(self) -> int:
+        return self.max_executors if self.start_executors is None else self.start_executors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promises:
+    """What the job owes its users; None is "nothing promised"."""
+
+    latency_p95_s: float | None = None
+    recovery_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """One input: a format Spark knows, or Penstock's own `trace`, with its options."""
+
+    name: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    arrival_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkSpec:
+    """Where a query writes: a format with options, or the user's own `foreachBatch` function."""
+
+    format: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    foreach_batch: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySpec:
+    """One query: an ordinary function from DataFrames to a DataFrame, its sources and its sink."""
+
+    name: str
+    function: str
+    sources: tuple[str, ...]
+    sink: SinkSpec
+    trigger: Trigger = Trigger()
+    rate_limit_rows_per_s: float | None = None
+    output_mode: str = "append"
+    priority: int = 1
+    minimum_accuracy: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """A whole job, as its file says. `folder` is what relative paths in it start from."""
+
+    name: str
+    folder: str
+    checkpoint: str
+    sources: tuple[SourceSpec, ...]
+    queries: tuple[QuerySpec, ...]
+    master: str | None = None
+    limits: Limits = Limits()
+    promises: Promises = Promises()
+    mode: str = "observe"
+    config: Config = Config()
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    metrics_address: str | None = None
+
+    def source(self, name: str) -> SourceSpec:
+        return next(each for each in self.sources if each.name == name)

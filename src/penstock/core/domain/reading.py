@@ -1,0 +1,103 @@
+"""What the monitor saw: one Reading every few seconds. Unknown is None, never 0 or NaN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.core.domain.trigger import Trigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """Latency from a record's arrival to the commit of its batch."""
+
+    p50_s: float
+    p95_s: float
+    p99_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorReading:
+    """One executor over the window.
+
+    `busyness` is task time over slots x wall time; `cpu_cores` what its process tree took, where that can be read.
+    """
+
+    executor_id: str
+    host: str
+    slots: int
+    uptime_s: float
+    throughput_rows_per_s: float | None = None
+    busyness: float | None = None
+    cpu_cores: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageReading:
+    """One stage of the query's batches, known by its position: stage ids change with every batch."""
+
+    position: int
+    name: str
+    tasks: float
+    rows_per_s: float
+    run_time_s_per_s: float
+    busyness: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchParts:
+    """Where the time of an average batch of the window went, in seconds."""
+
+    total_s: float
+    parts_s: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryReading:
+    """One query over the window. `unable` says which of its knobs cannot be turned, and what would change that."""
+
+    name: str
+    state: str
+    trigger: Trigger
+    rate_limit_rows_per_s: float | None
+    batch_id: int | None = None
+    batches: int = 0
+    since_commit_s: float | None = None
+    uptime_s: float = 0.0
+    arrival_rows_per_s: float | None = None
+    throughput_rows_per_s: float | None = None
+    lag_rows: float | None = None
+    lag_s: float | None = None
+    excess_lag_rows: float | None = None
+    latency: Quantiles | None = None
+    clock_skew_s: float | None = None
+    batch: BatchParts | None = None
+    busyness: float | None = None
+    stages: tuple[StageReading, ...] = ()
+    state_rows: int | None = None
+    state_memory_bytes: int | None = None
+    partitions: int | None = None
+    failures: int = 0
+    unable: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The whole job at one moment; sums over its queries, the worst of their latencies and lags in seconds."""
+
+    at_s: float
+    uptime_s: float
+    since_disturbance_s: float | None
+    executors_running: int
+    executors_requested: int
+    arrival_rows_per_s: float | None
+    throughput_rows_per_s: float | None
+    lag_rows: float | None
+    lag_s: float | None
+    excess_lag_rows: float | None
+    latency: Quantiles | None
+    busyness: float | None
+    failures: int
+    executors: tuple[ExecutorReading, ...] = ()
+    queries: tuple[QueryReading, ...] = ()
+    unable: dict[str, str] = field(default_factory=dict)

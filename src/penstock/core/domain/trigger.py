@@ -1,0 +1,47 @@
+"""When a query starts its next batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from penstock.core.domain.units import duration_words, parse_duration_s
+from penstock.core.errors import UserMistake
+
+Kind = Literal["processing_time", "real_time", "available_now"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """A trigger of Structured Streaming; an interval of 0 means "as soon as the last batch is done".
+
+    >>> Trigger.parse("5s")
+    Trigger(kind='processing_time', interval_s=5.0)
+    >>> str(Trigger.parse("realtime:15s"))
+    'realtime:15s'
+    """
+
+    kind: Kind = "processing_time"
+    interval_s: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Trigger:
+        text = text.strip()
+        if text in ("available-now", "available_now"):
+            return cls(kind="available_now")
+        if text in ("", "asap"):
+            return cls()
+        kind: Kind = "processing_time"
+        if text.startswith("realtime:"):
+            kind, text = "real_time", text.removeprefix("realtime:")
+        try:
+            return cls(kind=kind, interval_s=parse_duration_s(text))
+        except UserMistake as mistake:
+            raise UserMistake(f'{mistake}; a trigger is a time ("5s"), "asap", "available-now" or "realtime:15s"') from None
+
+    def __str__(self) -> str:
+        if self.kind == "available_now":
+            return "available-now"
+        if self.kind == "real_time":
+            return f"realtime:{duration_words(self.interval_s)}"
+        return duration_words(self.interval_s) if self.interval_s else "asap"

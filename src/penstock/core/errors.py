@@ -1,0 +1,24 @@
+"""Every error Penstock raises on purpose."""
+
+
+class PenstockError(Exception):
+    """The root: catch this to catch everything that Penstock says on purpose."""
+
+
+class UserMistake(PenstockError):
+    """Something the user can put right; the message is one line: what is wrong, where, what to do.
+
+    >>> str(UserMistake("limits.min_executors: found 5, at most limits.max_executors (4) is allowed"))
+    'limits.min_executors: found 5, at most limits.max_executors (4) is allowed'
+    """
+
+    def __init__(self, line: str) -> None:
+        super().__init__(" ".join(line.split()))
+
+
+class Refused(PenstockError):
+    """A command that cannot be carried out here; the message says why and what would help."""
+
+
+class NotReachable(PenstockError):
+    """A process, a file or a service that should answer does not."""

@@ -1,0 +1,80 @@
+"""What operators say: checked against the terms, then desired and held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.event import CommandRefused, CommandTaken, Event, HoldEnded
+from penstock.core.domain.units import count_words
+from penstock.core.execute.holds import hold
+from penstock.core.knowledge import Hold, Knowledge
+from penstock.core.terms import Terms
+
+
+def take_commands(knowledge: Knowledge, commands: Sequence[Command], at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
+    events: list[Event] = []
+    for command in commands:
+        if isinstance(command, Release):
+            events += [HoldEnded(at_s=at_s, knob=each.knob, value=each.value, expired=False) for each in knowledge.holds]
+            knowledge = replace(knowledge, holds=())
+            continue
+        for knob, query, value, text in wishes(command, knowledge):
+            refusal = refuse(knowledge, knob, query, value, terms)
+            if refusal:
+                events.append(CommandRefused(at_s=at_s, who=command.who, knob=knob, value=text, reason=refusal))
+                continue
+            name = f"{knob}:{query}" if query else knob
+            until_s = at_s + (terms.config.hold_s if command.hold_s is None else command.hold_s)
+            knowledge = hold(desire(knowledge, knob, query, value), Hold(knob=name, value=text, who=command.who, until_s=until_s))
+            events.append(CommandTaken(at_s=at_s, who=command.who, knob=name, value=text, held_until_s=until_s))
+    return knowledge, events
+
+
+def wishes(command: Command, knowledge: Knowledge) -> Iterator[tuple[str, str | None, Any, str]]:
+    """Each single wish of a command: knob, query, value, and the value in words."""
+    if isinstance(command, SetExecutors):
+        yield "executors", None, command.executors, str(command.executors)
+        return
+    assert isinstance(command, (SetTrigger, SetRateLimit, SetPartitions))
+    for query in [command.query] if command.query else list(knowledge.desired.triggers) or [""]:
+        if isinstance(command, SetTrigger):
+            yield "trigger", query, command.trigger, str(command.trigger)
+        elif isinstance(command, SetRateLimit):
+            yield "rate-limit", query, command.rows_per_s, "none" if command.rows_per_s is None else f"{count_words(command.rows_per_s)}/s"
+        else:
+            yield "partitions", query, command.partitions, str(command.partitions)
+
+
+def refuse(knowledge: Knowledge, knob: str, query: str | None, value: Any, terms: Terms) -> str | None:
+    """Why a wish cannot be taken, or None."""
+    limits = terms.limits
+    if knob == "executors":
+        if knowledge.last is not None and knowledge.last.unable.get(knob):
+            return knowledge.last.unable[knob]
+        within = limits.min_executors <= value <= limits.max_executors
+        return None if within else f"the job's limits allow {limits.min_executors} to {limits.max_executors} executors"
+    if query not in knowledge.desired.triggers:
+        return f"there is no query {query!r}; there are: {', '.join(knowledge.desired.triggers) or 'none'}"
+    if knob == "rate-limit" and value is not None and value <= 0:
+        return "a limit above 0 rows/s is allowed"
+    if knob == "partitions" and value < 1:
+        return "at least 1 partition is allowed"
+    seen = next((each for each in knowledge.last.queries if each.name == query), None) if knowledge.last else None
+    return seen.unable.get(knob) if seen else None
+
+
+def desire(knowledge: Knowledge, knob: str, query: str | None, value: Any) -> Knowledge:
+    desired = knowledge.desired
+    if knob == "executors":
+        return replace(knowledge, desired=replace(desired, executors=value), missing_since_s=None, missing_reported=False)
+    assert query is not None
+    if knob == "trigger":
+        desired = replace(desired, triggers={**desired.triggers, query: value})
+    elif knob == "rate-limit":
+        desired = replace(desired, rate_limits_rows_per_s={**desired.rate_limits_rows_per_s, query: value})
+    else:
+        desired = replace(desired, partitions={**desired.partitions, query: value})
+    return replace(knowledge, desired=desired)

@@ -1,0 +1,37 @@
+"""What became of earlier instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.core.domain.event import Event, ExecutorsMissing, InstructionDone, InstructionFailed
+from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.execute.actual import as_it_is
+from penstock.core.knowledge import Knowledge
+
+
+def take_outcomes(knowledge: Knowledge, outcomes: Sequence[Outcome], at_s: float) -> tuple[Knowledge, list[Event]]:
+    """Close the instructions that ended. One that failed is not asked for again: the wish for it is dropped, but for executors, which may still come."""
+    events: list[Event] = []
+    for outcome in outcomes:
+        pending = next((each for each in knowledge.pending if each.instruction.number == outcome.number), None)
+        if pending is None:
+            continue
+        instruction = pending.instruction
+        knowledge = replace(knowledge, pending=tuple(each for each in knowledge.pending if each is not pending))
+        if outcome.done:
+            events.append(
+                InstructionDone(
+                    at_s=at_s, number=outcome.number, knob=instruction.knob, took_s=outcome.took_s, delayed_rows=outcome.delayed_rows, note=outcome.reason
+                )
+            )
+        elif isinstance(instruction, ScaleExecutors) and outcome.reason == "missing":
+            running = knowledge.last.executors_running if knowledge.last else 0
+            events.append(ExecutorsMissing(at_s=at_s, requested=instruction.executors, running=running, waited_s=outcome.took_s))
+            knowledge = replace(knowledge, missing_since_s=pending.since_s, missing_reported=True)
+        else:
+            events.append(InstructionFailed(at_s=at_s, number=outcome.number, knob=instruction.knob, took_s=outcome.took_s, reason=outcome.reason))
+            if isinstance(instruction, (ScaleExecutors, ChangeQuery)):
+                knowledge = as_it_is(knowledge, instruction)
+    return knowledge, events

@@ -1,0 +1,24 @@
+"""Notice executors that were asked for and are not there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.core.config import Config
+from penstock.core.domain.event import Event, ExecutorsComplete, ExecutorsMissing
+from penstock.core.knowledge import Knowledge
+
+
+def watch_executors(knowledge: Knowledge, at_s: float, config: Config) -> tuple[Knowledge, list[Event]]:
+    """Report executors missing once they have been for longer than the time-out, and once more when all are there."""
+    if knowledge.last is None or any(pending.instruction.knob == "executors" for pending in knowledge.pending):
+        return knowledge, []
+    running, wanted = knowledge.last.executors_running, knowledge.desired.executors
+    if running >= wanted:
+        back: list[Event] = [ExecutorsComplete(at_s=at_s, running=running)] if knowledge.missing_reported else []
+        return replace(knowledge, missing_since_s=None, missing_reported=False), back
+    since_s = at_s if knowledge.missing_since_s is None else knowledge.missing_since_s
+    knowledge = replace(knowledge, missing_since_s=since_s)
+    if knowledge.missing_reported or at_s - since_s < config.executors_timeout_s:
+        return knowledge, []
+    return replace(knowledge, missing_reported=True), [ExecutorsMissing(at_s=at_s, requested=wanted, running=running, waited_s=at_s - since_s)]

@@ -1,0 +1,1 @@
+"""The monitor phase: from raw facts to one Reading."""

@@ -1,0 +1,102 @@
+"""What an engine tells: raw facts, before any arithmetic. All `_s` times are on the controller's steady clock unless a name says wall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.core.domain.trigger import Trigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorShare:
+    """What one executor did for one stage of a batch."""
+
+    executor_id: str
+    task_time_s: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFact:
+    """One stage of one batch; `rows` are those it read, from a source or from a shuffle."""
+
+    position: int
+    name: str
+    tasks: int
+    run_time_s: float
+    rows: int
+    reads_source: bool
+    shares: tuple[ExecutorShare, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalSample:
+    """When the rows of a batch had arrived: wall times at the given probabilities, ascending, and how many rows they stand for."""
+
+    rows: float
+    probabilities: tuple[float, ...]
+    wall_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFact:
+    """One committed batch. `rows` come from offsets where the source's offsets count rows, else from Spark's own count."""
+
+    batch_id: int
+    started_s: float
+    committed_s: float
+    committed_wall_s: float
+    rows: float
+    parts_s: Mapping[str, float] = field(default_factory=dict)
+    arrivals: tuple[ArrivalSample, ...] = ()
+    stages: tuple[StageFact, ...] = ()
+    state_rows: int | None = None
+    state_memory_bytes: int | None = None
+
+    @property
+    def duration_s(self) -> float:
+        return self.committed_s - self.started_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFacts:
+    """One query since the last look: `newest_rows` and `processed_rows` are cumulative, None where the source does not tell."""
+
+    name: str
+    state: str
+    trigger: Trigger
+    rate_limit_rows_per_s: float | None
+    started_s: float | None
+    batches: tuple[BatchFact, ...] = ()
+    idle_s: float | None = None
+    newest_rows: float | None = None
+    processed_rows: float | None = None
+    oldest_waiting_s: float | None = None
+    partitions: int | None = None
+    failures: int = 0
+    unable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorFact:
+    """One executor now; `cpu_s` is what its process tree has taken since it began, None where it cannot be read."""
+
+    executor_id: str
+    host: str
+    slots: int
+    added_s: float
+    cpu_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Everything an engine tells at one moment."""
+
+    at_s: float
+    started_s: float
+    disturbed_s: float | None
+    executors_requested: int
+    executors: tuple[ExecutorFact, ...]
+    queries: tuple[QueryFacts, ...]
+    unable: Mapping[str, str] = field(default_factory=dict)

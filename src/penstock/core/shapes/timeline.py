@@ -1,0 +1,86 @@
+"""Rows due over wall time: stretches that follow the trace, and stretches at a rate that somebody set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from penstock.core.shapes.chance import FloatArray, IntArray
+from penstock.core.shapes.curve import curve_of
+from penstock.core.shapes.recipe import TraceRecipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """A rate from a moment of wall time on; None follows the trace again, at the trace time of that moment."""
+
+    from_s: float
+    rows_per_s: float | None
+
+
+class Timeline:
+    """The integral of the rate from the epoch on. A stretch reaches from its start to the start of the next, the last for ever."""
+
+    def __init__(self, recipe: TraceRecipe, epoch_s: float, overrides: Sequence[Override]) -> None:
+        self._curve = curve_of(recipe)
+        self._epoch_s = epoch_s
+        self._compression = recipe.compression
+        self._factor = recipe.rate_factor
+        self._start_s = np.array([epoch_s, *(max(each.from_s, epoch_s) for each in overrides)])
+        self._follows = np.array([True, *(each.rows_per_s is None for each in overrides)])
+        self._fixed = np.array([0.0, *(each.rows_per_s or 0.0 for each in overrides)])
+        self._traced = self._curve.rows_by((self._start_s - epoch_s) * self._compression)
+        self._before = np.zeros(len(self._start_s))
+        for number in range(len(self._start_s) - 1):
+            self._before[number + 1] = self._rows_in(np.array([number]), self._start_s[number + 1 : number + 2])[0]
+
+    def rate_at(self, wall_s: FloatArray) -> FloatArray:
+        stretch = self._stretch_at(wall_s)
+        traced = self._factor * self._curve.rate_at(np.maximum(wall_s - self._epoch_s, 0.0) * self._compression)
+        return np.where(wall_s < self._epoch_s, 0.0, np.where(self._follows[stretch], traced, self._fixed[stretch]))
+
+    def rows_at(self, wall_s: FloatArray) -> FloatArray:
+        """Rows due by these times, as real numbers; 0 before the epoch."""
+        wall_s = np.maximum(wall_s, self._epoch_s)
+        return self._rows_in(self._stretch_at(wall_s), wall_s)
+
+    def wall_of(self, rows: FloatArray) -> FloatArray:
+        """The earliest wall times at which so many rows are due; infinite for never."""
+        stretch = np.clip(np.searchsorted(self._before, rows, side="left") - 1, 0, None)
+        due = rows - self._before[stretch]
+        follows, fixed = self._follows[stretch], self._fixed[stretch]
+        wall_s: FloatArray = self._start_s[stretch] + np.divide(due, fixed, out=np.full_like(due, np.inf), where=fixed > 0)
+        if self._factor == 0:
+            wall_s[follows] = np.inf
+        else:
+            trace_rows = self._traced[stretch[follows]] + due[follows] * (self._compression / self._factor)
+            wall_s[follows] = self._epoch_s + self._curve.time_of(trace_rows) / self._compression
+        return np.clip(wall_s, self._start_s[stretch], np.append(self._start_s[1:], np.inf)[stretch])
+
+    def cuts(self, from_s: float, to_s: float, at_most: int) -> FloatArray:
+        """Wall times from one to the other between which the rate is linear; where they are too many, some that lie evenly in time and in rows."""
+        trace_from_s, trace_to_s = ((each - self._epoch_s) * self._compression for each in (from_s, to_s))
+        breaks = self._curve.breaks(trace_from_s, trace_to_s, at_most)
+        if breaks is not None and len(breaks) + len(self._start_s) <= at_most:
+            inside = np.concatenate((self._epoch_s + breaks / self._compression, self._start_s))
+        else:
+            low, high = self.rows_at(np.array([from_s, to_s]))
+            inside = np.concatenate((np.linspace(from_s, to_s, at_most // 2), self.wall_of(np.linspace(low, high, at_most // 2))))
+        return np.unique(np.concatenate(([from_s, to_s], inside[(inside > from_s) & (inside < to_s)])))
+
+    def _stretch_at(self, wall_s: FloatArray) -> IntArray:
+        return np.clip(np.searchsorted(self._start_s, wall_s, side="right") - 1, 0, None)
+
+    def _rows_in(self, stretch: IntArray, wall_s: FloatArray) -> FloatArray:
+        traced = self._curve.rows_by((wall_s - self._epoch_s) * self._compression) - self._traced[stretch]
+        gained = np.where(self._follows[stretch], traced * (self._factor / self._compression), self._fixed[stretch] * (wall_s - self._start_s[stretch]))
+        return self._before[stretch] + gained
+
+
+@lru_cache(maxsize=8)
+def timeline_of(recipe: TraceRecipe, epoch_s: float, overrides: tuple[Override, ...]) -> Timeline:
+    """The timeline of a schedule, made once."""
+    return Timeline(recipe, epoch_s, overrides)

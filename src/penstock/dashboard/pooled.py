@@ -1,0 +1,41 @@
+"""The latency quantiles of a whole run, from those of its readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.core.domain.reading import Quantiles
+from penstock.dashboard.series import Array
+
+KNOTS = 512
+APART_S = 1e-9
+"""Equal quantiles are moved apart by so little, so that a jump of the distribution is a steep slope and can be inverted."""
+
+
+def pooled_quantiles(latencies: Sequence[Quantiles], weights: Array) -> Quantiles | None:
+    """The quantiles of all rows together, each reading weighted by the rows it stands for; None if nothing is known.
+
+    A reading's distribution is taken as linear between 0, p50, p95 and p99, and as ending there: an estimate, exact for a single reading.
+    Nine quiet readings and one slow one have a median among the quiet ones and a p99 among the slow:
+
+    >>> quiet, slow = Quantiles(p50_s=1, p95_s=2, p99_s=2), Quantiles(p50_s=10, p95_s=20, p99_s=20)
+    >>> pooled = pooled_quantiles([quiet] * 9 + [slow], np.ones(10))
+    >>> round(pooled.p50_s, 1), round(pooled.p99_s)
+    (1.1, 19)
+    """
+    if not latencies:
+        return None
+    points = np.array([(0.0, each.p50_s, each.p95_s, each.p99_s) for each in latencies]) + APART_S * np.arange(4)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.sum() <= 0:
+        weights = np.ones(len(points))
+    knots = np.unique(points)
+    if len(knots) > KNOTS:
+        knots = np.unique(np.quantile(knots, np.linspace(0, 1, KNOTS)))
+    below = np.zeros(len(knots))
+    for weight, quantiles in zip(weights / weights.sum(), points, strict=True):
+        below += weight * np.interp(knots, quantiles, (0.0, 0.5, 0.95, 0.99), right=1.0)
+    p50_s, p95_s, p99_s = np.interp((0.5, 0.95, 0.99), below, knots).tolist()
+    return Quantiles(p50_s=p50_s, p95_s=p95_s, p99_s=p99_s)

@@ -1,0 +1,99 @@
+"""Readings as arrays to draw: one column a quantity, NaN where a value is unknown or nobody looked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.domain.reading import Reading
+
+Array = NDArray[np.float64]
+
+AVERAGED = ("arrival_rows_per_s", "throughput_rows_per_s")
+WORST = ("lag_rows", "excess_lag_rows", "p50_s", "p95_s", "p99_s", "executors_running", "executors_requested")
+GAP_STEPS = 4
+"""A pause of more than so many usual steps is a gap: the driver was away, and nothing is known of that time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Series:
+    """Columns of equal length over time; a line through them breaks where nothing is known."""
+
+    at_s: Array
+    arrival_rows_per_s: Array
+    throughput_rows_per_s: Array
+    lag_rows: Array
+    excess_lag_rows: Array
+    p50_s: Array
+    p95_s: Array
+    p99_s: Array
+    executors_running: Array
+    executors_requested: Array
+
+
+def series(readings: Sequence[Reading], at_most: int = 1500) -> Series:
+    """The columns of the readings in the order of time, folded to `at_most` points: rates by their mean, the rest by its worst."""
+    ordered = sorted(readings, key=lambda reading: reading.at_s)
+    table = np.array([_row(reading) for reading in ordered], dtype=np.float64).reshape(len(ordered), 1 + len(AVERAGED) + len(WORST))
+    columns = _with_gaps(_folded(table, at_most)).T
+    return Series(**dict(zip(("at_s", *AVERAGED, *WORST), columns, strict=True)))
+
+
+def gap_s(at_s: Array) -> float:
+    """The shortest pause between two readings that counts as a gap.
+
+    >>> gap_s(np.array([0.0, 5.0, 10.0, 70.0, 75.0]))
+    20.0
+    """
+    return float(np.median(np.diff(at_s))) * GAP_STEPS if len(at_s) > 1 else np.inf
+
+
+def widths_s(at_s: Array) -> Array:
+    """The time each reading stands for: until the next one, nothing for the last and for one before a gap.
+
+    >>> widths_s(np.array([0.0, 5.0, 10.0, 70.0, 75.0])).tolist()
+    [5.0, 5.0, 0.0, 5.0, 0.0]
+    """
+    steps = np.diff(at_s, append=at_s[-1:])
+    return np.where(steps > gap_s(at_s), 0.0, steps)
+
+
+def _row(reading: Reading) -> tuple[float | None, ...]:
+    latency = reading.latency
+    return (
+        reading.at_s,
+        reading.arrival_rows_per_s,
+        reading.throughput_rows_per_s,
+        reading.lag_rows,
+        reading.excess_lag_rows,
+        latency.p50_s if latency else None,
+        latency.p95_s if latency else None,
+        latency.p99_s if latency else None,
+        reading.executors_running,
+        reading.executors_requested,
+    )
+
+
+def _folded(table: Array, at_most: int) -> Array:
+    """Neighbouring rows made one, until there are few enough to draw."""
+    if len(table) <= at_most:
+        return table
+    starts = np.linspace(0, len(table), at_most, endpoint=False).astype(int)
+    known = np.add.reduceat(np.isfinite(table), starts, axis=0)
+    with np.errstate(invalid="ignore"):
+        means = np.add.reduceat(np.nan_to_num(table), starts, axis=0) / known
+    worst = np.fmax.reduceat(table, starts, axis=0)
+    averaged = 1 + len(AVERAGED)
+    return np.hstack([means[:, :averaged], worst[:, averaged:]])
+
+
+def _with_gaps(table: Array) -> Array:
+    """The table with a row of unknowns one usual step into every gap."""
+    at_s = table[:, 0]
+    after = np.flatnonzero(np.diff(at_s) > gap_s(at_s))
+    unknown = np.full((len(after), table.shape[1]), np.nan)
+    unknown[:, 0] = at_s[after] + gap_s(at_s) / GAP_STEPS
+    return np.insert(table, after + 1, unknown, axis=0)

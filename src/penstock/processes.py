@@ -1,0 +1,26 @@
+"""Children that end when their parent does."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import subprocess
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """For `preexec_fn`: let the kernel end this child when the thread that started it ends (Linux)."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def end_process(process: subprocess.Popen[bytes], grace_s: float = 10.0) -> None:
+    """End a child that we started, politely, then not."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,70 @@
+"""Find the function a text such as `job.py:enrich` or `package.module:enrich` names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from penstock.core.errors import UserMistake
+
+
+def load_function(reference: str, folder: str | Path = ".", *, what: str = "function") -> Callable[..., Any]:
+    """The function named by `reference`; files are looked for in `folder`. Errors inside the user's module are his and pass through.
+
+    >>> load_function("json:loads")('[1]')
+    [1]
+    """
+    module_text, _, name = reference.partition(":")
+    if not module_text or not name:
+        raise UserMistake(f'{what}: found {reference!r}, "file.py:name" or "package.module:name" is allowed')
+    module = load_module(module_text, Path(folder), what)
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        there = ", ".join(sorted(n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", None) == module.__name__)) or "none"
+        raise UserMistake(f"{what}: {module_text} has no function {name!r}; there are: {there}")
+    return found  # type: ignore[no-any-return]
+
+
+def load_module(text: str, folder: Path, what: str) -> ModuleType:
+    """A module by name, or by file: then under the file's stem, as executors to which the file was shipped know it."""
+    if not text.endswith(".py"):
+        if str(folder.resolve()) not in sys.path:
+            sys.path.insert(0, str(folder.resolve()))
+        try:
+            return importlib.import_module(text)
+        except ModuleNotFoundError as missing:
+            if missing.name and text.startswith(missing.name):
+                raise UserMistake(f"{what}: there is no module {text!r} here or in {folder}") from None
+            raise
+    path = (folder / text).resolve()
+    loaded = sys.modules.get(path.stem)
+    if (
+        loaded is not None
+        and Path(getattr(loaded, "__file__", None) or "").name == path.name
+        and (not path.exists() or Path(loaded.__file__ or "").resolve() == path)
+    ):
+        return loaded
+    if not path.exists():
+        try:
+            return importlib.import_module(path.stem)
+        except ModuleNotFoundError:
+            raise UserMistake(f"{what}: there is no file {path}") from None
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(path.stem, None)
+        raise
+    return module

@@ -1,0 +1,82 @@
+"""The socket through which other processes of the same user reach a driver host: one JSON line asks, one answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import socket
+import socketserver
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.core.errors import PenstockError
+
+LONGEST_LINE = 1_000_000
+Handle = Callable[[str, Mapping[str, Any], str], Mapping[str, Any]]
+
+
+class SocketServer:
+    """Listens on a Unix socket that only its owner can reach; `handle(verb, arguments, who)` answers, and may raise PenstockError."""
+
+    def __init__(self, path: Path, handle: Handle) -> None:
+        self.path = path
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        self._server = _Server(str(path), _request_handler(handle))
+        os.chmod(path, 0o600)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="penstock-socket", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self.path.unlink(missing_ok=True)
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """The user id of the process at the other end, as the kernel knows it."""
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(uid)
+
+
+def user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _request_handler(handle: Handle) -> type[socketserver.StreamRequestHandler]:
+    class Request(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            uid = peer_uid(self.connection)
+            answer = answered(self.rfile.readline(LONGEST_LINE), uid, handle)
+            try:
+                self.wfile.write(json.dumps(answer).encode() + b"\n")
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+
+    return Request
+
+
+def answered(line: bytes, uid: int, handle: Handle) -> Mapping[str, Any]:
+    """The answer to one line from a user; never raises."""
+    if uid not in (os.getuid(), 0):
+        return {"ok": False, "error": f"{user_name(uid)} may not steer this job, it belongs to {user_name(os.getuid())}"}
+    try:
+        asked = json.loads(line)
+        return {"ok": True, **handle(str(asked["do"]), asked, user_name(uid))}
+    except PenstockError as error:
+        return {"ok": False, "error": str(error)}
+    except (ValueError, KeyError, TypeError) as error:
+        return {"ok": False, "error": f"the request was not understood: {type(error).__name__}: {error}"}
+    except Exception as error:
+        return {"ok": False, "error": f"{type(error).__name__}: {error}"}

@@ -1,0 +1,18 @@
+"""The only clock of the controller."""
+
+from __future__ import annotations
+
+import time
+
+
+class SteadyClock:
+    """Seconds since 1970 that advance with the monotonic clock: a step of the system's time does not move them."""
+
+    def __init__(self) -> None:
+        self._offset_s = time.time() - time.monotonic()
+
+    def now_s(self) -> float:
+        return time.monotonic() + self._offset_s
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)

@@ -1,0 +1,55 @@
+"""Where Penstock keeps what it knows on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from penstock.core.errors import UserMistake
+
+_LONGEST_SOCKET_PATH = 100
+
+
+def home() -> Path:
+    """PENSTOCK_HOME, else penstock in the user's state folder."""
+    given = os.environ.get("PENSTOCK_HOME")
+    return Path(given).absolute() if given else Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "penstock"
+
+
+class JobFolder:
+    """The folder of one job: its history, its lease and its socket, for its owner alone."""
+
+    def __init__(self, name: str, root: Path | None = None) -> None:
+        self.name = name
+        self.path = (root or home()) / "jobs" / name
+
+    def create(self) -> JobFolder:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+        except OSError as error:
+            raise UserMistake(f"the state folder {self.path} cannot be made: {error.strerror}; set PENSTOCK_HOME to a folder that can be written") from None
+        return self
+
+    @property
+    def history(self) -> Path:
+        return self.path / "history.db"
+
+    @property
+    def lease(self) -> Path:
+        return self.path / "lease"
+
+    @property
+    def socket(self) -> Path:
+        """In the job's folder; where that makes too long a path for a socket, a short one of the same user."""
+        here = self.path / "socket"
+        if len(str(here)) < _LONGEST_SOCKET_PATH:
+            return here
+        import hashlib
+
+        return Path(f"/tmp/penstock-{os.getuid()}") / hashlib.sha256(str(here).encode()).hexdigest()[:16]
+
+
+def job_folders(root: Path | None = None) -> list[JobFolder]:
+    """All jobs this machine remembers."""
+    return [JobFolder(path.name, root) for path in sorted(((root or home()) / "jobs").glob("*")) if path.is_dir()]

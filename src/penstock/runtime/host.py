@@ -1,0 +1,247 @@
+"""The driver host: everything around a job's controller in its driver process. Memory, lease, socket, metrics, snapshots."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.event import Event, NothingToDo, RunEnded, RunStarted, SourceRateSet
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import Refused, UserMistake
+from penstock.core.knowledge import Desired
+from penstock.core.redaction import Redactor
+from penstock.core.terms import Terms
+from penstock.leases import FileLease
+from penstock.ports import Actuator, BesideCheckpoint, Clock, Source
+from penstock.remote.server import SocketServer
+from penstock.runtime.controller import Controller
+from penstock.runtime.home import JobFolder
+from penstock.runtime.joblease import CheckpointLease, take_local
+from penstock.runtime.snapshots import Snapshots, restore_history
+from penstock.stores.codec import encode
+from penstock.stores.history import History
+from penstock.telemetry.exposition import metrics_text
+from penstock.telemetry.server import Health, TelemetryServer
+
+RECENT_EVENTS = 50
+ANSWER_S = 25.0
+
+
+class View(Protocol):
+    """What shows a job to people while it runs."""
+
+    def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None: ...
+
+
+class Engine(Source, Actuator, Protocol):
+    """A plant under control."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a host says about its job."""
+
+    job: str
+    master: str
+    mode: str
+    spark_version: str
+
+
+class Host:
+    """Hosts one job. `prepare` before Spark starts, `open` once it runs, `close` at the end; every event passes through `note`."""
+
+    def __init__(
+        self, *, folder: JobFolder, terms: Terms, clock: Clock, redactor: Redactor, metrics_address: str | None = "127.0.0.1:0", views: Sequence[View] = ()
+    ) -> None:
+        self.folder = folder
+        self.terms = terms
+        self.clock = clock
+        self.redactor = redactor
+        self.lost = threading.Event()
+        self.events_by_kind: Counter[str] = Counter()
+        self.recent: list[Event] = []
+        self.set_source_rate: Callable[[str | None, float | None], str] | None = None
+        self._metrics_address = metrics_address
+        self._views = list(views)
+        self._early: list[Event] = []
+        self._local: FileLease | None = None
+        self._about: About | None = None
+        self._controller: Controller | None = None
+        self._history: History | None = None
+        self._snapshots: Snapshots | None = None
+        self._socket: SocketServer | None = None
+        self._telemetry: TelemetryServer | None = None
+
+    @property
+    def controller(self) -> Controller:
+        if self._controller is None:
+            raise RuntimeError("the host is not open")
+        return self._controller
+
+    @property
+    def metrics_url(self) -> str | None:
+        return f"http://{self._telemetry.address}/metrics" if self._telemetry else None
+
+    @property
+    def history_path(self) -> Path:
+        return self.folder.history
+
+    def prepare(self) -> None:
+        """Take the lease on this machine and see that the history can be written: what fails early fails before Spark starts."""
+        self.folder.create()
+        self._local = take_local(self.folder)
+        if self.history_path.exists():
+            History.open(self.history_path, config=self.terms.config, redactor=self.redactor).close()
+        if self._metrics_address is not None:
+            self._telemetry = TelemetryServer(self._metrics_address, self._metrics, self._health)
+
+    def open(self, engine: Engine, declared: Desired, about: About, beside: BesideCheckpoint | None) -> None:
+        """Bring knowledge back, and build the controller; it does not turn before `start`."""
+        self._about = about
+        lease = None
+        if beside is not None:
+            lease = CheckpointLease(beside, about.job, self.terms.config.lease_expiry_s)
+            lease.take()
+            restore_history(beside, self.history_path)
+        self._history = History.open(self.history_path, config=self.terms.config, redactor=self.redactor)
+        self._controller = Controller(
+            source=engine, actuator=engine, memory=self._history, clock=self.clock, terms=self.terms, declared=declared, sinks=[self], on_reading=self._show
+        )
+        started = RunStarted(
+            at_s=self.clock.now_s(), job=about.job, master=about.master, mode=about.mode, spark_version=about.spark_version, resumed=self._controller.resumed
+        )
+        self._controller.note([started, *self._early])
+        self._early.clear()
+        if beside is not None and lease is not None:
+            self._snapshots = Snapshots(
+                beside=beside, history=self.history_path, lease=lease, interval_s=self.terms.config.snapshot_interval_s, clock=self.clock,
+                note=self.note, on_lost=self.lost.set,
+            )  # fmt: skip
+
+    def start(self) -> None:
+        """Turn the loop and listen to operators."""
+        self.controller.start()
+        self._socket = SocketServer(self.folder.socket, self._handle)
+        if self._snapshots:
+            self._snapshots.start()
+
+    def close(self, reason: str) -> None:
+        """Write down the end and let go of everything; what was never opened is left out."""
+        if self._socket:
+            self._socket.close()
+        if self._controller and self._history:
+            self._controller.note([RunEnded(at_s=self.clock.now_s(), job=self.folder.name, reason=reason)])
+            self._controller.close()
+            if self._snapshots:
+                self._snapshots.close()
+            self._history.close()
+        if self._telemetry:
+            self._telemetry.close()
+        if self._local:
+            self._local.close()
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Take in events from any thread."""
+        if self._controller is None:
+            self._early.extend(events)
+        else:
+            self._controller.note(events)
+
+    def emit(self, events: Sequence[Event]) -> None:
+        """Remember the latest events and show them."""
+        self.events_by_kind.update(type(event).__name__ for event in events)
+        self.recent = [*self.recent, *(event for event in events if not isinstance(event, NothingToDo))][-RECENT_EVENTS:]
+        for view in self._views:
+            view.update(None, events)
+
+    def _show(self, reading: Reading) -> None:
+        for view in self._views:
+            view.update(reading)
+
+    def _metrics(self) -> bytes:
+        reading = self._controller.last_reading if self._controller else None
+        return metrics_text(self.folder.name, reading, self.events_by_kind, self.terms.promises)
+
+    def _health(self) -> Health:
+        if self._controller is None or self._controller.last_turn_s is None:
+            return Health(ok=False, reason="starting")
+        silent_s = self.clock.now_s() - self._controller.last_turn_s
+        if silent_s > 3 * self.terms.config.reading_interval_s + 10:
+            return Health(ok=False, reason=f"the controller has been silent for {silent_s:.0f} s")
+        reading = self._controller.last_reading
+        dead = [query.name for query in reading.queries if query.state == "given up"] if reading else []
+        if dead:
+            return Health(ok=False, reason=f"given up: {', '.join(dead)}")
+        return Health(ok=True, reason="running")
+
+    def _handle(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
+        """Answer what came through the socket."""
+        if verb == "status":
+            return self.status()
+        if verb == "outcomes":
+            pending = {each.instruction.number for each in self.controller.knowledge.pending}
+            ended = {n: self.redactor.text(self.controller.recent[n].words()) for n in asked["numbers"] if n not in pending and n in self.controller.recent}
+            return {"pending": sorted(pending & set(asked["numbers"])), "ended": {str(n): words for n, words in ended.items()}}
+        if verb == "rate":
+            return self._set_rate(asked, who)
+        command = command_of(verb, asked, who, self.clock.now_s())
+        events = self.controller.submit(command).result(timeout=ANSWER_S)
+        told = [event for event in events if not isinstance(event, NothingToDo)]
+        refused = [event for event in told if type(event).__name__ == "CommandRefused"]
+        if refused and len(refused) == len(told):
+            raise Refused(self.redactor.text(refused[0].words()))
+        numbers = [event.number for event in told if type(event).__name__ == "InstructionGiven"]  # type: ignore[attr-defined]
+        return {"said": [self.redactor.text(event.words()) for event in told], "numbers": numbers}
+
+    def _set_rate(self, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
+        if self.set_source_rate is None:
+            raise Refused("this job has no trace source whose rate could be set")
+        source = self.set_source_rate(asked.get("source"), asked.get("rows_per_s"))
+        event = SourceRateSet(at_s=self.clock.now_s(), source=source, who=who, rows_per_s=asked.get("rows_per_s"))
+        self.note([event])
+        return {"said": [event.words()], "numbers": []}
+
+    def status(self) -> dict[str, Any]:
+        """The state of the job, for people and programs outside."""
+        knowledge, reading = self.controller.knowledge, self.controller.last_reading
+        assert self._about is not None
+        about = self._about
+        return {
+            "job": about.job,
+            "master": about.master,
+            "mode": about.mode,
+            "spark_version": about.spark_version,
+            "history": str(self.history_path),
+            "metrics": self.metrics_url,
+            "reading": None if reading is None else json.loads(encode(reading, self.redactor)),
+            "desired": {"executors": knowledge.desired.executors},
+            "holds": [{"knob": hold.knob, "value": hold.value, "who": hold.who, "until_s": hold.until_s} for hold in knowledge.holds],
+            "pending": [pending.instruction.knob for pending in knowledge.pending],
+            "limits": {"min_executors": self.terms.limits.min_executors, "max_executors": self.terms.limits.max_executors},
+            "promises": {"latency_p95_s": self.terms.promises.latency_p95_s, "recovery_s": self.terms.promises.recovery_s},
+            "events": [{"at_s": event.at_s, "kind": type(event).__name__, "words": self.redactor.text(event.words())} for event in self.recent],
+        }
+
+
+def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
+    """The command behind a request."""
+    hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
+    query = asked.get("query")
+    if verb == "scale":
+        return SetExecutors(at_s=at_s, who=who, hold_s=hold_s, executors=int(asked["executors"]))
+    if verb == "trigger":
+        return SetTrigger(at_s=at_s, who=who, hold_s=hold_s, trigger=Trigger.parse(str(asked["trigger"])), query=query)
+    if verb == "rate-limit":
+        return SetRateLimit(at_s=at_s, who=who, hold_s=hold_s, rows_per_s=asked["rows_per_s"], query=query)
+    if verb == "partitions":
+        return SetPartitions(at_s=at_s, who=who, hold_s=hold_s, partitions=int(asked["partitions"]), query=query)
+    if verb == "release":
+        return Release(at_s=at_s, who=who)
+    raise UserMistake(f"there is no command {verb!r}")

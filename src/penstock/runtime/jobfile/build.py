@@ -1,0 +1,135 @@
+"""From the tables of a job file to the values of the core, with the checks that span several tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.core.config import Config
+from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
+from penstock.runtime.jobfile.mistakes import Mistakes
+from penstock.runtime.jobfile.options import absolute, files_from, flat_options
+from penstock.runtime.jobfile.tables import JobTable, LimitsTable, OptionsTable, QueryTable, SinkTable, SourceTable
+from penstock.runtime.secrets import Keys
+
+_EMBEDDED_READING_INTERVAL_S = 5.0
+_CLUSTER_READING_INTERVAL_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builder:
+    """Builds a job whose relative paths start from `folder`; what is wrong goes to `mistakes`."""
+
+    folder: Path
+    mistakes: Mistakes
+
+    def job(self, table: JobTable, default_name: str) -> JobSpec:
+        self._check(table)
+        return JobSpec(
+            name=table.name or default_name,
+            folder=str(self.folder),
+            checkpoint=absolute(self.folder, table.checkpoint),
+            sources=tuple(self._source(name, each) for name, each in table.sources.items()),
+            queries=tuple(self._query(name, each, table.sources) for name, each in table.queries.items()),
+            master=table.master,
+            limits=self._limits(table.limits),
+            promises=Promises(latency_p95_s=table.promises.latency_p95, recovery_s=table.promises.recovery),
+            mode=table.autopilot.mode,
+            config=_config(table),
+            spark_conf=self._spark_conf(table),
+            metrics_address=table.metrics,
+        )
+
+    def _check(self, table: JobTable) -> None:
+        if not table.queries:
+            self.mistakes.add(("queries",), "there is none, a job needs a [query] table, or [queries.NAME] tables")
+        if not table.sources:
+            self.mistakes.add(("sources",), "there is none, a job needs a [source] table, or [sources.NAME] tables")
+        if table.autopilot.mode != "observe":
+            shown = self.mistakes.shown(("autopilot", "mode"))
+            self.mistakes.add(("autopilot", "mode"), f'found {shown}, only "observe" is allowed yet: "shadow", "ask" and "active" come with a later version')
+
+    def _limits(self, table: LimitsTable) -> Limits:
+        limits = Limits(min_executors=table.min_executors, max_executors=table.max_executors, start_executors=table.start_executors)
+        lowest, highest = (
+            f"limits.{name} ({self.mistakes.shown(('limits', name), default=value)})"
+            for name, value in (("min_executors", table.min_executors), ("max_executors", table.max_executors))
+        )
+        if table.min_executors > table.max_executors:
+            self.mistakes.found(("limits", "min_executors"), f"at most {highest}")
+        elif not table.min_executors <= limits.first <= table.max_executors:
+            self.mistakes.found(("limits", "start_executors"), f"a whole number from {lowest} to {highest}")
+        return limits
+
+    def _source(self, name: str, table: SourceTable) -> SourceSpec:
+        options = self._options(table, ("sources", name))
+        return SourceSpec(name=name, format=table.format, options=options, schema=table.schema_, arrival_column=table.arrival_column)
+
+    def _query(self, name: str, table: QueryTable, sources: Collection[str]) -> QuerySpec:
+        keys = ("queries", name)
+        return QuerySpec(
+            name=name,
+            function=self._function(table.function, (*keys, "function")),
+            sources=self._sources_of(table, keys, sources),
+            sink=self._sink(table.sink, (*keys, "sink")),
+            trigger=table.trigger,
+            rate_limit_rows_per_s=table.rate_limit,
+            output_mode=table.output_mode,
+            priority=table.priority,
+            minimum_accuracy=table.minimum_accuracy,
+        )
+
+    def _sources_of(self, table: QueryTable, query: Keys, there_are: Collection[str]) -> tuple[str, ...]:
+        keys = (*query, "sources")
+        listed = ", ".join(there_are) or "none"
+        if table.sources is None:
+            if len(there_are) > 1:
+                self.mistakes.add(keys, f"missing, name those of the {len(there_are)} sources that this query reads ({listed})")
+            return tuple(there_are)
+        for index, name in enumerate(table.sources):
+            shown = self.mistakes.shown((*keys, index))
+            if name not in there_are:
+                self.mistakes.add(keys, f"found {shown}, there is no such source; there are {listed}")
+            elif name in table.sources[:index]:
+                self.mistakes.add(keys, f"found {shown} twice, each source once is allowed")
+        return table.sources
+
+    def _sink(self, table: SinkTable, keys: Keys) -> SinkSpec:
+        if (table.format is None) == (table.foreach_batch is None):
+            found = "neither format nor foreach_batch" if table.format is None else "both format and foreach_batch"
+            self.mistakes.add(keys, f"found {found}, one of the two is needed")
+        options = self._options(table, keys)
+        for name in options:
+            if name.lower() == "checkpointlocation":
+                self.mistakes.add(keys, f'found the option "{name}", only "checkpoint" at the top of the file is allowed: every query has its folder in there')
+        foreach_batch = table.foreach_batch and self._function(table.foreach_batch, (*keys, "foreach_batch"))
+        return SinkSpec(format=table.format, options=options, foreach_batch=foreach_batch)
+
+    def _options(self, table: OptionsTable, keys: Keys) -> dict[str, str]:
+        beside = flat_options(table.model_extra or {}, keys, self.mistakes)
+        return files_from(self.folder, flat_options(table.options, (*keys, "options"), self.mistakes, seen=beside))
+
+    def _function(self, text: str, keys: Keys) -> str:
+        """The function with its file made absolute; one of a module is left as it is."""
+        file, _, name = text.rpartition(":")
+        if not file.endswith(".py"):
+            return text
+        path = self.folder / file
+        if not os.path.isfile(path):
+            which = f"file {path}" if self.mistakes.declared(keys) == text else "such file"
+            self.mistakes.add(keys, f"found {self.mistakes.shown(keys)}, but there is no {which}")
+        return f"{absolute(self.folder, file)}:{name}"
+
+    def _spark_conf(self, table: JobTable) -> dict[str, str]:
+        conf = flat_options(table.spark, ("spark",), self.mistakes)
+        for name in conf:
+            if not name.startswith("spark."):
+                self.mistakes.add(("spark", name), 'a name that starts with "spark." is allowed (Hadoop\'s with "spark.hadoop.")')
+        return conf
+
+
+def _config(table: JobTable) -> Config:
+    interval_s = _EMBEDDED_READING_INTERVAL_S if table.master == "embedded" else _CLUSTER_READING_INTERVAL_S
+    return Config(**{"reading_interval_s": interval_s, **table.settings.model_dump(exclude_unset=True)})

@@ -1,0 +1,152 @@
+"""The kinds of values a job file has: how each is read, and in words what is allowed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
+from penstock.core.errors import UserMistake
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of value, used as `Annotated[type, kind]`; `read` raises `ValueError` or `UserMistake` for what is not allowed.
+
+    Neither the value nor the message of `read` goes into the error: a value may be a secret.
+    """
+
+    allowed: str
+    read: Callable[[Any], object]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def _checked(self, value: object) -> object:
+        try:
+            return self.read(value)
+        except (ValueError, OverflowError, UserMistake):
+            raise PydanticCustomError("not_allowed", "not allowed", {"allowed": self.allowed}) from None
+
+
+def must(holds: bool) -> None:
+    """Raise `ValueError` unless the condition holds."""
+    if not holds:
+        raise ValueError
+
+
+def whole_number(lowest: int, highest: float = math.inf) -> Kind:
+    """A whole number; as text too, so that `${env:NAME}` can give one.
+
+    >>> whole_number(1).read("4"), whole_number(0, 9).allowed
+    (4, 'a whole number from 0 to 9')
+    """
+
+    def read(value: object) -> int:
+        found = _number(value)
+        must(found == int(found) and lowest <= found <= highest)
+        return int(found)
+
+    return Kind(f"a whole number of at least {lowest}" if highest == math.inf else f"a whole number from {lowest} to {highest:.10g}", read)
+
+
+def number(lowest: float, highest: float, *, seconds: bool = False) -> Kind:
+    """A number within bounds; with `seconds` also a duration such as "5s"."""
+
+    def read(value: object) -> float:
+        found = parse_duration_s(value) if seconds and isinstance(value, str) else float(_number(value))
+        must(lowest <= found <= highest)
+        return found
+
+    what = 'a number, or a duration such as "5s",' if seconds else "a number"
+    return Kind(f"{what} from {lowest:.10g} to {highest:.10g}{' seconds' if seconds else ''}", read)
+
+
+def one_of(*texts: str) -> Kind:
+    """One text out of a few."""
+
+    def read(value: object) -> str:
+        must(value in texts)
+        return str(value)
+
+    return Kind("one of " + ", ".join(f'"{each}"' for each in texts), read)
+
+
+def text(allowed: str, pattern: str = r"(?s).*\S.*") -> Kind:
+    """A text that matches a pattern; not blank, if none is given."""
+
+    def read(value: object) -> str:
+        must(isinstance(value, str) and re.fullmatch(pattern, value) is not None)
+        return str(value)
+
+    return Kind(allowed, read)
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, str):
+        value = int(value) if re.fullmatch(r"\s*[+-]?\d+\s*", value) else float(value)
+    must(isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value))
+    return value  # type: ignore[return-value]
+
+
+def _positive_duration_s(value: Any) -> float:
+    seconds = parse_duration_s(value)
+    must(seconds > 0)
+    return seconds
+
+
+def _rate(value: Any) -> float:
+    rows_per_s = parse_rate_rows_per_s(value)
+    must(0 < rows_per_s < math.inf)
+    return rows_per_s
+
+
+def _trigger(value: Any) -> Trigger:
+    if isinstance(value, str):
+        trigger = Trigger.parse(value)
+    elif isinstance(value, dict):
+        [(kind, interval)] = value.items()
+        must(kind in ("real_time", "processing_time"))
+        trigger = Trigger(kind=kind, interval_s=parse_duration_s(interval))
+    else:
+        trigger = Trigger(interval_s=parse_duration_s(value))
+    must(trigger.kind != "real_time" or trigger.interval_s > 0)
+    return trigger
+
+
+def _metrics_address(value: object) -> str | None:
+    """The address as host:port, None for "off".
+
+    >>> _metrics_address("127.0.0.1:9464"), _metrics_address("off")
+    ('127.0.0.1:9464', None)
+    """
+    if value == "off":
+        return None
+    found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(\d{1,5})", value) if isinstance(value, str) else None
+    must(found is not None and int(found[1]) <= 65535)
+    return str(value)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    must(isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value))
+    return tuple(value)  # type: ignore[arg-type]
+
+
+NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
+_WORDS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_MASTER_PATTERN = r"embedded|yarn|local(-cluster)?(\[.+\])?|(?!sc:)[a-z][a-z0-9+.-]*://\S+"
+
+NAME = text('a name of at most 100 letters, digits, "_", "." and "-" that starts with a letter, a digit or "_"', NAME_PATTERN)
+MASTER = text('"embedded" or a Spark master such as "spark://host:7077", "yarn" or "k8s://https://host:443" (not Spark Connect)', _MASTER_PATTERN)
+FUNCTION = text('a function such as "job.py:enrich" or "package.module:enrich"', rf"(?:\S(?:.*\S)?\.py|{_WORDS}):{_WORDS}")
+DURATION = Kind('a duration above 0 such as "500ms", "5s", "2m" or "1h30m"', _positive_duration_s)
+RATE = Kind('a rate above 0 such as "20000/s", "20k/s" or "1.5M/s"', _rate)
+TRIGGER = Kind('a time ("5s"), "asap", "available-now", { real_time = "15s" } or { processing_time = "5s" }', _trigger)
+METRICS = Kind('"off" or an address such as "127.0.0.1:9464"', _metrics_address)
+SOURCE_NAMES = Kind('a list of names of sources such as ["clicks"]', _names)

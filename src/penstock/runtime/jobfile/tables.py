@@ -1,0 +1,95 @@
+"""The tables of a job file and the kinds of their values."""
+
+from __future__ import annotations
+
+from dataclasses import Field as Setting
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from penstock.core.config import Config
+from penstock.core.domain.trigger import Trigger
+from penstock.runtime.jobfile import kinds
+
+
+class Table(BaseModel):
+    """A table in which every key has a meaning."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OptionsTable(Table):
+    """A table whose unknown keys are options for Spark; those under `options` are too."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    options: dict[str, Any] = {}
+
+
+class LimitsTable(Table):
+    min_executors: Annotated[int, kinds.whole_number(1)] = 1
+    max_executors: Annotated[int, kinds.whole_number(1)] = 4
+    start_executors: Annotated[int | None, kinds.whole_number(1)] = None
+
+
+class PromisesTable(Table):
+    latency_p95: Annotated[float | None, kinds.DURATION] = None
+    recovery: Annotated[float | None, kinds.DURATION] = None
+
+
+class SourceTable(OptionsTable):
+    format: Annotated[str, kinds.text('a format such as "trace", "kafka" or "parquet"')]
+    schema_: Annotated[str | None, kinds.text('columns such as "a INT, b STRING"')] = Field(default=None, alias="schema")
+    arrival_column: Annotated[str | None, kinds.text("the name of a column")] = None
+
+
+class SinkTable(OptionsTable):
+    format: Annotated[str | None, kinds.text('a format such as "parquet", "kafka" or "console"')] = None
+    foreach_batch: Annotated[str | None, kinds.FUNCTION] = None
+
+
+class QueryTable(Table):
+    function: Annotated[str, kinds.FUNCTION]
+    sources: Annotated[tuple[str, ...] | None, kinds.SOURCE_NAMES] = None
+    trigger: Annotated[Trigger, kinds.TRIGGER] = Trigger()
+    rate_limit: Annotated[float | None, kinds.RATE] = None
+    output_mode: Annotated[str, kinds.one_of("append", "update", "complete")] = "append"
+    priority: Annotated[int, kinds.whole_number(1)] = 1
+    minimum_accuracy: Annotated[float, kinds.number(0, 1)] = 1.0
+    sink: SinkTable
+
+
+class AutopilotTable(Table):
+    mode: Annotated[str, kinds.one_of("observe", "shadow", "ask", "active")] = "observe"
+
+
+def _setting_kind(setting: Setting[Any]) -> kinds.Kind:
+    lowest, highest = setting.metadata["lowest"], setting.metadata["highest"]
+    if isinstance(setting.default, int):
+        return kinds.whole_number(lowest, highest)
+    return kinds.number(lowest, highest, seconds=setting.name.endswith("_s"))
+
+
+_SETTINGS: dict[str, Any] = {each.name: (Annotated[float, _setting_kind(each)], each.default) for each in fields(Config)}
+
+if TYPE_CHECKING:
+    SettingsTable = Table
+else:
+    SettingsTable = create_model("SettingsTable", __base__=Table, **_SETTINGS)
+
+
+class JobTable(Table):
+    """The whole file, its shorthands written out."""
+
+    name: Annotated[str | None, kinds.NAME] = None
+    master: Annotated[str | None, kinds.MASTER] = None
+    checkpoint: Annotated[str, kinds.text("a folder or a URI such as s3a://bucket/checkpoint")] = "checkpoint"
+    metrics: Annotated[str | None, kinds.METRICS] = "127.0.0.1:0"
+    limits: LimitsTable = LimitsTable()
+    promises: PromisesTable = PromisesTable()
+    sources: dict[Annotated[str, kinds.NAME], SourceTable] = {}
+    queries: dict[Annotated[str, kinds.NAME], QueryTable] = {}
+    autopilot: AutopilotTable = AutopilotTable()
+    settings: SettingsTable = SettingsTable()
+    spark: dict[str, Any] = {}

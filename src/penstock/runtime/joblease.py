@@ -1,0 +1,103 @@
+"""One controller a job: a locked file on this machine, and a signed, renewed note beside the checkpoint for all others."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+import uuid
+from dataclasses import asdict, dataclass
+
+import psutil
+
+from penstock.core.errors import UserMistake
+from penstock.leases import FileLease
+from penstock.ports import BesideCheckpoint
+from penstock.runtime.home import JobFolder
+
+NOTE = "lease.json"
+
+
+def take_local(folder: JobFolder) -> FileLease:
+    """The lease on this machine; held until this process ends, however it ends."""
+    try:
+        return FileLease(folder.lease)
+    except BlockingIOError:
+        raise UserMistake(
+            f"job {folder.name!r} already runs on this machine; steer it with `penstock status --job {folder.name}`, or stop that one first"
+        ) from None
+    except OSError as error:
+        raise UserMistake(f"the lease {folder.lease} cannot be taken: {error.strerror}; set PENSTOCK_HOME to a folder that can be written") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who holds a job: `renewed_s` is wall time, compared across machines only by the expiry."""
+
+    token: str
+    host: str
+    pid: int
+    born_s: float
+    renewed_s: float
+    job: str
+
+    @property
+    def words(self) -> str:
+        return f"the driver with process id {self.pid} on {self.host}"
+
+    def lives_here(self) -> bool:
+        try:
+            return self.host == socket.gethostname() and abs(psutil.Process(self.pid).create_time() - self.born_s) < 1
+        except psutil.Error:
+            return False
+
+
+class CheckpointLease:
+    """The note beside the checkpoint."""
+
+    def __init__(self, beside: BesideCheckpoint, job: str, expiry_s: float) -> None:
+        self._beside = beside
+        self._expiry_s = expiry_s
+        me = psutil.Process()
+        self._me = Holder(token=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid(), born_s=me.create_time(), renewed_s=time.time(), job=job)
+
+    def take(self) -> None:
+        """Sign the note, or raise: somebody else lives, or may live, on the same checkpoint, or it is another job's."""
+        holder = self.holder()
+        if holder is not None and holder.job != self._me.job:
+            raise UserMistake(f"checkpoint: it belongs to the job {holder.job!r}, this one is {self._me.job!r}; give each job a checkpoint of its own")
+        if holder is not None and holder.renewed_s > 0 and holder.token != self._me.token:
+            age_s = time.time() - holder.renewed_s
+            elsewhere = holder.host != self._me.host and age_s < self._expiry_s
+            if elsewhere or holder.lives_here():
+                raise UserMistake(
+                    f"{holder.words} runs this job (heard {age_s:.0f} s ago): stop it first, or wait until its lease of {self._expiry_s:.0f} s has run out"
+                )
+        self._sign(time.time())
+
+    def renew(self) -> Holder | None:
+        """Sign again; the other one if somebody else has signed meanwhile."""
+        holder = self.holder()
+        if holder is not None and holder.token != self._me.token:
+            return holder
+        self._sign(time.time())
+        return None
+
+    def release(self) -> None:
+        """Leave the note, which says whose checkpoint this is, but without a claim."""
+        holder = self.holder()
+        if holder is None or holder.token == self._me.token:
+            self._sign(0.0)
+
+    def holder(self) -> Holder | None:
+        content = self._beside.read(NOTE)
+        if content is None:
+            return None
+        try:
+            return Holder(**json.loads(content))
+        except (ValueError, TypeError):
+            return None
+
+    def _sign(self, renewed_s: float) -> None:
+        self._beside.write(NOTE, json.dumps({**asdict(self._me), "renewed_s": renewed_s}).encode())

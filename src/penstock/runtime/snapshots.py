@@ -1,0 +1,83 @@
+"""Keep a copy of the history beside the checkpoint, and the lease there renewed, in a thread of its own."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from penstock.core.domain.event import Event, LeaseLost, SnapshotFailed
+from penstock.ports import BesideCheckpoint, Clock
+from penstock.runtime.joblease import CheckpointLease
+from penstock.stores.snapshot import restore_snapshot, take_snapshot
+
+NAME = "history.db"
+
+
+def restore_history(beside: BesideCheckpoint, history: Path) -> bool:
+    """Fetch the history from beside the checkpoint where the local one is gone; whether it was."""
+    if history.exists() and history.stat().st_size > 0:
+        return False
+    with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
+        copy = Path(folder) / NAME
+        return beside.download(NAME, copy) and restore_snapshot(copy, history)
+
+
+class Snapshots:
+    def __init__(
+        self, *, beside: BesideCheckpoint, history: Path, lease: CheckpointLease, interval_s: float, clock: Clock,
+        note: Callable[[Sequence[Event]], None], on_lost: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._beside = beside
+        self._history = history
+        self._lease = lease
+        self._interval_s = interval_s
+        self._clock = clock
+        self._note = note
+        self._on_lost = on_lost
+        self._failing = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-snapshots", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """One last snapshot, and the lease given back."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=60)
+        self.take()
+        self._attempt(self._lease.release)
+
+    def take(self) -> None:
+        def copy() -> None:
+            with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
+                target = Path(folder) / NAME
+                take_snapshot(self._history, target)
+                self._beside.upload(target, NAME)
+
+        self._attempt(copy)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._interval_s):
+            self.take()
+            self._attempt(self._renew)
+
+    def _renew(self) -> None:
+        other = self._lease.renew()
+        if other is not None:
+            self._note([LeaseLost(at_s=self._clock.now_s(), holder=other.words)])
+            self._stopping.set()
+            self._on_lost()
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        """Do it; a failure is said once, until it works again."""
+        try:
+            work()
+            self._failing = False
+        except Exception as error:
+            if not self._failing:
+                self._failing = True
+                self._note([SnapshotFailed(at_s=self._clock.now_s(), reason=" ".join(str(error).split())[:300])])

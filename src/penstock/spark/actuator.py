@@ -1,0 +1,92 @@
+"""The Actuator port on Spark: carries out instructions, each in a thread of its own, and reports what it took and cost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import SparkSession
+
+from penstock.core.config import Config
+from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.reading import Reading
+from penstock.spark.causes import cause_of
+from penstock.spark.executors import ExecutorPool
+from penstock.spark.files import Files
+from penstock.spark.query import ManagedQuery, is_waiting
+from penstock.spark.settings import QuerySettings
+
+POLL_S = 0.02
+
+
+class SparkActuator:
+    def __init__(
+        self, *, session: SparkSession, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, last_reading: Callable[[], Reading | None]
+    ) -> None:
+        self._session = session
+        self._pool = pool
+        self._queries = queries
+        self._config = config
+        self._last_reading = last_reading
+
+    def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
+        def work() -> None:
+            began = time.monotonic()
+            try:
+                outcome = self._carry_out(instruction)
+            except Exception as error:
+                outcome = Outcome(number=instruction.number, done=False, took_s=time.monotonic() - began, reason=cause_of(error)[0])
+            report(outcome)
+
+        threading.Thread(target=work, name=f"penstock-{instruction.knob}", daemon=True).start()
+
+    def _carry_out(self, instruction: Instruction) -> Outcome:
+        if isinstance(instruction, ScaleExecutors):
+            return self._scale(instruction)
+        if isinstance(instruction, ChangeQuery):
+            return self._change(instruction)
+        raise TypeError(f"{type(instruction).__name__} is not for Spark")
+
+    def _scale(self, instruction: ScaleExecutors) -> Outcome:
+        excess = self._excess()
+        scaled = self._pool.scale(instruction.executors, self._config.executors_timeout_s, self._wait_for_gap)
+        after = self._excess()
+        delayed = None if excess is None or after is None else max(0.0, after - excess)
+        return Outcome(number=instruction.number, done=scaled.done, took_s=scaled.took_s, delayed_rows=delayed, reason=scaled.reason)
+
+    def _excess(self) -> float | None:
+        last = self._last_reading()
+        return last.excess_lag_rows if last else None
+
+    def _wait_for_gap(self) -> None:
+        """Until no query is in the middle of a batch: between two, or just past a commit. Several busy queries may leave no gap; then time runs out."""
+        deadline = time.monotonic() + self._config.commit_wait_s
+        running = [query for query in self._queries if query.state == "running"]
+        counts = [query.commits.count for query in running]
+        while time.monotonic() < deadline:
+            fresh = [query.commits.count > count for query, count in zip(running, counts, strict=True)]
+            busy = [query.query.isActive and not is_waiting(query.query) for query in running]
+            if not any(busy) or (len(running) == 1 and fresh[0]):
+                return
+            time.sleep(POLL_S)
+
+    def _change(self, instruction: ChangeQuery) -> Outcome:
+        query = next(each for each in self._queries if each.name == instruction.query)
+        settings = QuerySettings(trigger=instruction.trigger, rate_limit_rows_per_s=instruction.rate_limit_rows_per_s, partitions=instruction.partitions)
+        began = time.monotonic()
+        commits = query.commits.count
+        stopped, down_s = query.change(settings, self._config.commit_wait_s, lambda: self._repartition(query, instruction.partitions))
+        newest = query.newest_rows()
+        delayed = None if newest is None or stopped.newest_rows is None else newest - stopped.newest_rows
+        query.commits.wait_beyond(max(commits, query.commits.count), self._config.commit_wait_s)
+        note = f"down {down_s:.2f} s" + ("" if stopped.between_batches else ", a batch was interrupted and is replayed")
+        return Outcome(number=instruction.number, done=True, took_s=time.monotonic() - began, delayed_rows=delayed, reason=note)
+
+    def _repartition(self, query: ManagedQuery, partitions: int | None) -> None:
+        """Re-partition the state of a stopped query; a query without state takes the number at its next start."""
+        if partitions is None or query.recipe.checkpoint is None:
+            return
+        if Files(self._session).names(f"{query.recipe.checkpoint}/state"):
+            query.settle(self._config.commit_wait_s)
+            self._session._streamingCheckpointManager.repartition(query.recipe.checkpoint, partitions)

@@ -1,0 +1,33 @@
+"""Why a query failed, in one line, and the user's own traceback where there is one."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+_PYTHON = re.compile(r"(Traceback \(most recent call last\):\n(?:.*\n)+?(?=\S)(?P<last>[^\n]+))")
+_NOISE = re.compile(r"\s*(SQLSTATE: \w+|JVM stacktrace:.*)", re.DOTALL)
+
+
+def cause_of(error: BaseException) -> tuple[str, str]:
+    """(one line, traceback or "") for an exception of a query: the innermost Python error of the user's code wins over Spark's wrapping.
+
+    >>> cause_of(ValueError("no such column"))[0]
+    'ValueError: no such column'
+    """
+    text = str(error)
+    found = list(_PYTHON.finditer(text))
+    if found:
+        shown = found[-1]
+        return shown["last"].strip()[:500], shown[0]
+    if type(error).__module__.startswith("pyspark"):
+        return first_sentence(text), text if len(text) < 4000 else text[:4000]
+    own = "".join(traceback.format_exception(error))
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:500], own
+
+
+def first_sentence(text: str) -> str:
+    """The first telling line of one of Spark's messages."""
+    lines = [line.strip() for line in _NOISE.sub("", text).splitlines() if line.strip() and not line.startswith("===")]
+    telling = [line for line in lines if re.search(r"Exception|Error|\[[A-Z_.]+\]", line)]
+    return (telling[0] if telling else lines[0] if lines else "unknown error")[:500]

@@ -1,0 +1,105 @@
+"""The job contract: a query that its owner declared as a function, its sources and its sink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.core.domain.job import JobSpec, QuerySpec, SourceSpec
+from penstock.core.errors import UserMistake
+from penstock.references import load_function
+from penstock.spark.positions import Positions, TracePositions
+from penstock.spark.recipe import observed
+from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
+from penstock.spark.shipping import ship_file
+from penstock.spark.sink import LedgerSink
+from penstock.spark.trace.source import TraceSource
+from penstock.spark.trace.state import TraceState, recipe_of
+
+ARRIVAL_COLUMNS = {"trace": "arrival", "kafka": "timestamp"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A trace source made ready: where its state is, and what reads its positions."""
+
+    state: TraceState
+    positions: TracePositions
+
+
+def prepare_trace(source: SourceSpec, folder: str, state_path: Path) -> Trace:
+    """Check a trace source before anything starts; raises one clear line."""
+    options = {**source.options, "folder": folder}
+    state = TraceState(state_path, recipe_of(options))
+    if state_path.exists():
+        state.schedule()
+    return Trace(state=state, positions=TracePositions(state))
+
+
+class ContractRecipe:
+    """Starts a declared query: builds its sources anew, calls the user's function on them, and writes to the declared sink."""
+
+    def __init__(self, session: SparkSession, job: JobSpec, query: QuerySpec, traces: Mapping[str, Trace]) -> None:
+        self._session = session
+        self._job = job
+        self._query = query
+        self._traces = traces
+        self._sources = [job.source(name) for name in query.sources]
+        self._function = load_function(query.function, job.folder, what=f"queries.{query.name}.function")
+        self._foreach = (
+            load_function(query.sink.foreach_batch, job.folder, what=f"queries.{query.name}.sink.foreach_batch") if query.sink.foreach_batch else None
+        )
+        for reference in (query.function, query.sink.foreach_batch, *(source.options.get("rows") for source in self._sources)):
+            ship_file(session, reference, job.folder)
+
+    @property
+    def checkpoint(self) -> str:
+        return f"{self._job.checkpoint}/{self._query.name}"
+
+    @property
+    def positions(self) -> Sequence[Positions | None]:
+        return [self._traces[source.name].positions if source.name in self._traces else None for source in self._sources]
+
+    @property
+    def unable(self) -> Mapping[str, str]:
+        unlimited = [source.name for source in self._sources if source.format not in LIMIT_OPTIONS]
+        if not unlimited:
+            return {}
+        return {"rate-limit": f"source {unlimited[0]!r} has no limit in rows; those of the formats {', '.join(LIMIT_OPTIONS)} have"}
+
+    def start(self, settings: QuerySettings) -> StreamingQuery:
+        register_formats(self._session)
+        if settings.partitions is not None:
+            self._session.conf.set("spark.sql.shuffle.partitions", str(settings.partitions))
+        frames = [
+            observed(self._read(source, settings), i, source.arrival_column or ARRIVAL_COLUMNS.get(source.format)) for i, source in enumerate(self._sources)
+        ]
+        result = self._function(*frames)
+        if not isinstance(result, DataFrame) or not result.isStreaming:
+            raise UserMistake(f"queries.{self._query.name}.function: {self._query.function} returned {type(result).__name__}, a streaming DataFrame is needed")
+        writer: Any = result.writeStream.queryName(self._query.name).outputMode(self._query.output_mode).option("checkpointLocation", self.checkpoint)
+        writer = writer.foreachBatch(self._foreach) if self._foreach else writer.format(self._query.sink.format)
+        writer = writer.options(**self._query.sink.options).trigger(**spark_trigger(settings.trigger))
+        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self._query.name)
+        return writer.start()  # type: ignore[no-any-return]
+
+    def _read(self, source: SourceSpec, settings: QuerySettings) -> DataFrame:
+        options = dict(source.options)
+        if source.name in self._traces:
+            options |= {"state": str(self._traces[source.name].state.path), "folder": self._job.folder}
+        limit = settings.rows_per_batch()
+        if limit is not None and source.format in LIMIT_OPTIONS:
+            options[LIMIT_OPTIONS[source.format]] = str(limit)
+        reader = self._session.readStream.format(source.format).options(**options)
+        return (reader.schema(source.schema) if source.schema else reader).load()
+
+
+def register_formats(session: SparkSession) -> None:
+    """Make Penstock's own formats known to Spark."""
+    session.dataSource.register(TraceSource)
+    session.dataSource.register(LedgerSink)

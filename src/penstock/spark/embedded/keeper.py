@@ -1,0 +1,114 @@
+"""The process that owns the embedded cluster: starts Master and Worker, and stops them when the last job has gone.
+
+Jobs hold leases (locked files); the keeper sees a lease fall free even when its job was killed. Master and Worker die with the keeper.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from penstock.leases import FileLease, is_held
+from penstock.processes import die_with_parent, end_process
+
+IDLE_S = 3.0
+START_S = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start one of Spark's daemons; it dies with this process."""
+    import pyspark
+
+    home = os.path.dirname(pyspark.__file__)
+    environment = dict(os.environ, SPARK_HOME=home, SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+    with open(folder / "daemons.log", "ab") as log:
+        return subprocess.Popen(
+            [f"{home}/bin/spark-class", class_name, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent
+        )
+
+
+def cluster_state(ui_port: int) -> dict[str, Any]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{ui_port}/json/", timeout=2) as answer:
+        return dict(json.load(answer))
+
+
+def launch(folder: Path, slots: int) -> tuple[list[subprocess.Popen[bytes]], dict[str, Any]]:
+    port, ui_port = free_port(), free_port()
+    url = f"spark://127.0.0.1:{port}"
+    package = "org.apache.spark.deploy"
+    master = spawn(folder, f"{package}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui_port))
+    # Cores and memory of a standalone Worker are book-keeping: how many executors really run is each job's own limit.
+    worker = spawn(
+        folder, f"{package}.worker.Worker", "--host", "127.0.0.1", "--cores", str(slots), "--memory", f"{4 * slots}g",
+        "--webui-port", "0", "--work-dir", str(folder / "work"), url,
+    )  # fmt: skip
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and master.poll() is None and worker.poll() is None:
+        try:
+            if cluster_state(ui_port)["aliveworkers"] == 1:
+                return [worker, master], {"master": url, "ui_port": ui_port, "keeper_pid": os.getpid()}
+        except OSError:
+            pass
+        time.sleep(0.1)
+    for process in (worker, master):
+        end_process(process)
+    raise SystemExit("the embedded cluster did not start")
+
+
+def living_jobs(folder: Path) -> int:
+    living = 0
+    for path in (folder / "jobs").glob("*"):
+        if is_held(path):
+            living += 1
+        else:
+            path.unlink(missing_ok=True)
+    return living
+
+
+def keep(folder: Path, slots: int) -> None:
+    """Run the cluster until no job holds a lease on it, or a daemon dies."""
+    asked_to_stop: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _frame: asked_to_stop.append(number))
+    alive = FileLease(folder / "keeper.lock")
+    shutil.rmtree(folder / "work", ignore_errors=True)
+    processes, description = launch(folder, slots)
+    ready = folder / "cluster.json"
+    ready.with_suffix(".new").write_text(json.dumps(description))
+    ready.with_suffix(".new").rename(ready)
+    used = time.monotonic()
+    try:
+        while not asked_to_stop and all(process.poll() is None for process in processes):
+            if living_jobs(folder):
+                used = time.monotonic()
+            elif time.monotonic() - used > IDLE_S:
+                with FileLease(folder / "start.lock", wait=True):
+                    if not living_jobs(folder):
+                        ready.unlink(missing_ok=True)
+                        break
+            time.sleep(0.25)
+    finally:
+        ready.unlink(missing_ok=True)
+        for process in processes:
+            end_process(process)
+        shutil.rmtree(folder, ignore_errors=True)
+        alive.close()
+
+
+if __name__ == "__main__":
+    keep(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,88 @@
+"""One Spark application under Penstock: its queries, its executors, and everything that watches and moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark.sql import SparkSession
+
+from penstock.core.config import Config
+from penstock.core.domain.event import CannotDo, Event
+from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.reading import Reading
+from penstock.ports import Clock
+from penstock.spark.actuator import SparkActuator
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.commits import CommitListener
+from penstock.spark.executors import ExecutorPool
+from penstock.spark.files import Files
+from penstock.spark.jvm import StatusStore
+from penstock.spark.monitor import SparkMonitor
+from penstock.spark.processes import ExecutorProcesses
+from penstock.spark.query import ManagedQuery
+from penstock.spark.recipe import Recipe
+from penstock.spark.settings import QuerySettings
+from penstock.spark.supervisor import Supervisor
+
+LIVING = ("starting", "running", "restarting", "failed")
+
+
+class SparkEngine:
+    """Source and Actuator of one application, and the keeper of its queries."""
+
+    def __init__(self, session: SparkSession, *, executors: int, config: Config, clock: Clock, emit: Callable[[Sequence[Event]], None]) -> None:
+        self.session = session
+        self.queries: list[ManagedQuery] = []
+        self.files = Files(session)
+        self._config = config
+        self._clock = clock
+        self._emit = emit
+        store = StatusStore(session)
+        self.pool = ExecutorPool(session, store, executors)
+        self.processes = ExecutorProcesses(session.sparkContext.applicationId)
+        self._listener = CommitListener()
+        session.streams.addListener(self._listener)
+        self._supervisor = Supervisor(config, clock, emit)
+        self.monitor = SparkMonitor(
+            store=store, pool=self.pool, queries=self.queries, config=config, clock=clock, processes=self.processes, emit=emit,
+            disturbed_s=lambda: self._supervisor.disturbed_s,
+        )  # fmt: skip
+        self._actuator = SparkActuator(session=session, pool=self.pool, queries=self.queries, config=config, last_reading=lambda: self.monitor.last)
+        if not self.pool.unable:
+            self.pool.request(executors)
+
+    def read(self) -> Reading:
+        return self.monitor.read()
+
+    def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
+        self._actuator.perform(instruction, report)
+
+    def add(self, name: str, recipe: Recipe, settings: QuerySettings) -> ManagedQuery:
+        """Take in a query: start it, observe it, keep it alive; say what cannot be done for it."""
+        checkpoint = Checkpoint(self.files, recipe.checkpoint) if recipe.checkpoint else None
+        query = ManagedQuery(name, recipe, settings, self._listener, self._clock, checkpoint)
+        self.queries.append(query)
+        now_s = self._clock.now_s()
+        self._emit([CannotDo(at_s=now_s, query=name, what=what, remedy=remedy) for what, remedy in recipe.unable.items()])
+        self._supervisor.add(query)
+        return query
+
+    def living(self) -> list[ManagedQuery]:
+        return [query for query in self.queries if query.state in LIVING]
+
+    def stop_queries(self, grace_s: float, stop_now: Callable[[], bool]) -> bool:
+        """Stop all queries, each right after a commit; whether all were between batches."""
+        self._supervisor.close()
+        active = [query for query in self.queries if query.has_query and query.query.isActive]
+        with ThreadPoolExecutor(max_workers=max(1, len(active))) as pool:
+            stopped = list(pool.map(lambda query: query.stop_after_commit(grace_s, stop_now), active))
+        for query in self.queries:
+            query.state = "stopped" if query in active else query.state
+            query.settled.set()
+        return all(each.between_batches for each in stopped)
+
+    def close(self) -> None:
+        """Stop watching; the session stays, it may be the user's own."""
+        self._supervisor.close()
+        self.session.streams.removeListener(self._listener)

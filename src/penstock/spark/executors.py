@@ -1,0 +1,84 @@
+"""Executors of the running application: asked for, let go between batches, replaced when they crash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.spark.jvm import StatusStore, singleton
+
+POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled:
+    """Whether the wanted executors run, and after how long."""
+
+    done: bool
+    took_s: float
+    reason: str = ""
+
+
+class ExecutorPool:
+    """Spark's own allocation client, which is the same on standalone clusters, YARN and Kubernetes."""
+
+    def __init__(self, session: SparkSession, store: StatusStore, requested: int) -> None:
+        jvm: Any = session._jvm
+        self._store = store
+        self._context = session.sparkContext._jsc.sc()
+        self._master = session.sparkContext.master or ""
+        self._no_localities = singleton(jvm.scala.collection.immutable, "Map").empty()
+        self._farewell = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("no longer needed", singleton(jvm.scala, "None"))
+        self._decommission = session.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
+        self.requested = requested
+        self.dismissed: set[str] = set()
+
+    @property
+    def unable(self) -> dict[str, str]:
+        if self._master.startswith("local") and not self._master.startswith("local-cluster"):
+            return {"executors": f'master {self._master} has no executors to scale; use master = "embedded" or a cluster'}
+        return {}
+
+    def running(self) -> list[str]:
+        """Ids of the living executors, oldest first; those on their way out do not count."""
+        alive = sorted(self._store.executors(), key=lambda each: (each["addTime"], each["id"]))
+        return [each["id"] for each in alive if each["id"] not in self.dismissed]
+
+    def request(self, executors: int) -> bool:
+        """Set Spark's target: it starts what is missing, and from then on replaces what crashes."""
+        self.requested = executors
+        return bool(self._context.requestTotalExecutors(executors, 0, self._no_localities))
+
+    def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object]) -> Scaled:
+        """Grow or shrink to so many executors. Surplus ones leave between batches; those that never come end in "missing"."""
+        began = time.monotonic()
+        if not self.request(executors):
+            return Scaled(done=False, took_s=time.monotonic() - began, reason="the cluster manager refused the request")
+        if len(self.running()) > executors:
+            wait_for_gap()
+            self._dismiss(self.running()[executors:])
+            # Each executor killed lowers Spark's own target by one: without asking again, a crashed one would never be replaced.
+            self.request(executors)
+        arrived = self._await(executors, began + timeout_s)
+        return Scaled(done=arrived, took_s=time.monotonic() - began, reason="" if arrived else "missing")
+
+    def _dismiss(self, surplus: list[str]) -> None:
+        backend = self._context.schedulerBackend()
+        for executor_id in surplus:
+            self.dismissed.add(executor_id)
+            if not (self._decommission and backend.decommissionExecutor(executor_id, self._farewell, False, False)):
+                self._context.killExecutor(executor_id)
+
+    def _await(self, executors: int, deadline: float) -> bool:
+        """Wait until exactly so many run and those dismissed are gone."""
+        while True:
+            alive = {each["id"] for each in self._store.executors()}
+            if len(alive - self.dismissed) >= executors and not alive & self.dismissed:
+                return True
+            if time.monotonic() > deadline:
+                return len(alive - self.dismissed) >= executors
+            time.sleep(POLL_S)

@@ -1,0 +1,63 @@
+"""The few things Penstock asks of Spark's JVM beyond PySpark's own interface."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+class StatusStore:
+    """What Spark knows about its executors, jobs and stages, without the web UI: each answer one call, as JSON."""
+
+    def __init__(self, session: SparkSession) -> None:
+        jvm: Any = session._jvm
+        self._context = session.sparkContext._jsc.sc()
+        self._store = self._context.statusStore()
+        self._tracker = session.sparkContext.statusTracker()
+        self._mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+        self._mapper.registerModule(singleton(jvm.com.fasterxml.jackson.module.scala, "DefaultScalaModule"))
+
+    def _json(self, value: Any) -> Any:
+        return json.loads(self._mapper.writeValueAsString(value))
+
+    def executors(self) -> list[dict[str, Any]]:
+        """Living executors, the driver left out."""
+        return [each for each in self._json(self._store.executorList(True)) if each["id"] != "driver"]
+
+    def removed_executors(self) -> list[dict[str, Any]]:
+        """Executors that are gone, with the reason Spark gives."""
+        return [each for each in self._json(self._store.executorList(False)) if not each["isActive"]]
+
+    def job_ids(self, group: str) -> list[int]:
+        return sorted(self._tracker.getJobIdsForGroup(group))
+
+    def job(self, job_id: int) -> dict[str, Any]:
+        return dict(self._json(self._store.job(job_id)))
+
+    def stage_shares(self, stage_id: int) -> dict[str, dict[str, Any]] | None:
+        """What each executor did for a stage, over all its attempts; None for a stage that never ran."""
+        try:
+            attempts = self._store.lastStageAttempt(stage_id).attemptId() + 1
+        except Exception:
+            return None
+        shares: dict[str, dict[str, Any]] = {}
+        for attempt in range(attempts):
+            for executor_id, share in self._json(self._store.executorSummary(stage_id, attempt)).items():
+                known = shares.setdefault(executor_id, dict.fromkeys(("taskTime", "succeededTasks", "inputRecords", "shuffleReadRecords"), 0))
+                for key in known:
+                    known[key] += share[key]
+        return shares
+
+
+def singleton(package: Any, name: str) -> Any:
+    """A Scala object."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+
+def field_of(instance: Any, name: str) -> Any:
+    """A private field of a JVM object, as a `java.lang.reflect.Field` that may be read and set."""
+    found = instance.getClass().getDeclaredField(name)
+    found.setAccessible(True)
+    return found

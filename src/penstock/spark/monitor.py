@@ -1,0 +1,135 @@
+"""The Source port on Spark: gathers the facts and lets the pure monitor make a Reading of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from penstock.core.config import Config
+from penstock.core.domain.event import ClockSkewed, Event, ExecutorLost
+from penstock.core.domain.reading import Reading
+from penstock.core.monitor.facts import BatchFact, ExecutorFact, Observation, QueryFacts
+from penstock.core.monitor.observe import Memory, observe
+from penstock.ports import Clock
+from penstock.spark.executors import ExecutorPool
+from penstock.spark.jvm import StatusStore
+from penstock.spark.positions import rows_between, where
+from penstock.spark.processes import ExecutorProcesses
+from penstock.spark.progress import batch_fact
+from penstock.spark.query import ManagedQuery
+from penstock.spark.stages import StageReader
+
+
+@dataclass
+class _Seen:
+    """What was known at the last look, to tell what is new."""
+
+    executors: set[str]
+    skewed: set[str]
+
+
+class SparkMonitor:
+    """Reads a Spark application. Called from one thread, the controller's."""
+
+    def __init__(
+        self, *, store: StatusStore, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, clock: Clock,
+        processes: ExecutorProcesses, emit: Callable[[Sequence[Event]], None], disturbed_s: Callable[[], float | None],
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._pool = pool
+        self._queries = queries
+        self._config = config
+        self._clock = clock
+        self._processes = processes
+        self._emit = emit
+        self._query_disturbed_s = disturbed_s
+        self._stages: dict[str, StageReader] = {}
+        self._memory = Memory()
+        self._seen = _Seen(executors=set(), skewed=set())
+        self._executors_changed_s: float | None = None
+        self._started_s = clock.now_s()
+        self.last: Reading | None = None
+
+    def read(self) -> Reading:
+        now_s = self._clock.now_s()
+        executors = self._executors(now_s)
+        disturbances = [moment for moment in (self._query_disturbed_s(), self._executors_changed_s) if moment is not None]
+        seen = Observation(
+            at_s=now_s,
+            started_s=self._started_s,
+            disturbed_s=max(disturbances, default=None),
+            executors_requested=self._pool.requested,
+            executors=executors,
+            queries=tuple(self._query(query, now_s) for query in self._queries),
+            unable=self._pool.unable,
+        )
+        self._memory, reading = observe(self._memory, seen, self._config)
+        self._report_skew(reading)
+        self.last = reading
+        return reading
+
+    def _executors(self, now_s: float) -> tuple[ExecutorFact, ...]:
+        steady_minus_wall_s = now_s - time.time()
+        alive = [each for each in self._store.executors() if each["id"] not in self._pool.dismissed]
+        ids = {each["id"] for each in alive}
+        if ids != self._seen.executors:
+            self._report_losses(self._seen.executors - ids - self._pool.dismissed, now_s)
+            self._executors_changed_s = now_s
+            self._seen.executors = ids
+        return tuple(
+            ExecutorFact(
+                executor_id=each["id"],
+                host=each["hostPort"].rpartition(":")[0] or each["hostPort"],
+                slots=each["maxTasks"] or each["totalCores"],
+                added_s=each["addTime"] / 1000 + steady_minus_wall_s,
+                cpu_s=self._processes.cpu_s(each["id"]),
+            )
+            for each in alive
+        )
+
+    def _report_losses(self, lost: set[str], now_s: float) -> None:
+        if lost:
+            reasons = {each["id"]: each.get("removeReason") or "no reason given" for each in self._store.removed_executors()}
+            self._emit([ExecutorLost(at_s=now_s, executor_id=each, reason=" ".join(reasons.get(each, "unknown").split())[:300]) for each in sorted(lost)])
+
+    def _query(self, query: ManagedQuery, now_s: float) -> QueryFacts:
+        place = where(query.recipe.positions, query.processed_offsets())
+        state_partitions = query.commits.last.state_partitions if query.commits.last else None
+        idle_wall_s = query.commits.idle_wall_s
+        return QueryFacts(
+            name=query.name,
+            state=query.state,
+            trigger=query.settings.trigger,
+            rate_limit_rows_per_s=query.settings.rate_limit_rows_per_s,
+            started_s=query.started_s,
+            batches=self._batches(query, now_s),
+            idle_s=None if idle_wall_s is None else idle_wall_s + now_s - time.time(),
+            partitions=state_partitions or query.settings.partitions,
+            failures=len(query.failures),
+            unable=query.recipe.unable,
+            **place,
+        )
+
+    def _batches(self, query: ManagedQuery, now_s: float) -> tuple[BatchFact, ...]:
+        reports = query.commits.take()
+        stages: dict[tuple[str, int], tuple[object, ...]] = {}
+        for run_id in {report.run_id for report in reports}:
+            reader = self._stages.setdefault(query.name, StageReader(self._store))
+            wanted = {report.batch_id for report in reports if report.run_id == run_id}
+            stages |= {(run_id, batch): found for batch, found in reader.stages_of(run_id, wanted).items()}
+        positions = query.recipe.positions
+        return tuple(
+            batch_fact(
+                report,
+                steady_minus_wall_s=now_s - time.time(),
+                rows=rows_between(positions, report.start_offsets, report.end_offsets),
+                stages=stages.get((report.run_id, report.batch_id), ()),  # type: ignore[arg-type]
+            )
+            for report in reports
+        )
+
+    def _report_skew(self, reading: Reading) -> None:
+        skewed = {query.name: query.clock_skew_s for query in reading.queries if query.clock_skew_s is not None}
+        self._emit([ClockSkewed(at_s=reading.at_s, query=name, skew_s=skew) for name, skew in skewed.items() if name not in self._seen.skewed])
+        self._seen.skewed = set(skewed)

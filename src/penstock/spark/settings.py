@@ -1,0 +1,60 @@
+"""The settings of a query that change by restart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+
+LIMIT_OPTIONS = {"trace": "max_rows_per_batch", "kafka": "maxOffsetsPerTrigger"}
+SHORTEST_BATCH_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySettings:
+    """How a query is to be started. `partitions` None: as the checkpoint or the session has it."""
+
+    trigger: Trigger
+    rate_limit_rows_per_s: float | None = None
+    partitions: int | None = None
+
+    def rows_per_batch(self) -> int | None:
+        """The rate limit as Spark takes it: rows in a batch, for batches that come every trigger interval (at least every second).
+
+        >>> QuerySettings(trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=1000.0).rows_per_batch()
+        5000
+        """
+        if self.rate_limit_rows_per_s is None:
+            return None
+        return max(1, int(self.rate_limit_rows_per_s * max(self.trigger.interval_s, SHORTEST_BATCH_S)))
+
+
+def spark_trigger(trigger: Trigger) -> dict[str, Any]:
+    """The arguments of `DataStreamWriter.trigger`.
+
+    >>> spark_trigger(Trigger(interval_s=0.5))
+    {'processingTime': '500 milliseconds'}
+    """
+    if trigger.kind == "available_now":
+        return {"availableNow": True}
+    text = f"{round(trigger.interval_s * 1000)} milliseconds"
+    return {"realTime": text} if trigger.kind == "real_time" else {"processingTime": text}
+
+
+def parse_spark_trigger(text: str) -> Trigger:
+    """A trigger from what Spark calls it.
+
+    >>> parse_spark_trigger("ProcessingTimeTrigger(1500)")
+    Trigger(kind='processing_time', interval_s=1.5)
+    """
+    kind, _, rest = text.partition("(")
+    number = rest.rstrip(")").split(",")[0]
+    if kind == "ProcessingTimeTrigger":
+        return Trigger(interval_s=int(number) / 1000)
+    if kind == "RealTimeTrigger":
+        return Trigger(kind="real_time", interval_s=int(number) / 1000)
+    if kind.startswith("AvailableNow"):
+        return Trigger(kind="available_now")
+    raise UserMistake(f"trigger: {text} is not one Penstock can steer; use a processing time, availableNow or real time")

@@ -1,0 +1,31 @@
+"""Bring code to executors that do not have it: the user's files, and Penstock itself."""
+
+from __future__ import annotations
+
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+def ship_file(session: SparkSession, reference: str | None, folder: str) -> None:
+    """Send the file of a `file.py:name` reference to the executors, so that functions in it can run there."""
+    file = (reference or "").partition(":")[0]
+    if file.endswith(".py"):
+        session.sparkContext.addPyFile(str((Path(folder) / file).resolve()))
+
+
+def ship_penstock(session: SparkSession, folder: Path) -> None:
+    """Send Penstock to the executors: what runs there (sources, sinks) needs only the standard library, numpy, pyarrow and pyspark.
+
+    The archive stays in `folder`: executors that join later fetch it too.
+    """
+    found = find_spec("penstock")
+    assert found is not None and found.origin is not None
+    root = Path(found.origin).parent
+    path = folder / "penstock.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(root.rglob("*.py")):
+            archive.write(file, Path("penstock") / file.relative_to(root))
+    session.sparkContext.addPyFile(str(path))

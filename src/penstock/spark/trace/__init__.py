@@ -1,0 +1,1 @@
+"""The `trace` source: rows at a rate that moves over time, exact to the row."""

@@ -1,0 +1,143 @@
+"""The memory of a job: one SQLite file that one controller writes and anybody may read meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Self
+
+from penstock.core.config import Config
+from penstock.core.domain.event import Event, MemoryLost, MemoryRegained
+from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge import Knowledge
+from penstock.core.redaction import Redactor
+from penstock.stores.bounds import Bounds, is_too_large, keep_within
+from penstock.stores.codec import decode
+from penstock.stores.connection import open_writer
+from penstock.stores.entry import Entry, write_entry
+from penstock.stores.faults import explained, is_disk_trouble
+from penstock.stores.transaction import transaction
+
+_CLEAN_EVERY = 20
+
+
+class History:
+    """The writer's side, and the controller's knowledge store; safe to use from several threads.
+
+    A disk that fails later is no reason to stop a job: `append` and `save` never raise for it. What could not be written is counted and said,
+    the newest knowledge is kept in memory and written as soon as the disk takes it.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, bounds: Bounds, redactor: Redactor) -> None:
+        self.path = path
+        self._connection = connection
+        self._bounds = bounds
+        self._redactor = redactor
+        self._lock = Lock()
+        self._closed = False
+        self._lost: MemoryLost | None = None
+        self._forgotten = 0
+        self._unsaved: Knowledge | None = None
+        self._until_cleaning = 0
+
+    @classmethod
+    def open(cls, path: Path, *, config: Config, redactor: Redactor) -> History:
+        """Open or begin the history at `path`; `UserMistake` if it cannot be written or is not ours to write."""
+        bounds = Bounds.of(config)
+        return cls(path, open_writer(path, wal_bytes=bounds.wal_bytes), bounds=bounds, redactor=redactor)
+
+    def append(
+        self,
+        at_s: float,
+        *,
+        reading: Reading | None = None,
+        events: Sequence[Event] = (),
+        instructions: Sequence[tuple[Instruction, float]] = (),
+        outcomes: Sequence[tuple[Outcome, float]] = (),
+        knowledge: Knowledge | None = None,
+    ) -> tuple[Event, ...]:
+        """Remember one turn, whole or not at all; returns the events of memory lost or regained, which it writes itself.
+
+        After `close` nothing is remembered any more.
+        """
+        entry = Entry(reading=reading, events=events, instructions=instructions, outcomes=outcomes, knowledge=knowledge)
+        with self._lock:
+            if self._closed:
+                return ()
+            said = self._write(entry, at_s)
+            self._clean(at_s)
+            return said
+
+    def load(self) -> Knowledge | None:
+        """What the last controller of this job knew."""
+        with self._lock:
+            if self._unsaved is not None:
+                return self._unsaved
+            with explained("the knowledge in the history cannot be read", self.path, "use the Penstock that wrote it, or give another state folder"):
+                row = self._connection.execute("SELECT json FROM knowledge").fetchone()
+                return None if row is None else decode(Knowledge, row[0])
+
+    def save(self, knowledge: Knowledge) -> None:
+        """Remember what the controller knows; if the disk refuses, the next `append` tries again and says so."""
+        with self._lock:
+            self._unsaved = knowledge
+            if not self._closed:
+                self._save_unsaved()
+
+    def close(self) -> None:
+        """Write what is unsaved and let go of the file; more than once is allowed."""
+        with self._lock:
+            if not self._closed:
+                self._save_unsaved()
+                self._closed = True
+                self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, entry: Entry, at_s: float) -> tuple[Event, ...]:
+        self._unsaved = entry.knowledge or self._unsaved
+        regained = MemoryRegained(at_s=at_s, forgotten=self._forgotten)
+        gap = (self._lost, regained) if self._lost else ()
+        trouble = self._try_to_write(replace(entry, knowledge=self._unsaved, events=(*gap, *entry.events)))
+        if trouble is None:
+            self._unsaved, self._lost, self._forgotten = None, None, 0
+            return gap[1:]
+        self._forgotten += entry.rows
+        if self._lost:
+            return ()
+        self._lost = MemoryLost(at_s=at_s, reason=self._redactor.text(f"{self.path}: {trouble}"))
+        return (self._lost,)
+
+    def _save_unsaved(self) -> None:
+        if self._unsaved is not None and self._try_to_write(Entry(knowledge=self._unsaved)) is None:
+            self._unsaved = None
+
+    def _try_to_write(self, entry: Entry) -> str | None:
+        """Write it in one transaction; if the disk refuses, why."""
+        try:
+            with transaction(self._connection):
+                write_entry(self._connection, entry, self._redactor)
+        except sqlite3.Error as error:
+            if not is_disk_trouble(error):
+                raise
+            return str(error)
+        return None
+
+    def _clean(self, now_s: float) -> None:
+        """Keep to the bounds; a disk that refuses even this will refuse the next turn too, and that is said there."""
+        try:
+            self._until_cleaning -= 1
+            if self._until_cleaning < 0 or is_too_large(self._connection, self._bounds):
+                self._until_cleaning = _CLEAN_EVERY
+                keep_within(self._connection, self._bounds, now_s)
+        except sqlite3.Error as error:
+            if not is_disk_trouble(error):
+                raise

@@ -1,0 +1,103 @@
+"""The reader's side of a history: typed values again, in the order of their time."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+
+from penstock.core.domain.event import Event
+from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge import Knowledge
+from penstock.stores.codec import decode, decode_event, decode_instruction
+from penstock.stores.connection import open_reader
+from penstock.stores.faults import explained
+
+Value = TypeVar("Value")
+
+_ROWS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """An event, how often it came in a row, and when for the last time."""
+
+    event: Event
+    count: int
+    last_at_s: float
+
+
+class HistoryReader:
+    """Reads a history while its job runs, or after it was killed; it never writes and never holds up the writer."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path) -> HistoryReader:
+        """Open the history at `path`; `UserMistake` if there is none or it cannot be read."""
+        return cls(path, open_reader(path))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def readings(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[Reading]:
+        return self._values("readings", "json", since_s, until_s, lambda json: decode(Reading, json))
+
+    def events(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[EventRow]:
+        """Events of a span; a run of equal ones belongs to it if any of them does."""
+        return self._values("events", "kind, json, count, last_at_s", since_s, until_s, _event_row, age="last_at_s")
+
+    def instructions(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Instruction, float]]:
+        """Instructions and when they were given."""
+        return self._values("instructions", "kind, json, at_s", since_s, until_s, lambda kind, json, at_s: (decode_instruction(kind, json), at_s))
+
+    def outcomes(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Outcome, float]]:
+        """Outcomes and when they were reported."""
+        return self._values("outcomes", "json, at_s", since_s, until_s, lambda json, at_s: (decode(Outcome, json), at_s))
+
+    def knowledge(self) -> Knowledge | None:
+        """What the controller knew last."""
+        with self._explained():
+            row = self._connection.execute("SELECT json FROM knowledge").fetchone()
+            return None if row is None else decode(Knowledge, row[0])
+
+    def span(self) -> tuple[float, float] | None:
+        """The first and the last moment remembered; None if nothing is."""
+        both = "SELECT at_s, at_s AS last_at_s FROM readings UNION ALL SELECT at_s, last_at_s FROM events"
+        with self._explained():
+            first_s, last_s = self._connection.execute(f"SELECT min(at_s), max(last_at_s) FROM ({both})").fetchone()
+        return None if first_s is None else (first_s, last_s)
+
+    def _values(self, table: str, columns: str, since_s: float, until_s: float, make: Callable[..., Value], *, age: str = "at_s") -> Iterator[Value]:
+        """Values by time, a few hundred rows at once: a slow consumer must not keep the write-ahead log from being recycled."""
+        query = f"""SELECT at_s, id, {columns} FROM {table}
+            WHERE {age} >= ? AND at_s <= ? AND (at_s, id) > (?, ?) ORDER BY at_s, id LIMIT {_ROWS_AT_ONCE}"""
+        last: tuple[float, int] = (-math.inf, 0)
+        while True:
+            with self._explained():
+                rows = self._connection.execute(query, (since_s, until_s, *last)).fetchall()
+                values = [make(*row[2:]) for row in rows]
+            if not rows:
+                return
+            yield from values
+            last = rows[-1][:2]
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained("the history cannot be read", self.path, "use the Penstock that wrote it, or restore its snapshot")
+
+
+def _event_row(kind: str, json: str, count: int, last_at_s: float) -> EventRow:
+    return EventRow(event=decode_event(kind, json), count=count, last_at_s=last_at_s)

@@ -1,0 +1,67 @@
+"""A history as one file that can be carried elsewhere, and put back where the history is gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Lock
+
+from penstock.core.errors import UserMistake
+from penstock.stores.connection import check_health, open_reader
+from penstock.stores.faults import explained
+from penstock.stores.schema import check_origin
+
+_one_at_a_time = Lock()
+
+
+def take_snapshot(path: Path, target: Path) -> None:
+    """Copy the history at `path`, as it is at one moment, into the single file `target`; its writer goes on meanwhile."""
+    trouble = explained("no snapshot of the history could be taken", target, "make room, or see who may write there")
+    with _one_at_a_time, trouble, _put_in_place(target) as fresh:
+        _copy(path, fresh)
+
+
+def restore_snapshot(snapshot: Path, path: Path) -> bool:
+    """Put a snapshot where the history is gone, and say whether that was so; a history that is there stays untouched."""
+    if path.exists() and path.stat().st_size > 0:
+        return False
+    with explained("the snapshot of the history cannot be restored", snapshot, "put that right, or move it away to begin a new history"):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _put_in_place(path) as fresh:
+            shutil.copyfile(snapshot, fresh)
+            _check(fresh, snapshot)
+            for left_over in ("-wal", "-shm"):
+                path.with_name(path.name + left_over).unlink(missing_ok=True)
+    return True
+
+
+def _copy(path: Path, fresh: Path) -> None:
+    """A consistent copy without a write-ahead log, made in one step: its reader's view does not move."""
+    with closing(open_reader(path)) as history, closing(sqlite3.connect(fresh, isolation_level=None)) as copy:
+        history.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+def _check(fresh: Path, snapshot: Path) -> None:
+    with closing(sqlite3.connect(f"{fresh.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        if check_origin(connection, snapshot) == 0:
+            raise UserMistake(f"{snapshot}: the snapshot of the history is empty: move it away to begin a new history")
+        check_health(connection, snapshot)
+
+
+@contextmanager
+def _put_in_place(target: Path) -> Iterator[Path]:
+    """A new private file beside `target` that takes its name once it is complete and on the disk."""
+    fresh = target.with_name(f".{target.name}.part")
+    try:
+        os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+        yield fresh
+        with fresh.open("rb") as written:
+            os.fsync(written.fileno())
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,0 +1,174 @@
+"""A Reading as the text Prometheus reads: numbers and names only, unknowns left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Generic, TypeVar
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import (
+    ExecutorReading,
+    Quantiles,
+    QueryReading,
+    Reading,
+    StageReading,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure(Generic[T]):
+    """One number of a `T`: its metric's name, its help text and where it is found."""
+
+    name: str
+    meaning: str
+    value: Callable[[T], float | None]
+    counts: bool = False
+
+
+def _interval_s(query: QueryReading) -> float | None:
+    """A trigger that runs once has no interval."""
+    return None if query.trigger.kind == "available_now" else query.trigger.interval_s
+
+
+JOB: tuple[Measure[Reading], ...] = (
+    Measure("reading_timestamp_seconds", "When the latest reading was taken, in seconds since 1970.", lambda r: r.at_s),
+    Measure("uptime_seconds", "Time since the job was started.", lambda r: r.uptime_s),
+    Measure("since_disturbance_seconds", "Time since the last rescale, restart or failure.", lambda r: r.since_disturbance_s),
+    Measure("executors_running", "Executors that run.", lambda r: r.executors_running),
+    Measure("executors_requested", "Executors that were asked for.", lambda r: r.executors_requested),
+    Measure("arrival_rows_per_second", "Rows that arrive at the sources, measured there.", lambda r: r.arrival_rows_per_s),
+    Measure("throughput_rows_per_second", "Rows processed.", lambda r: r.throughput_rows_per_s),
+    Measure("lag_rows", "Rows that have arrived and are not processed.", lambda r: r.lag_rows),
+    Measure("lag_seconds", "Lag as time: the worst of the queries.", lambda r: r.lag_s),
+    Measure("excess_lag_rows", "Lag beyond the sawtooth that micro-batches always have.", lambda r: r.excess_lag_rows),
+    Measure("busyness_ratio", "Share of the executors' slot time spent in tasks.", lambda r: r.busyness),
+    Measure("failures", "Failures seen since the job was started.", lambda r: r.failures, counts=True),
+)
+
+QUERY: tuple[Measure[QueryReading], ...] = (
+    Measure("query_trigger_interval_seconds", "The trigger's interval; 0 is as soon as the last batch is done.", _interval_s),
+    Measure("query_rate_limit_rows_per_second", "Rows the query may take in; absent where it has no limit.", lambda q: q.rate_limit_rows_per_s),
+    Measure("query_batch_id", "Number of the last committed batch.", lambda q: q.batch_id),
+    Measure("query_window_batches", "Batches committed within the reading's window.", lambda q: q.batches),
+    Measure("query_since_commit_seconds", "Time since the last commit.", lambda q: q.since_commit_s),
+    Measure("query_uptime_seconds", "Time since the query was last started.", lambda q: q.uptime_s),
+    Measure("query_arrival_rows_per_second", "Rows that arrive at the query's sources, measured there.", lambda q: q.arrival_rows_per_s),
+    Measure("query_throughput_rows_per_second", "Rows the query processed.", lambda q: q.throughput_rows_per_s),
+    Measure("query_lag_rows", "Rows that have arrived and the query has not processed.", lambda q: q.lag_rows),
+    Measure("query_lag_seconds", "The query's lag as time.", lambda q: q.lag_s),
+    Measure("query_excess_lag_rows", "The query's lag beyond the sawtooth that micro-batches always have.", lambda q: q.excess_lag_rows),
+    Measure("query_clock_skew_seconds", "How far in the future the query's records arrive.", lambda q: q.clock_skew_s),
+    Measure("query_batch_seconds", "Duration of an average batch of the window.", lambda q: q.batch.total_s if q.batch else None),
+    Measure("query_busyness_ratio", "Share of the executors' slot time spent in the query's tasks.", lambda q: q.busyness),
+    Measure("query_state_rows", "Rows in the query's state.", lambda q: q.state_rows),
+    Measure("query_state_memory_bytes", "Memory the query's state takes.", lambda q: q.state_memory_bytes),
+    Measure("query_partitions", "Shuffle partitions of the query.", lambda q: q.partitions),
+    Measure("query_failures", "Failures of the query since the job was started.", lambda q: q.failures, counts=True),
+)
+
+STAGE: tuple[Measure[StageReading], ...] = (
+    Measure("stage_tasks", "Tasks of the stage in an average batch.", lambda s: s.tasks),
+    Measure("stage_rows_per_second", "Rows the stage took in.", lambda s: s.rows_per_s),
+    Measure("stage_run_time_seconds_per_second", "Task time the stage took per second of wall time.", lambda s: s.run_time_s_per_s),
+    Measure("stage_busyness_ratio", "Share of the executors' slot time spent in the stage.", lambda s: s.busyness),
+)
+
+EXECUTOR: tuple[Measure[ExecutorReading], ...] = (
+    Measure("executor_slots", "Tasks the executor can run at a time.", lambda e: e.slots),
+    Measure("executor_uptime_seconds", "Time since the executor came.", lambda e: e.uptime_s),
+    Measure("executor_throughput_rows_per_second", "Input rows the executor processed.", lambda e: e.throughput_rows_per_s),
+    Measure("executor_busyness_ratio", "Share of the executor's slot time spent in tasks.", lambda e: e.busyness),
+    Measure("executor_cpu_cores", "CPU the executor's process tree took, in cores.", lambda e: e.cpu_cores),
+)
+
+PROMISE: tuple[Measure[Promises], ...] = (
+    Measure("promised_latency_p95_seconds", "Latency the job promises for 95 % of its rows.", lambda p: p.latency_p95_s),
+    Measure("promised_recovery_seconds", "Time within which the job promises to have recovered from a failure.", lambda p: p.recovery_s),
+)
+
+
+def metrics_text(job: str, reading: Reading | None, events_by_kind: Mapping[str, int], promises: Promises) -> bytes:
+    """All that is known of a job in Prometheus' text format; before the first reading only what needs none."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families([*_standing(job, events_by_kind, promises), *(_of_reading(job, reading) if reading else ())]))
+    return generate_latest(registry)
+
+
+class _Families(Collector):
+    """Families made beforehand, in the shape a registry takes."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = list(families)
+
+    def collect(self) -> Iterator[Metric]:
+        return (each for each in self._families if each.samples)
+
+
+def _standing(job: str, events_by_kind: Mapping[str, int], promises: Promises) -> Iterator[Metric]:
+    yield InfoMetricFamily("penstock_build", "The Penstock that reports.", value={"version": version("penstock")})
+    yield from _families(PROMISE, ("job",), [((job,), promises)])
+    events = CounterMetricFamily("penstock_events", "Events since the job was started, by kind.", labels=("job", "kind"))
+    for kind, count in sorted(events_by_kind.items()):
+        events.add_metric((job, kind), count)
+    yield events
+
+
+def _of_reading(job: str, reading: Reading) -> Iterator[Metric]:
+    queries = [((job, query.name), query) for query in reading.queries]
+    yield from _families(JOB, ("job",), [((job,), reading)])
+    yield _latency("latency_seconds", "Latency from arrival to commit: the worst of the queries.", ("job",), [((job,), reading.latency)])
+    yield from _families(QUERY, ("job", "query"), queries)
+    yield _latency("query_latency_seconds", "Latency from arrival to commit.", ("job", "query"), [(labels, query.latency) for labels, query in queries])
+    yield _states(queries)
+    yield _batch_parts(queries)
+    yield from _families(STAGE, ("job", "query", "stage"), [((*labels, str(stage.position)), stage) for labels, query in queries for stage in query.stages])
+    yield from _families(EXECUTOR, ("job", "executor"), [((job, each.executor_id), each) for each in reading.executors])
+
+
+def _families(measures: Iterable[Measure[T]], names: tuple[str, ...], things: Iterable[tuple[tuple[str, ...], T]]) -> Iterator[Metric]:
+    """One family a measure, with a sample for each thing that knows its value."""
+    things = list(things)
+    for measure in measures:
+        family = (CounterMetricFamily if measure.counts else GaugeMetricFamily)(f"penstock_{measure.name}", measure.meaning, labels=names)
+        for labels, thing in things:
+            value = measure.value(thing)
+            if value is not None:
+                family.add_metric(labels, value)
+        yield family
+
+
+def _latency(name: str, meaning: str, names: tuple[str, ...], latencies: Iterable[tuple[tuple[str, ...], Quantiles | None]]) -> Metric:
+    family = GaugeMetricFamily(f"penstock_{name}", meaning, labels=(*names, "quantile"))
+    for labels, latency in latencies:
+        if latency is not None:
+            for quantile, seconds in (("0.5", latency.p50_s), ("0.95", latency.p95_s), ("0.99", latency.p99_s)):
+                family.add_metric((*labels, quantile), seconds)
+    return family
+
+
+def _states(queries: Iterable[tuple[tuple[str, str], QueryReading]]) -> Metric:
+    family = GaugeMetricFamily("penstock_query_state", "1 for the state the query is in.", labels=("job", "query", "state"))
+    for labels, query in queries:
+        family.add_metric((*labels, query.state), 1)
+    return family
+
+
+def _batch_parts(queries: Iterable[tuple[tuple[str, str], QueryReading]]) -> Metric:
+    family = GaugeMetricFamily("penstock_query_batch_part_seconds", "Where the time of an average batch went.", labels=("job", "query", "part"))
+    for labels, query in queries:
+        for part, seconds in sorted(query.batch.parts_s.items()) if query.batch else ():
+            family.add_metric((*labels, part), seconds)
+    return family

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+from penstock.core.domain.event import Event, InstructionGiven, NothingToDo, QueryFailed
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Reading
+from penstock.dashboard.example import START_S, example_run
+from penstock.dashboard.page import page, write_page
+from penstock.dashboard.summary import summarise
+
+READINGS, EVENTS = example_run()
+PROMISES = Promises(latency_p95_s=5)
+EVIL = "<script>alert(1)</script>"
+
+
+class Tags(HTMLParser):
+    """Collects the tags and the addresses they load from."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.loads: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.loads |= {value for name, value in attrs if name in ("src", "href", "xlink:href", "data", "action") and value}
+
+
+def page_of(readings: Sequence[Reading], events: Sequence[Event], title: str = "demo") -> str:
+    return page(readings, events, PROMISES, title=title, summary=summarise(readings, events, PROMISES, 4))
+
+
+def test_the_page_has_title_summary_picture_and_events(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "run.html"
+    write_page(READINGS, EVENTS, PROMISES, path, title="demo", summary=summarise(READINGS, EVENTS, PROMISES, 4))
+    text = path.read_text(encoding="utf-8")
+    assert {"h1", "dl", "svg", "table"} <= Tags(text).tags
+    assert "595 (62% of 960 with the maximum all the time)" in text
+    assert "query lookup failed: ConnectionError: the lookup service went away" in text
+    assert "query restarted" in text
+
+
+def test_the_page_loads_nothing_and_runs_nothing() -> None:
+    found = Tags(page_of(READINGS, EVENTS))
+    assert not found.tags & {"script", "link", "img", "iframe", "object"}
+    assert all(address.startswith("#") for address in found.loads)
+
+
+def test_names_and_words_are_escaped() -> None:
+    events = [
+        *EVENTS,
+        QueryFailed(at_s=START_S, query=EVIL, cause='" onload="x'),
+        InstructionGiven(at_s=START_S, number=9, knob="query:x", before="", after="<script>-->", reason=EVIL),
+    ]
+    text = page_of(READINGS, events, title=EVIL)
+    assert "<script" not in text
+    assert "<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>" in text
+    assert "script" not in Tags(text).tags
+
+
+def test_secrets_are_masked_in_the_words_of_events() -> None:
+    events = [QueryFailed(at_s=START_S, query="q", cause="login with hunter2 failed")]
+    text = page(
+        READINGS, events, PROMISES, title="demo", summary=summarise(READINGS, events, PROMISES, 4), redact=lambda words: words.replace("hunter2", "***")
+    )
+    assert "hunter2" not in text
+    assert "login with *** failed" in text
+
+
+def test_turns_that_did_nothing_are_left_out() -> None:
+    assert any(isinstance(event, NothingToDo) for event in EVENTS)
+    assert "nothing to do" not in page_of(READINGS, EVENTS)
+
+
+def test_the_picture_follows_the_colours_of_the_page() -> None:
+    text = page_of(READINGS, EVENTS)
+    drawn = text[text.index("<svg") : text.index("</svg>")]
+    assert "var(--ink)" in drawn
+    assert "#1f2933" not in drawn
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_an_empty_history_says_so() -> None:
+    assert page_of([], []).count("nothing recorded yet") >= 3

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.dashboard.example import example_run
+from penstock.dashboard.series import series, widths_s
+
+READINGS, _ = example_run()
+
+
+def test_columns_hold_what_the_readings_say_in_the_order_of_time() -> None:
+    columns = series(list(reversed(READINGS)))
+    assert columns.at_s.tolist() == [reading.at_s for reading in READINGS]
+    assert columns.executors_running.tolist() == [reading.executors_running for reading in READINGS]
+    assert columns.lag_rows.tolist() == [reading.lag_rows for reading in READINGS]
+
+
+def test_an_unknown_is_a_gap_and_not_a_zero() -> None:
+    readings = [replace(READINGS[0], arrival_rows_per_s=None, latency=None), READINGS[1]]
+    columns = series(readings)
+    assert np.isnan(columns.arrival_rows_per_s[0])
+    assert np.isnan(columns.p95_s[0])
+    assert columns.p95_s[1] == pytest.approx(READINGS[1].latency.p95_s if READINGS[1].latency else None)
+
+
+def test_a_time_without_readings_breaks_every_line() -> None:
+    readings = [replace(reading, at_s=reading.at_s + (600 if i >= 20 else 0)) for i, reading in enumerate(READINGS)]
+    columns = series(readings)
+    assert len(columns.at_s) == len(READINGS) + 1
+    assert np.isnan(columns.executors_running[20])
+    assert np.isfinite(columns.executors_running[[19, 21]]).all()
+    assert (np.diff(columns.at_s) > 0).all()
+
+
+def test_many_readings_are_folded_without_losing_a_peak() -> None:
+    many = [replace(READINGS[0], at_s=float(i), lag_rows=1e6 if i == 777 else 0.0, excess_lag_rows=None, arrival_rows_per_s=float(i % 2)) for i in range(5000)]
+    columns = series(many, at_most=100)
+    assert len(columns.at_s) == 100
+    assert columns.lag_rows.max() == 1e6
+    assert np.isnan(columns.excess_lag_rows).all()
+    assert columns.arrival_rows_per_s == pytest.approx(np.full(100, 0.5))
+
+
+def test_no_reading_gives_empty_columns() -> None:
+    assert series([]).at_s.shape == series([]).p99_s.shape == (0,)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50, unique=True).map(sorted))
+def test_readings_never_stand_for_more_time_than_passed(at_s: list[float]) -> None:
+    widths = widths_s(np.array(at_s))
+    assert len(widths) == len(at_s)
+    assert (widths >= 0).all()
+    assert widths.sum() <= (at_s[-1] - at_s[0]) * (1 + 1e-9)

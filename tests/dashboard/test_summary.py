@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Quantiles
+from penstock.dashboard.example import example_run
+from penstock.dashboard.pooled import pooled_quantiles
+from penstock.dashboard.summary import summarise
+
+READINGS, EVENTS = example_run()
+PROMISES = Promises(latency_p95_s=5)
+LATENCIES = st.lists(st.floats(0, 1e4), min_size=3, max_size=3).map(sorted).map(lambda q: Quantiles(p50_s=q[0], p95_s=q[1], p99_s=q[2]))
+
+
+def test_a_run_is_added_up() -> None:
+    steady = [replace(READINGS[0], at_s=10.0 * i, throughput_rows_per_s=100.0, executors_running=2 if i < 3 else 3) for i in range(6)]
+    summary = summarise(steady, EVENTS, PROMISES, max_executors=4)
+    assert summary.duration_s == 50
+    assert summary.rows_processed == pytest.approx(5000)
+    assert summary.executor_s == 3 * 10 * 2 + 2 * 10 * 3
+    assert summary.executor_s_at_maximum == 200
+    assert (summary.rescales, summary.restarts, summary.failures) == (3, 1, 1)
+    assert summary.within_promise == 1.0
+
+
+def test_time_when_nobody_looked_costs_nothing_and_processes_nothing() -> None:
+    steady = [replace(READINGS[0], at_s=10.0 * i + (3600 if i > 2 else 0), throughput_rows_per_s=100.0, executors_running=1) for i in range(6)]
+    summary = summarise(steady, [], PROMISES, max_executors=2)
+    assert summary.executor_s == 40
+    assert summary.rows_processed == pytest.approx(4000)
+
+
+def test_the_share_within_the_promise_counts_only_readings_that_know_their_latency() -> None:
+    known = [reading.latency for reading in READINGS if reading.latency]
+    summary = summarise(READINGS, EVENTS, PROMISES, max_executors=4)
+    assert len(known) < len(READINGS)
+    assert summary.within_promise == pytest.approx(sum(each.p95_s <= 5 for each in known) / len(known))
+
+
+def test_rows_print_every_number() -> None:
+    rows = dict(summarise(READINGS, EVENTS, PROMISES, max_executors=4).rows())
+    assert rows["duration"] == "4m"
+    assert rows["executor-seconds"] == "595 (62% of 960 with the maximum all the time)"
+    assert rows["within the promise"] == "89% of readings (p95 of 5s)"
+    assert (rows["rescales"], rows["restarts"], rows["failures"]) == ("3", "1", "1")
+
+
+def test_an_empty_history_says_so() -> None:
+    assert summarise([], [], PROMISES, max_executors=4).rows() == [("run", "nothing recorded yet")]
+
+
+def test_one_reading_is_enough_and_what_needs_two_is_unknown() -> None:
+    rows = dict(summarise(READINGS[:1], [], Promises(), max_executors=4).rows())
+    assert (rows["rows processed"], rows["executor-seconds"], rows["within the promise"]) == ("–", "–", "nothing promised")
+
+
+def test_unknown_rates_and_latencies_stay_unknown() -> None:
+    blind = [replace(each, arrival_rows_per_s=None, throughput_rows_per_s=None, latency=None) for each in READINGS]
+    summary = summarise(blind, [], PROMISES, max_executors=4)
+    assert (summary.rows_processed, summary.peak_arrival_rows_per_s, summary.latency, summary.within_promise) == (None, None, None, None)
+
+
+@given(LATENCIES)
+def test_the_quantiles_of_a_single_reading_are_its_own(latency: Quantiles) -> None:
+    pooled = pooled_quantiles([latency], np.array([1.0]))
+    assert pooled is not None
+    assert (pooled.p50_s, pooled.p95_s, pooled.p99_s) == pytest.approx((latency.p50_s, latency.p95_s, latency.p99_s), rel=1e-6, abs=1e-6)
+
+
+@given(st.lists(LATENCIES, min_size=1, max_size=20))
+def test_pooled_quantiles_are_in_order_and_within_what_was_seen(latencies: list[Quantiles]) -> None:
+    pooled = pooled_quantiles(latencies, np.ones(len(latencies)))
+    assert pooled is not None
+    assert 0 <= pooled.p50_s <= pooled.p95_s <= pooled.p99_s <= max(each.p99_s for each in latencies) + 1e-6

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import (
+    BatchParts,
+    ExecutorReading,
+    Quantiles,
+    QueryReading,
+    Reading,
+    StageReading,
+)
+from penstock.core.domain.trigger import Trigger
+from penstock.telemetry.exposition import metrics_text
+
+
+def samples(text: bytes) -> list[Sample]:
+    return [sample for family in text_string_to_metric_families(text.decode()) for sample in family.samples]
+
+
+def full_reading() -> Reading:
+    """A reading in which everything is known and no two numbers are the same."""
+    number = count(101)
+
+    def n() -> int:
+        return next(number)
+
+    def quantiles() -> Quantiles:
+        return Quantiles(p50_s=n(), p95_s=n(), p99_s=n())
+
+    stage = StageReading(position=0, name="scan", tasks=n(), rows_per_s=n(), run_time_s_per_s=n(), busyness=n())
+    executor = ExecutorReading(executor_id="7", host="node", slots=n(), uptime_s=n(), throughput_rows_per_s=n(), busyness=n(), cpu_cores=n())
+    query = QueryReading(
+        name="lookup", state="running", trigger=Trigger(interval_s=n()), rate_limit_rows_per_s=n(), batch_id=n(), batches=n(), since_commit_s=n(), uptime_s=n(),
+        arrival_rows_per_s=n(), throughput_rows_per_s=n(), lag_rows=n(), lag_s=n(), excess_lag_rows=n(), latency=quantiles(), clock_skew_s=n(),
+        batch=BatchParts(total_s=n(), parts_s={"addBatch": n(), "commit": n()}), busyness=n(), stages=(stage,),
+        state_rows=n(), state_memory_bytes=n(), partitions=n(), failures=n(),
+    )  # fmt: skip
+    return Reading(
+        at_s=n(), uptime_s=n(), since_disturbance_s=n(), executors_running=n(), executors_requested=n(), arrival_rows_per_s=n(), throughput_rows_per_s=n(),
+        lag_rows=n(), lag_s=n(), excess_lag_rows=n(), latency=quantiles(), busyness=n(), failures=n(), executors=(executor,), queries=(query,),
+    )  # fmt: skip
+
+
+def bare_reading() -> Reading:
+    return Reading(
+        at_s=1000.0, uptime_s=5.0, since_disturbance_s=None, executors_running=1, executors_requested=1, arrival_rows_per_s=None, throughput_rows_per_s=None,
+        lag_rows=None, lag_s=None, excess_lag_rows=None, latency=None, busyness=None, failures=0,
+        executors=(ExecutorReading(executor_id="0", host="node", slots=1, uptime_s=4.0),),
+        queries=(QueryReading(name="q", state="starting", trigger=Trigger(kind="available_now"), rate_limit_rows_per_s=None),),
+    )  # fmt: skip
+
+
+def numbers_in(value: object) -> list[float]:
+    if isinstance(value, int | float):
+        return [float(value)]
+    if is_dataclass(value):
+        return [n for each in fields(value) if each.name != "position" for n in numbers_in(getattr(value, each.name))]
+    if isinstance(value, dict):
+        return [n for each in value.values() for n in numbers_in(each)]
+    if isinstance(value, tuple):
+        return [n for each in value for n in numbers_in(each)]
+    return []
+
+
+def test_every_number_of_a_reading_is_exposed_exactly_once() -> None:
+    reading = full_reading()
+    exposed = [s.value for s in samples(metrics_text("demo", reading, {}, Promises())) if s.value > 100]
+    assert sorted(exposed) == sorted(numbers_in(reading))
+
+
+def test_every_metric_has_a_help_text_a_type_and_our_prefix() -> None:
+    families = list(text_string_to_metric_families(metrics_text("demo", full_reading(), {"RunStarted": 1}, Promises(latency_p95_s=2)).decode()))
+    assert len(families) > 40
+    assert all(each.name.startswith("penstock_") and each.documentation and each.type in ("gauge", "counter") for each in families)
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    found = samples(metrics_text("demo", bare_reading(), {}, Promises()))
+    names = {each.name for each in found}
+    assert names >= {"penstock_executors_running", "penstock_query_failures_total", "penstock_executor_slots"}
+    assert not any("lag" in name or "latency" in name or "busyness" in name or "arrival" in name or "promised" in name or "trigger" in name for name in names)
+    assert all(math.isfinite(each.value) for each in found)
+
+
+def test_before_the_first_reading_only_version_promises_and_events_are_there() -> None:
+    found = samples(metrics_text("demo", None, {"QueryFailed": 2, "RunStarted": 1}, Promises(latency_p95_s=2.5, recovery_s=60)))
+    assert {(each.name, each.labels.get("kind"), each.value) for each in found} == {
+        ("penstock_build_info", None, 1.0),
+        ("penstock_promised_latency_p95_seconds", None, 2.5),
+        ("penstock_promised_recovery_seconds", None, 60.0),
+        ("penstock_events_total", "QueryFailed", 2.0),
+        ("penstock_events_total", "RunStarted", 1.0),
+    }
+
+
+def test_samples_are_labelled_by_job_query_stage_executor_and_quantile() -> None:
+    found = {each.name: each for each in samples(metrics_text("demo", full_reading(), {}, Promises()))}
+    assert found["penstock_query_latency_seconds"].labels == {"job": "demo", "query": "lookup", "quantile": "0.99"}
+    assert found["penstock_stage_tasks"].labels == {"job": "demo", "query": "lookup", "stage": "0"}
+    assert found["penstock_executor_cpu_cores"].labels == {"job": "demo", "executor": "7"}
+    assert found["penstock_query_state"].labels == {"job": "demo", "query": "lookup", "state": "running"}
+    assert "version" in found["penstock_build_info"].labels
+
+
+@settings(max_examples=30)
+@given(st.text())
+def test_any_name_of_a_job_survives_the_text_format(job: str) -> None:
+    job = job.encode("utf-8", "ignore").decode()
+    found = {each.name: each for each in samples(metrics_text(job, bare_reading(), {}, Promises()))}
+    assert found["penstock_executors_running"].labels["job"] == job
