@@ -16,10 +16,10 @@ check: setup           ## the fast checks
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
-	$(RUN) $(BIN)/python -m pytest -m "not spark"
+	$(BIN)/python -m pytest tests/core src/penstock/core
 
 test: check            ## everything
-	$(RUN) $(BIN)/python -m pytest -m spark --durations=10
+	$(RUN) $(BIN)/python -m pytest --ignore=tests/core --ignore=src/penstock/core --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
 	$(RUN) $(BIN)/penstock bench acceptance --out out

@@ -31,13 +31,17 @@ def start(
     an operator may ask for (default: as many as run now). Further keywords are settings by name, such as `reading_interval_s=15`.
     The result behaves as a StreamingQuery; its `awaitTermination()` survives restarts by Penstock.
     """
-    from penstock import wiring
+    from penstock.spark.refusals import refuse_connect, refuse_other_spark
 
-    host = wiring.script_host(
-        writer._spark, job, min_executors=min_executors, max_executors=max_executors, latency_p95_s=latency_p95_s, recovery_s=recovery_s,
-        settings=settings, metrics=metrics,
-    )  # fmt: skip
-    return wiring.start_writer(host, writer, name, arrival_column)
+    refuse_other_spark()
+    refuse_connect(writer)
+    from penstock.core.domain.job import Promises
+    from penstock.wiring.script import script_host, start_writer
+
+    promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
+    metrics = None if metrics == "off" else metrics
+    host = script_host(writer._spark, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+    return start_writer(host, writer, name, arrival_column)
 
 
 def attach(
@@ -50,16 +54,20 @@ def attach(
     Its trigger, limit, restart and shedding are out of reach, and said to be, unless `restart` is given: a function that takes the wanted
     settings (`trigger`, `rate_limit_rows_per_s`, `rows_per_batch()`) and starts the query again from its checkpoint, returning the new StreamingQuery.
     """
+    from penstock.spark.refusals import refuse_connect, refuse_other_spark
+
+    refuse_other_spark()
+    refuse_connect(query)
     from pyspark.sql import SparkSession
 
-    from penstock import wiring
+    from penstock.core.domain.job import Promises
+    from penstock.wiring.script import attach_query, script_host
 
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    host = wiring.script_host(
-        session, job, min_executors=min_executors, max_executors=max_executors, latency_p95_s=latency_p95_s, recovery_s=recovery_s,
-        settings=settings, metrics=metrics,
-    )  # fmt: skip
-    return wiring.attach_query(host, query, name, restart)
+    promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
+    metrics = None if metrics == "off" else metrics
+    host = script_host(session, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+    return attach_query(host, query, name, restart)
 
 
 def register(session: Any) -> None:

@@ -35,6 +35,11 @@ class FileLease:
         self.close()
 
 
+def start_lock(folder: Path) -> Path:
+    """The lock under which the cluster in `folder` starts, is joined and stops; beside the folder, as that goes with the cluster."""
+    return folder.with_name(f"{folder.name}.lock")
+
+
 def is_held(path: Path) -> bool:
     """Whether some living process holds the lease on `path`."""
     if not path.exists():

@@ -34,28 +34,28 @@ def load_function(reference: str, folder: str | Path = ".", *, what: str = "func
 
 def load_module(text: str, folder: Path, what: str) -> ModuleType:
     """A module by name, or by file: then under the file's stem, as executors to which the file was shipped know it."""
-    if not text.endswith(".py"):
-        if str(folder.resolve()) not in sys.path:
-            sys.path.insert(0, str(folder.resolve()))
-        try:
-            return importlib.import_module(text)
-        except ModuleNotFoundError as missing:
-            if missing.name and text.startswith(missing.name):
-                raise UserMistake(f"{what}: there is no module {text!r} here or in {folder}") from None
+    return load_file(folder / text, what) if text.endswith(".py") else load_named(text, folder, what)
+
+
+def load_named(name: str, folder: Path, what: str) -> ModuleType:
+    if str(folder.resolve()) not in sys.path:
+        sys.path.insert(0, str(folder.resolve()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if not f"{name}.".startswith(f"{missing.name}."):
             raise
-    path = (folder / text).resolve()
+        raise UserMistake(f"{what}: there is no module {name!r} here or in {folder}") from None
+
+
+def load_file(path: Path, what: str) -> ModuleType:
+    path = path.resolve()
     loaded = sys.modules.get(path.stem)
-    if (
-        loaded is not None
-        and Path(getattr(loaded, "__file__", None) or "").name == path.name
-        and (not path.exists() or Path(loaded.__file__ or "").resolve() == path)
-    ):
+    file = Path(getattr(loaded, "__file__", None) or "")
+    if loaded is not None and file.name == path.name and (not path.exists() or file.resolve() == path):
         return loaded
     if not path.exists():
-        try:
-            return importlib.import_module(path.stem)
-        except ModuleNotFoundError:
-            raise UserMistake(f"{what}: there is no file {path}") from None
+        return load_shipped(path, what)
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -68,3 +68,13 @@ def load_module(text: str, folder: Path, what: str) -> ModuleType:
         sys.modules.pop(path.stem, None)
         raise
     return module
+
+
+def load_shipped(path: Path, what: str) -> ModuleType:
+    """On an executor: the file is not where the driver found it, but a module of its name can be imported."""
+    try:
+        return importlib.import_module(path.stem)
+    except ModuleNotFoundError as missing:
+        if missing.name != path.stem:
+            raise
+        raise UserMistake(f"{what}: there is no file {path}") from None

@@ -1,3 +1,88 @@
-import typer
+"""`penstock bench`: measure Penstock itself."""
 
-app = typer.Typer()
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
+JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")]
+
+
+@app.command()
+def overhead(
+    pairs: Annotated[int, typer.Option(min=2, help="How many interleaved pairs of runs.")] = 10,
+    seconds: Annotated[float, typer.Option(min=2, help="How long each run is measured.")] = 12.0,
+    as_json: JsonOption = False,
+) -> None:
+    """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock."""
+    from penstock.bench.overhead import measure_overhead
+
+    with bar("pairs of runs") as progress:
+        result = measure_overhead(pairs, seconds, progress)
+    show(result, as_json, "overhead")
+
+
+@app.command()
+def source(
+    executors: Annotated[int, typer.Option(min=1)] = 2,
+    partitions: Annotated[int, typer.Option(min=1)] = 12,
+    seconds: Annotated[float, typer.Option(min=2)] = 15.0,
+    as_json: JsonOption = False,
+) -> None:
+    """The ceiling of the trace source: rows per second into nothing."""
+    from penstock.bench.ceiling import measure_ceiling
+
+    with bar("trace source") as progress:
+        result = measure_ceiling(executors, partitions, seconds, progress)
+    show(result, as_json, "trace source")
+
+
+@app.command()
+def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
+    """Run the long targets of all issues; writes one JSON and one table."""
+    from penstock.bench.ceiling import measure_ceiling
+    from penstock.bench.overhead import measure_overhead
+
+    results: dict[str, Any] = {}
+    with bar("overhead") as progress:
+        results["overhead"] = measure_overhead(12, 12.0, progress)
+    with bar("trace source") as progress:
+        results["source"] = measure_ceiling(2, 12, 15.0, progress)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "acceptance.json").write_text(json.dumps({name: asdict(result) for name, result in results.items()}, indent=2))
+    console = Console(record=True, width=120)
+    for name, result in results.items():
+        console.print(table_of(result, name))
+    (out / "acceptance.txt").write_text(console.export_text())
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar with the time left, on standard error."""
+    with Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn(), console=Console(stderr=True)) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def show(result: Any, as_json: bool, title: str) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(result)))
+    else:
+        Console().print(table_of(result, title))
+
+
+def table_of(result: Any, title: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, show_header=False)
+    for name, value in result.rows():
+        table.add_row(name, value)
+    return table

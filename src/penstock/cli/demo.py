@@ -1,2 +1,109 @@
-def demo() -> None:
-    """x"""
+"""`penstock demo`: the embedded cluster, a job that outgrows one executor, an operator who scales in time, and a picture of it all."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli.run import run_job
+from penstock.core.domain.job import JobSpec
+from penstock.core.errors import PenstockError
+from penstock.dashboard.page import write_page
+from penstock.dashboard.picture import draw
+from penstock.dashboard.summary import summarise
+from penstock.remote.client import RemoteJob
+from penstock.runtime.home import JobFolder
+from penstock.runtime.jobfile import load_job
+from penstock.stores.reader import HistoryReader
+
+LASTS_S = 205.0
+OPERATOR = ((15.0, 2), (40.0, 4), (150.0, 2), (182.0, 1))
+FRESH = ("checkpoint", "demo.png", "demo.html")
+
+
+def demo(folder: Annotated[Path, typer.Option("--folder", help="Where the job, its picture and its page go.")] = Path("out/demo")) -> None:
+    """Show what Penstock does, in about four minutes: nothing to prepare, nothing left running."""
+    console = Console()
+    spec = prepare(folder)
+    console.print(f"a rate that climbs past one executor and falls again; an operator scales in time. The job: {folder / 'job.toml'}", highlight=False)
+    operator = Operator(JobFolder(spec.name))
+    operator.start()
+    code = run_job(load_job(folder / "job.toml"), for_s=LASTS_S)
+    operator.stop()
+    if code == 0:
+        show(console, spec, folder)
+        for mishap in operator.mishaps:
+            console.print(f"the operator was refused: {mishap}", highlight=False)
+    sys.exit(code or (1 if operator.mishaps else 0))
+
+
+def prepare(folder: Path) -> JobSpec:
+    """A fresh copy of the job, and no memory of an earlier demonstration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in FRESH:
+        path = folder / name
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    for name in ("job.toml", "job.py"):
+        (folder / name).write_text((files("penstock") / "workloads" / "lookup" / name).read_text())
+    spec = load_job(folder / "job.toml").spec
+    state = JobFolder(spec.name)
+    if state.path.exists() and not RemoteJob(state.socket).lives():
+        shutil.rmtree(state.path)
+    return spec
+
+
+class Operator(threading.Thread):
+    """Says `penstock scale N` at set times, through the socket, as a person at another terminal would."""
+
+    def __init__(self, folder: JobFolder) -> None:
+        super().__init__(name="operator", daemon=True)
+        self._folder = folder
+        self._stopping = threading.Event()
+        self.mishaps: list[str] = []
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join(timeout=5)
+
+    def run(self) -> None:
+        remote = RemoteJob(self._folder.socket)
+        for at_s, executors in OPERATOR:
+            while self._uptime_s(remote) < at_s:
+                if self._stopping.wait(0.5):
+                    return
+            try:
+                remote.ask("scale", executors=executors)
+            except PenstockError as error:
+                self.mishaps.append(str(error))
+
+    def _uptime_s(self, remote: RemoteJob) -> float:
+        """How long the job has run: its trace began when it did."""
+        if not remote.lives():
+            return 0.0
+        reading = remote.ask("status")["reading"]
+        return float(reading["uptime_s"]) if reading else 0.0
+
+
+def show(console: Console, spec: JobSpec, folder: Path) -> None:
+    """What happened: the events, a summary, and where the picture and the page are."""
+    history = JobFolder(spec.name).history
+    with HistoryReader.open(history) as reader:
+        readings = list(reader.readings())
+        events = [row.event for row in reader.events()]
+    summary = summarise(readings, events, spec.promises, spec.limits.max_executors)
+    table = Table(box=None, show_header=False)
+    for name, value in summary.rows():
+        table.add_row(name, value)
+    console.print(table)
+    draw(readings, events, spec.promises, folder / "demo.png", "Penstock demonstration")
+    write_page(readings, events, spec.promises, folder / "demo.html", title="Penstock demonstration", summary=summary)
+    for what, path in (("picture", folder / "demo.png"), ("page", folder / "demo.html"), ("history", history)):
+        console.print(f"{what}: {path}", highlight=False, soft_wrap=True)

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.jobs import JobOption, remembered_job
-from penstock.core.domain.event import NothingToDo
+from penstock.cli.live import print_tracebacks
+from penstock.core.domain.event import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import count_words, parse_duration_s
@@ -64,11 +65,13 @@ def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) 
         raise UserMistake(f"--plot: found {plot}, a file that ends in .png, .svg or .html is allowed")
     readings = list(reader.readings(since_s))
     happened = [row.event for row in reader.events(since_s)]
-    most = max((reading.executors_requested for reading in readings), default=1)
+    runs = [row.event for row in reader.events() if isinstance(row.event, RunStarted)]
+    promises = Promises(latency_p95_s=runs[-1].latency_p95_s, recovery_s=runs[-1].recovery_s) if runs else Promises()
+    most = (runs[-1].max_executors if runs else None) or max((reading.executors_requested for reading in readings), default=1)
     if plot.suffix == ".html":
-        write_page(readings, happened, Promises(), plot, title=title, summary=summarise(readings, happened, Promises(), most))
+        write_page(readings, happened, promises, plot, title=title, summary=summarise(readings, happened, promises, most))
     else:
-        draw(readings, happened, Promises(), plot, title)
+        draw(readings, happened, promises, plot, title)
 
 
 def as_object(readings: list[Reading], rows: list[EventRow]) -> dict[str, object]:
@@ -93,6 +96,7 @@ def show(console: Console, path: Path, readings: list[Reading], rows: list[Event
     for row in rows:
         if not isinstance(row.event, NothingToDo):
             console.print(f"{time.strftime('%H:%M:%S', time.localtime(row.event.at_s))}  {row.event.words()}", markup=False, highlight=False, soft_wrap=True)
+            print_tracebacks(console, [row.event], str)
 
 
 def columns(reading: Reading) -> list[str]:

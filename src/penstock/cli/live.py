@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from penstock.cli.screen import ViewState, count, event_lines, one_line, percent, render, seconds
-from penstock.core.domain.event import Event
+from penstock.core.domain.event import Event, QueryFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 
@@ -59,6 +59,7 @@ class LiveView:
 
     def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None:
         self._state = self._state.after(reading, events, self._redact)
+        print_tracebacks(self._console, events, self._redact)
 
     def stop(self) -> None:
         self._live.stop()
@@ -82,6 +83,7 @@ class PlainLog:
     def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None:
         for line in event_lines(events, self._redact):
             self._print(line.at_s, line.words)
+        print_tracebacks(self._console, events, self._redact)
         if reading is not None and reading.at_s >= self._next_s:
             self._next_s = reading.at_s + self._every_s
             self._print(reading.at_s, reading_line(reading))
@@ -92,6 +94,13 @@ class PlainLog:
     def _print(self, at_s: float, words: str) -> None:
         line = f"{datetime.fromtimestamp(at_s):%Y-%m-%d %H:%M:%S} {words}"
         self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def print_tracebacks(console: Console, events: Sequence[Event], redact: Callable[[str], str]) -> None:
+    """The user's own traceback, whole, for a query that his code ended."""
+    for event in events:
+        if isinstance(event, QueryFailed) and event.traceback:
+            console.print(redact(event.traceback).rstrip(), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def reading_line(reading: Reading) -> str:

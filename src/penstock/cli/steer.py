@@ -31,7 +31,8 @@ def trigger(
     hold: HoldOption = None, wait: WaitOption = True,
 ) -> None:  # fmt: skip
     """Change the trigger: by stop right after a commit and start from the checkpoint."""
-    steer(running_job(job), "trigger", hold, wait, trigger=str(Trigger.parse(interval)), query=query)
+    Trigger.parse(interval)
+    steer(running_job(job), "trigger", hold, wait, trigger=interval, query=query)
 
 
 def rate_limit(

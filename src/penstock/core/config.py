@@ -24,6 +24,7 @@ class Config:
     hold_s: float = setting(3600.0, "an operator's command holds its value for so long unless he says otherwise", lowest=1, highest=30 * 86400)
     executors_timeout_s: float = setting(120.0, "executors asked for that have not come by then are reported missing", lowest=1, highest=3600)
     commit_wait_s: float = setting(60.0, "a change that needs a commit waits for it so long, then stops the query where it is", lowest=1, highest=3600)
+    gap_wait_s: float = setting(15.0, "surplus executors wait so long for a moment at which no query is in a batch", lowest=0, highest=600)
     stop_grace_s: float = setting(60.0, "on Ctrl-C or SIGTERM the running batch may take so long to commit", lowest=0, highest=3600)
     restart_backoff_s: float = setting(
         1.0, "wait before the second restart of a failed query; the first comes at once, each later wait doubles", lowest=0, highest=600
@@ -57,4 +58,4 @@ def check(name: str, value: object) -> None:
     fits = isinstance(value, (int, float)) and not isinstance(value, bool) and bounds["lowest"] <= value <= bounds["highest"]
     if not fits or (whole and value != int(value)):  # type: ignore[call-overload]
         kind = "a whole number" if whole else "a number"
-        raise UserMistake(f"settings.{name}: found {value!r}, {kind} from {bounds['lowest']:g} to {bounds['highest']:g} is allowed")
+        raise UserMistake(f"settings.{name}: found {value!r}, {kind} from {bounds['lowest']:.10g} to {bounds['highest']:.10g} is allowed")

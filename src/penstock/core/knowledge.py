@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from penstock.core.domain.instruction import Instruction
+from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 
@@ -22,6 +23,18 @@ class Desired:
     rate_limits_rows_per_s: Mapping[str, float | None] = field(default_factory=dict)
     partitions: Mapping[str, int | None] = field(default_factory=dict)
 
+    def of(self, knob: str) -> object:
+        """The value of a knob.
+
+        >>> Desired(executors=2, rate_limits_rows_per_s={"counts": 500.0}).of("rate-limit:counts")
+        500.0
+        """
+        kind, _, query = knob.partition(":")
+        if kind == "executors":
+            return self.executors
+        by_query: Mapping[str, Mapping[str, object]] = {"trigger": self.triggers, "rate-limit": self.rate_limits_rows_per_s, "partitions": self.partitions}
+        return by_query.get(kind, {}).get(query)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
@@ -31,6 +44,11 @@ class Hold:
     value: str
     who: str
     until_s: float
+
+    @property
+    def query(self) -> str:
+        """The query whose knob it is; empty for a knob of the whole job."""
+        return self.knob.partition(":")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +61,10 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """`declared` is what the job file said when `desired` was formed: a changed file wins over what was remembered."""
+    """`declared` is what the job file said when `desired` was formed: a changed file wins over what was remembered.
+
+    `stuck_executors`: with so many running, an attempt to have another number has failed; only more than those are let go without being told to.
+    """
 
     declared: Desired
     desired: Desired
@@ -52,22 +73,55 @@ class Knowledge:
     next_number: int = 1
     missing_since_s: float | None = None
     missing_reported: bool = False
+    stuck_executors: int = 0
     last: Reading | None = None
 
 
-def begin(declared: Desired, remembered: Knowledge | None) -> Knowledge:
-    """The knowledge a controller starts with: what an earlier one left, but for knobs whose declaration has changed since."""
+def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Knowledge:
+    """The knowledge a controller starts with: what an earlier one left, but for knobs whose declaration, or whose limits, have changed since."""
     if remembered is None:
         return Knowledge(declared=declared, desired=declared)
+    desired = still_desired(declared, remembered)
+    desired = replace(desired, executors=min(max(desired.executors, limits.min_executors), limits.max_executors))
+    return Knowledge(declared=declared, desired=desired, holds=still_held(desired, remembered), next_number=remembered.next_number)
+
+
+def join(knowledge: Knowledge, query: str, trigger: Trigger, rate_limit_rows_per_s: float | None, remembered: Knowledge | None) -> Knowledge:
+    """Knowledge of a job that one more query joins: as its owner declares it, unless an earlier controller left another wish for it."""
+    declared = replace(knowledge.declared, triggers={query: trigger}, rate_limits_rows_per_s={query: rate_limit_rows_per_s}, partitions={query: None})
+    known = knowledge if query in knowledge.declared.triggers else remembered
+    desired = together(knowledge.desired, declared if known is None else still_desired(declared, known))
+    others = tuple(hold for hold in knowledge.holds if hold.query != query)
+    its_own = () if known is None else tuple(hold for hold in still_held(desired, known) if hold.query == query)
+    return replace(knowledge, declared=together(knowledge.declared, declared), desired=desired, holds=(*others, *its_own))
+
+
+def still_desired(declared: Desired, remembered: Knowledge) -> Desired:
+    """What is declared, but what was desired wherever the declaration is the one of then."""
     before, then = remembered.declared, remembered.desired
 
     def kept(now: Mapping[str, T], was: Mapping[str, T], wanted: Mapping[str, T]) -> dict[str, T]:
         return {name: wanted[name] if name in wanted and was.get(name) == value else value for name, value in now.items()}
 
-    desired = Desired(
+    return Desired(
         executors=then.executors if before.executors == declared.executors else declared.executors,
         triggers=kept(declared.triggers, before.triggers, then.triggers),
         rate_limits_rows_per_s=kept(declared.rate_limits_rows_per_s, before.rate_limits_rows_per_s, then.rate_limits_rows_per_s),
         partitions=kept(declared.partitions, before.partitions, then.partitions),
     )
-    return Knowledge(declared=declared, desired=desired, holds=remembered.holds, next_number=remembered.next_number)
+
+
+def still_held(desired: Desired, remembered: Knowledge) -> tuple[Hold, ...]:
+    """The holds whose value is still the desired one."""
+    there = {"", *desired.triggers}
+    return tuple(hold for hold in remembered.holds if hold.query in there and desired.of(hold.knob) == remembered.desired.of(hold.knob))
+
+
+def together(job: Desired, query: Desired) -> Desired:
+    """What is desired of a job, with what is desired of one of its queries."""
+    return Desired(
+        executors=job.executors,
+        triggers={**job.triggers, **query.triggers},
+        rate_limits_rows_per_s={**job.rate_limits_rows_per_s, **query.rate_limits_rows_per_s},
+        partitions={**job.partitions, **query.partitions},
+    )

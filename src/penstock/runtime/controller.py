@@ -5,16 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from penstock.core.domain.command import Command
-from penstock.core.domain.event import Event, TurnFailed
+from penstock.core.domain.event import Event, MemoryLost, TurnFailed
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge import Desired, Knowledge, begin
-from penstock.core.loop import Inputs, turn
+from penstock.core.errors import Refused
+from penstock.core.knowledge import Desired, Knowledge, begin, join
+from penstock.core.loop import Inputs, Turn, turn
 from penstock.core.terms import Terms
 from penstock.ports import Actuator, Clock, EventSink, KnowledgeStore, Source
 
@@ -49,10 +49,12 @@ class Controller:
         self._outcomes: list[Outcome] = []
         self._noted: list[Event] = []
         self._stopping = False
+        self._held_over = 0
+        self._blind: set[Callable[[Any], None]] = set()
         self._thread = threading.Thread(target=self._run, name="penstock-controller", daemon=True)
-        remembered = memory.load()
-        self.resumed = remembered is not None
-        self.knowledge = begin(declared, remembered)
+        self._remembered = memory.load()
+        self.resumed = self._remembered is not None
+        self.knowledge = begin(declared, self._remembered, terms.limits)
         self.last_reading: Reading | None = None
         self.last_turn_s: float | None = None
         self.recent: dict[int, Event] = {}
@@ -64,8 +66,11 @@ class Controller:
         """Let an operator speak; the answer is what the turn that heard him said."""
         answer: Future[list[Event]] = Future()
         with self._inbox:
-            self._commands.append((command, answer))
-            self._inbox.notify_all()
+            if self._stopping:
+                answer.set_exception(_too_late())
+            else:
+                self._commands.append((command, answer))
+                self._inbox.notify_all()
         return answer
 
     def note(self, events: Sequence[Event]) -> None:
@@ -78,14 +83,7 @@ class Controller:
     def declare(self, query: str, trigger: Trigger, rate_limit_rows_per_s: float | None) -> None:
         """A query that joined: what its owner declares, unless an earlier controller left another wish for it."""
         with self._inbox:
-            declared = self.knowledge.declared
-            grown = replace(
-                declared,
-                triggers={**declared.triggers, query: trigger},
-                rate_limits_rows_per_s={**declared.rate_limits_rows_per_s, query: rate_limit_rows_per_s},
-                partitions={**declared.partitions, query: None},
-            )
-            self.knowledge = replace(begin(grown, self.knowledge), pending=self.knowledge.pending, last=self.knowledge.last)
+            self.knowledge = join(self.knowledge, query, trigger, rate_limit_rows_per_s, self._remembered)
 
     def close(self) -> None:
         """End the loop after the turn under way, and write down what is left."""
@@ -94,74 +92,119 @@ class Controller:
             self._inbox.notify_all()
         if self._thread.is_alive():
             self._thread.join(timeout=60)
-        with self._inbox:
-            noted, self._noted = self._noted, []
-        self._tell(noted, self._memory.append(self._clock.now_s(), events=noted, knowledge=self.knowledge))
-
-    def step(self) -> None:
-        """One turn, now."""
+        now_s = self._clock.now_s()
         with self._inbox:
             commands, self._commands = self._commands, []
             outcomes, self._outcomes = self._outcomes, []
-            noted, self._noted = self._noted, []
+        for _, answer in commands:
+            answer.set_exception(_too_late())
+        self._remember(now_s, self._take_noted(), outcomes=[(outcome, now_s) for outcome in outcomes], knowledge=self.knowledge)
+
+    def step(self) -> None:
+        """One turn, now. If it fails, the outcomes it was given wait for the next one."""
+        with self._inbox:
+            commands, self._commands = self._commands, []
+            outcomes = tuple(self._outcomes)
         now_s = self._clock.now_s()
         try:
-            self._turn(now_s, commands, tuple(outcomes), noted)
+            reading = self._source.read()
+            done = self._decide(Inputs(at_s=now_s, reading=reading, outcomes=outcomes, commands=tuple(command for command, _ in commands)))
         except Exception as error:
-            failed = TurnFailed(at_s=now_s, error=f"{type(error).__name__}: {error}")
+            self._held_over = len(outcomes)
             for _, answer in commands:
                 answer.set_exception(error)
-            said = [*noted, failed]
-            self._tell(said, self._memory.append(now_s, events=said))
-
-    def _turn(self, now_s: float, commands: list[tuple[Command, Future[list[Event]]]], outcomes: tuple[Outcome, ...], noted: list[Event]) -> None:
-        reading = self._source.read()
-        with self._inbox:
-            noted += self._noted
-            self._noted = []
-            inputs = Inputs(at_s=now_s, reading=reading, outcomes=outcomes, commands=tuple(command for command, _ in commands))
-            done = turn(self.knowledge, inputs, self._terms)
-            self.knowledge = done.knowledge
+            self._remember(now_s, [*self._take_noted(), TurnFailed(at_s=now_s, error=in_words(error))])
+            return
         self.last_reading, self.last_turn_s = reading, now_s
-        events = [*noted, *done.events]
-        said = self._memory.append(
+        self._remember(
             now_s,
+            [*self._take_noted(), *done.events],
             reading=reading,
-            events=events,
             instructions=[(instruction, now_s) for instruction in done.instructions],
             outcomes=[(outcome, now_s) for outcome in outcomes],
             knowledge=done.knowledge,
         )
-        self._on_reading(reading)
-        self._tell(events, said)
+        self._show(self._on_reading, reading)
         for instruction in done.instructions:
-            self._actuator.perform(instruction, self._report)
+            self._perform(instruction)
         for _, answer in commands:
             answer.set_result(list(done.events))
+
+    def _decide(self, inputs: Inputs) -> Turn:
+        """Turn the loop, and let go of what it has taken in."""
+        with self._inbox:
+            done = turn(self.knowledge, inputs, self._terms)
+            self.knowledge = done.knowledge
+            del self._outcomes[: len(inputs.outcomes)]
+            self._held_over = 0
+            return done
+
+    def _take_noted(self) -> list[Event]:
+        with self._inbox:
+            noted, self._noted = self._noted, []
+            return noted
+
+    def _perform(self, instruction: Instruction) -> None:
+        """Hand it over; an actuator that cannot even begin has failed, and its knob is free again."""
+        try:
+            self._actuator.perform(instruction, self._report)
+        except Exception as error:
+            self._report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=in_words(error)))
 
     def _report(self, outcome: Outcome) -> None:
         with self._inbox:
             self._outcomes.append(outcome)
             self._inbox.notify_all()
 
-    def _tell(self, events: Sequence[Event], more: Sequence[Event]) -> None:
-        for event in (*events, *more):
+    def _remember(self, at_s: float, events: Sequence[Event], **more: Any) -> None:
+        """Write a turn down, and tell everybody."""
+        said = [*events, *self._write(at_s, events=events, **more)]
+        for event in said:
             number = getattr(event, "number", None)
             if number is not None:
                 self.recent[number] = event
                 self.recent.pop(number - _REMEMBERED, None)
         for sink in self._sinks:
-            sink.emit([*events, *more])
+            self._show(sink.emit, said)
+
+    def _write(self, at_s: float, **entry: Any) -> Sequence[Event]:
+        try:
+            return self._memory.append(at_s, **entry)
+        except Exception as error:
+            return [MemoryLost(at_s=at_s, reason=in_words(error))]
+
+    def _show(self, look: Callable[[Any], None], what: Any) -> None:
+        """Let somebody look. One who cannot is no reason to stop: that is remembered once, until he can again."""
+        try:
+            look(what)
+            self._blind.discard(look)
+        except Exception as error:
+            if look not in self._blind:
+                self._blind.add(look)
+                now_s = self._clock.now_s()
+                self._write(now_s, events=[TurnFailed(at_s=now_s, error=in_words(error))])
+
+    def _has_news(self) -> bool:
+        """Whether there is a reason to turn before the time; what a failed turn left is none."""
+        return bool(self._stopping or self._commands or self._noted or len(self._outcomes) > self._held_over)
 
     def _run(self) -> None:
         due_s = self._clock.now_s()
         while True:
             with self._inbox:
                 wait_s = max(0.0, due_s - self._clock.now_s())
-                self._inbox.wait_for(lambda: bool(self._stopping or self._commands or self._outcomes or self._noted), wait_s)
+                self._inbox.wait_for(self._has_news, wait_s)
                 if self._stopping:
                     return
             self.step()
             now_s = self._clock.now_s()
             if now_s >= due_s:
                 due_s = max(due_s + self._terms.config.reading_interval_s, now_s)
+
+
+def in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _too_late() -> Refused:
+    return Refused("the job is ending and takes no more commands")

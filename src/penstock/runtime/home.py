@@ -43,7 +43,7 @@ class JobFolder:
     def socket(self) -> Path:
         """In the job's folder; where that makes too long a path for a socket, a short one of the same user."""
         here = self.path / "socket"
-        if len(str(here)) < _LONGEST_SOCKET_PATH:
+        if len(os.fsencode(here)) < _LONGEST_SOCKET_PATH:
             return here
         import hashlib
 

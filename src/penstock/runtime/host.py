@@ -14,7 +14,7 @@ from penstock.core.domain.command import Command, Release, SetExecutors, SetPart
 from penstock.core.domain.event import Event, NothingToDo, RunEnded, RunStarted, SourceRateSet
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.errors import Refused, UserMistake
+from penstock.core.errors import PenstockError, Refused, UserMistake
 from penstock.core.knowledge import Desired
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
@@ -114,9 +114,11 @@ class Host:
         self._controller = Controller(
             source=engine, actuator=engine, memory=self._history, clock=self.clock, terms=self.terms, declared=declared, sinks=[self], on_reading=self._show
         )
+        promises, limits = self.terms.promises, self.terms.limits
         started = RunStarted(
-            at_s=self.clock.now_s(), job=about.job, master=about.master, mode=about.mode, spark_version=about.spark_version, resumed=self._controller.resumed
-        )
+            at_s=self.clock.now_s(), job=about.job, master=about.master, mode=about.mode, spark_version=about.spark_version, resumed=self._controller.resumed,
+            max_executors=limits.max_executors, latency_p95_s=promises.latency_p95_s, recovery_s=promises.recovery_s,
+        )  # fmt: skip
         self._controller.note([started, *self._early])
         self._early.clear()
         if beside is not None and lease is not None:
@@ -173,21 +175,34 @@ class Host:
         if self._controller is None or self._controller.last_turn_s is None:
             return Health(ok=False, reason="starting")
         silent_s = self.clock.now_s() - self._controller.last_turn_s
-        if silent_s > 3 * self.terms.config.reading_interval_s + 10:
-            return Health(ok=False, reason=f"the controller has been silent for {silent_s:.0f} s")
         reading = self._controller.last_reading
-        dead = [query.name for query in reading.queries if query.state == "given up"] if reading else []
-        if dead:
-            return Health(ok=False, reason=f"given up: {', '.join(dead)}")
-        return Health(ok=True, reason="running")
+        queries = {query.name: query.state for query in reading.queries} if reading else {}
+        dead = [name for name, state in queries.items() if state == "given up"]
+        reason = "running"
+        if silent_s > 3 * self.terms.config.reading_interval_s + 10:
+            reason = f"the controller has been silent for {silent_s:.0f} s"
+        elif dead:
+            reason = f"given up: {', '.join(dead)}"
+        return Health(ok=reason == "running", reason=reason, since_reading_s=silent_s, queries=queries)
 
     def _handle(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
-        """Answer what came through the socket."""
+        """Answer what came through the socket; nothing leaves that has not passed the redactor."""
+        try:
+            answer = self._answer(verb, asked, who)
+        except PenstockError as error:
+            raise type(error)(self.redactor.text(str(error))) from None
+        except TimeoutError:
+            raise Refused(f"the controller did not answer within {ANSWER_S:.0f} s; the command is taken when it does") from None
+        except Exception as error:
+            raise Refused(self.redactor.text(f"{type(error).__name__}: {error}")) from None
+        return dict(json.loads(self.redactor.text(json.dumps(answer))))
+
+    def _answer(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
         if verb == "status":
             return self.status()
         if verb == "outcomes":
             pending = {each.instruction.number for each in self.controller.knowledge.pending}
-            ended = {n: self.redactor.text(self.controller.recent[n].words()) for n in asked["numbers"] if n not in pending and n in self.controller.recent}
+            ended = {n: self.controller.recent[n].words() for n in asked["numbers"] if n not in pending and n in self.controller.recent}
             return {"pending": sorted(pending & set(asked["numbers"])), "ended": {str(n): words for n, words in ended.items()}}
         if verb == "rate":
             return self._set_rate(asked, who)
@@ -196,9 +211,9 @@ class Host:
         told = [event for event in events if not isinstance(event, NothingToDo)]
         refused = [event for event in told if type(event).__name__ == "CommandRefused"]
         if refused and len(refused) == len(told):
-            raise Refused(self.redactor.text(refused[0].words()))
+            raise Refused(refused[0].words())
         numbers = [event.number for event in told if type(event).__name__ == "InstructionGiven"]  # type: ignore[attr-defined]
-        return {"said": [self.redactor.text(event.words()) for event in told], "numbers": numbers}
+        return {"said": [event.words() for event in told], "numbers": numbers}
 
     def _set_rate(self, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
         if self.set_source_rate is None:
@@ -226,7 +241,7 @@ class Host:
             "pending": [pending.instruction.knob for pending in knowledge.pending],
             "limits": {"min_executors": self.terms.limits.min_executors, "max_executors": self.terms.limits.max_executors},
             "promises": {"latency_p95_s": self.terms.promises.latency_p95_s, "recovery_s": self.terms.promises.recovery_s},
-            "events": [{"at_s": event.at_s, "kind": type(event).__name__, "words": self.redactor.text(event.words())} for event in self.recent],
+            "events": [{"at_s": event.at_s, "kind": type(event).__name__, "words": event.words()} for event in self.recent],
         }
 
 

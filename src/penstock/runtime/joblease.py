@@ -62,6 +62,11 @@ class CheckpointLease:
         me = psutil.Process()
         self._me = Holder(token=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid(), born_s=me.create_time(), renewed_s=time.time(), job=job)
 
+    @property
+    def renewal_s(self) -> float:
+        """How often to renew it: two renewals may fail before others take this driver for dead."""
+        return self._expiry_s / 3
+
     def take(self) -> None:
         """Sign the note, or raise: somebody else lives, or may live, on the same checkpoint, or it is another job's."""
         holder = self.holder()

@@ -25,6 +25,8 @@ def restore_history(beside: BesideCheckpoint, history: Path) -> bool:
 
 
 class Snapshots:
+    """Takes a snapshot every interval, and renews the lease at least three times before it would run out."""
+
     def __init__(
         self, *, beside: BesideCheckpoint, history: Path, lease: CheckpointLease, interval_s: float, clock: Clock,
         note: Callable[[Sequence[Event]], None], on_lost: Callable[[], None],
@@ -36,7 +38,8 @@ class Snapshots:
         self._clock = clock
         self._note = note
         self._on_lost = on_lost
-        self._failing = False
+        self._failing: set[str] = set()
+        self._lost = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-snapshots", daemon=True)
 
@@ -44,12 +47,14 @@ class Snapshots:
         self._thread.start()
 
     def close(self) -> None:
-        """One last snapshot, and the lease given back."""
+        """One last snapshot, and the lease given back; nothing is written over what somebody else has taken."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout=60)
-        self.take()
-        self._attempt(self._lease.release)
+        self._attempt("lease", self._renew)
+        if not self._lost:
+            self.take()
+            self._attempt("lease", self._lease.release)
 
     def take(self) -> None:
         def copy() -> None:
@@ -58,26 +63,30 @@ class Snapshots:
                 take_snapshot(self._history, target)
                 self._beside.upload(target, NAME)
 
-        self._attempt(copy)
+        self._attempt("snapshot", copy)
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._interval_s):
-            self.take()
-            self._attempt(self._renew)
+        due_s = self._clock.now_s() + self._interval_s
+        while not self._stopping.wait(max(0.0, min(due_s - self._clock.now_s(), self._lease.renewal_s))):
+            self._attempt("lease", self._renew)
+            if not self._lost and self._clock.now_s() >= due_s:
+                self.take()
+                due_s = self._clock.now_s() + self._interval_s
 
     def _renew(self) -> None:
         other = self._lease.renew()
         if other is not None:
+            self._lost = True
             self._note([LeaseLost(at_s=self._clock.now_s(), holder=other.words)])
             self._stopping.set()
             self._on_lost()
 
-    def _attempt(self, work: Callable[[], None]) -> None:
+    def _attempt(self, what: str, work: Callable[[], None]) -> None:
         """Do it; a failure is said once, until it works again."""
         try:
             work()
-            self._failing = False
+            self._failing.discard(what)
         except Exception as error:
-            if not self._failing:
-                self._failing = True
+            if what not in self._failing:
+                self._failing.add(what)
                 self._note([SnapshotFailed(at_s=self._clock.now_s(), reason=" ".join(str(error).split())[:300])])

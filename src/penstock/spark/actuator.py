@@ -22,12 +22,14 @@ POLL_S = 0.02
 
 class SparkActuator:
     def __init__(
-        self, *, session: SparkSession, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, last_reading: Callable[[], Reading | None]
-    ) -> None:
+        self, *, session: SparkSession, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, redact: Callable[[str], str],
+        last_reading: Callable[[], Reading | None],
+    ) -> None:  # fmt: skip
         self._session = session
         self._pool = pool
         self._queries = queries
         self._config = config
+        self._redact = redact
         self._last_reading = last_reading
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
@@ -36,7 +38,7 @@ class SparkActuator:
             try:
                 outcome = self._carry_out(instruction)
             except Exception as error:
-                outcome = Outcome(number=instruction.number, done=False, took_s=time.monotonic() - began, reason=cause_of(error)[0])
+                outcome = Outcome(number=instruction.number, done=False, took_s=time.monotonic() - began, reason=cause_of(error, self._redact)[0])
             report(outcome)
 
         threading.Thread(target=work, name=f"penstock-{instruction.knob}", daemon=True).start()
@@ -61,7 +63,7 @@ class SparkActuator:
 
     def _wait_for_gap(self) -> None:
         """Until no query is in the middle of a batch: between two, or just past a commit. Several busy queries may leave no gap; then time runs out."""
-        deadline = time.monotonic() + self._config.commit_wait_s
+        deadline = time.monotonic() + self._config.gap_wait_s
         running = [query for query in self._queries if query.state == "running"]
         counts = [query.commits.count for query in running]
         while time.monotonic() < deadline:
@@ -73,15 +75,12 @@ class SparkActuator:
 
     def _change(self, instruction: ChangeQuery) -> Outcome:
         query = next(each for each in self._queries if each.name == instruction.query)
-        settings = QuerySettings(trigger=instruction.trigger, rate_limit_rows_per_s=instruction.rate_limit_rows_per_s, partitions=instruction.partitions)
+        partitions = instruction.partitions or query.settings.partitions
+        settings = QuerySettings(trigger=instruction.trigger, rate_limit_rows_per_s=instruction.rate_limit_rows_per_s, partitions=partitions)
         began = time.monotonic()
-        commits = query.commits.count
-        stopped, down_s = query.change(settings, self._config.commit_wait_s, lambda: self._repartition(query, instruction.partitions))
-        newest = query.newest_rows()
-        delayed = None if newest is None or stopped.newest_rows is None else newest - stopped.newest_rows
-        query.commits.wait_beyond(max(commits, query.commits.count), self._config.commit_wait_s)
-        note = f"down {down_s:.2f} s" + ("" if stopped.between_batches else ", a batch was interrupted and is replayed")
-        return Outcome(number=instruction.number, done=True, took_s=time.monotonic() - began, delayed_rows=delayed, reason=note)
+        changed = query.change(settings, self._config.commit_wait_s, lambda: self._repartition(query, instruction.partitions))
+        note = f"down {changed.down_s:.2f} s" + ("" if changed.between_batches else ", a batch was interrupted and is replayed")
+        return Outcome(number=instruction.number, done=True, took_s=time.monotonic() - began, delayed_rows=changed.delayed_rows, reason=note)
 
     def _repartition(self, query: ManagedQuery, partitions: int | None) -> None:
         """Re-partition the state of a stopped query; a query without state takes the number at its next start."""

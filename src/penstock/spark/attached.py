@@ -8,9 +8,10 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.domain.trigger import Trigger
+from penstock.spark.plans import leaves, source_of
 from penstock.spark.positions import Positions
 from penstock.spark.settings import QuerySettings, parse_spark_trigger
-from penstock.spark.writer import leaves, source_of, trace_positions
+from penstock.spark.writer import trace_positions
 
 REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
 KNOBS = ("trigger", "rate-limit", "partitions", "restart", "shedding")
@@ -27,7 +28,8 @@ class AttachedRecipe:
         execution: Any = query._jsq.streamingQuery()
         self.trigger: Trigger = parse_spark_trigger(str(execution.trigger()))
         self._checkpoint = str(execution.resolvedCheckpointRoot())
-        self._sources = [source_of(node) for node in leaves(execution.analyzedPlan())]
+        sources = [source_of(node) for node in leaves(execution.analyzedPlan())]
+        self._positions = [trace_positions(options) if name == "trace" else None for name, options, _ in sources]
 
     @property
     def checkpoint(self) -> str:
@@ -35,7 +37,7 @@ class AttachedRecipe:
 
     @property
     def positions(self) -> Sequence[Positions | None]:
-        return [trace_positions(options) if name == "trace" else None for name, options, _ in self._sources]
+        return self._positions
 
     @property
     def unable(self) -> Mapping[str, str]:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Callable
 
 _PYTHON = re.compile(r"(Traceback \(most recent call last\):\n(?:.*\n)+?(?=\S)(?P<last>[^\n]+))")
 _NOISE = re.compile(r"\s*(SQLSTATE: \w+|JVM stacktrace:.*)", re.DOTALL)
 
 
-def cause_of(error: BaseException) -> tuple[str, str]:
+def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[str, str]:
     """(one line, traceback or "") for an exception of a query: the innermost Python error of the user's code wins over Spark's wrapping.
+
+    Both are redacted before anything is cut: half a secret would pass.
 
     >>> cause_of(ValueError("no such column"))[0]
     'ValueError: no such column'
     """
-    text = str(error)
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else f"{java.toString()}\n{java.getCause().toString() if java.getCause() else ''}"
+    text = redact(text)
     found = list(_PYTHON.finditer(text))
     if found:
         shown = found[-1]
         return shown["last"].strip()[:500], shown[0]
-    if type(error).__module__.startswith("pyspark"):
+    if java is not None or type(error).__module__.startswith("pyspark"):
         return first_sentence(text), text if len(text) < 4000 else text[:4000]
-    own = "".join(traceback.format_exception(error))
+    own = redact("".join(traceback.format_exception(error)))
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:500], own
 
 

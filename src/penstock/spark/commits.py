@@ -6,8 +6,9 @@ import json
 import threading
 import time
 from collections import deque
-from typing import Any
+from typing import Any, ClassVar
 
+from pyspark import SparkContext
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from penstock.spark.progress import Progress, parse_progress
@@ -53,33 +54,76 @@ class Commits:
 
 
 class CommitListener(StreamingQueryListener):
-    """Hands each progress report to the query it belongs to. Runs in Spark's callback thread: it must be quick and never raise."""
+    """Hands each progress report to the query it belongs to. Runs in Spark's callback thread: it must be quick and never raise.
+
+    PySpark would turn every report into a tree of Python objects, a call to the JVM for each leaf; ours crosses over once, as JSON.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._by_run: dict[str, Commits] = {}
+        self._early: deque[Progress] = deque(maxlen=20)
+        self.ended = threading.Event()
 
     def follow(self, run_id: str, commits: Commits) -> None:
-        self._by_run[run_id] = commits
+        """Let a run's reports go to `commits`, in place of those of its earlier runs; what was reported before this call is handed over."""
+        with self._lock:
+            self._by_run = {known: each for known, each in self._by_run.items() if each is not commits} | {run_id: commits}
+            for progress in [each for each in self._early if each.run_id == run_id]:
+                commits.add(progress)
+                self._early.remove(progress)
 
-    def forget(self, commits: Commits) -> None:
-        self._by_run = {run_id: each for run_id, each in self._by_run.items() if each is not commits}
+    def reported(self, report: str) -> None:
+        progress = parse_progress(json.loads(report))
+        with self._lock:
+            commits = self._by_run.get(progress.run_id)
+            if not progress.executed:
+                if commits is not None:
+                    commits.idle()
+            elif commits is not None:
+                commits.add(progress)
+            else:
+                self._early.append(progress)
+
+    def idle(self, run_id: str) -> None:
+        commits = self._by_run.get(run_id)
+        if commits is not None:
+            commits.idle()
+
+    @property
+    def _jlistener(self) -> Any:
+        if not hasattr(self, "_jlistenerobj"):
+            jvm: Any = SparkContext._jvm
+            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(_Callbacks(self))
+        return self._jlistenerobj
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        """Not called: `_Callbacks` hears the events."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """Not called: `_Callbacks` hears the events."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Not called: `_Callbacks` hears the events."""
+
+
+class _Callbacks:
+    """What the JVM calls."""
+
+    def __init__(self, listener: CommitListener) -> None:
+        self._listener = listener
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         pass
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        commits = self._by_run.get(str(event.progress.runId))
-        if commits is not None:
-            progress = parse_progress(json.loads(event.progress.json))
-            if progress.executed:
-                commits.add(progress)
-            else:
-                commits.idle()
+        self._listener.reported(event.progress().json())
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        commits = self._by_run.get(str(event.runId))
-        if commits is not None:
-            commits.idle()
+        self._listener.idle(str(event.runId().toString()))
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        pass
+        self._listener.ended.set()
+
+    class Java:
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]

@@ -13,8 +13,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.domain.job import JobSpec, QuerySpec, SourceSpec
 from penstock.core.errors import UserMistake
 from penstock.references import load_function
+from penstock.spark.jvm import activate
+from penstock.spark.plans import sources_of
 from penstock.spark.positions import Positions, TracePositions
-from penstock.spark.recipe import observed
+from penstock.spark.recipe import observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
 from penstock.spark.shipping import ship_file
 from penstock.spark.sink import LedgerSink
@@ -50,6 +52,7 @@ class ContractRecipe:
         self._query = query
         self._traces = traces
         self._sources = [job.source(name) for name in query.sources]
+        self._positions: list[Positions | None] = [self._traces[s.name].positions if s.name in self._traces else None for s in self._sources]
         self._function = load_function(query.function, job.folder, what=f"queries.{query.name}.function")
         self._foreach = (
             load_function(query.sink.foreach_batch, job.folder, what=f"queries.{query.name}.sink.foreach_batch") if query.sink.foreach_batch else None
@@ -63,7 +66,7 @@ class ContractRecipe:
 
     @property
     def positions(self) -> Sequence[Positions | None]:
-        return [self._traces[source.name].positions if source.name in self._traces else None for source in self._sources]
+        return self._positions
 
     @property
     def unable(self) -> Mapping[str, str]:
@@ -73,26 +76,34 @@ class ContractRecipe:
         return {"rate-limit": f"source {unlimited[0]!r} has no limit in rows; those of the formats {', '.join(LIMIT_OPTIONS)} have"}
 
     def start(self, settings: QuerySettings) -> StreamingQuery:
+        activate(self._session)
         register_formats(self._session)
-        if settings.partitions is not None:
-            self._session.conf.set("spark.sql.shuffle.partitions", str(settings.partitions))
         frames = [
             observed(self._read(source, settings), i, source.arrival_column or ARRIVAL_COLUMNS.get(source.format)) for i, source in enumerate(self._sources)
         ]
         result = self._function(*frames)
         if not isinstance(result, DataFrame) or not result.isStreaming:
             raise UserMistake(f"queries.{self._query.name}.function: {self._query.function} returned {type(result).__name__}, a streaming DataFrame is needed")
+        self._positions = self._positions_in(result)
         writer: Any = result.writeStream.queryName(self._query.name).outputMode(self._query.output_mode).option("checkpointLocation", self.checkpoint)
         writer = writer.foreachBatch(self._foreach) if self._foreach else writer.format(self._query.sink.format)
-        writer = writer.options(**self._query.sink.options).trigger(**spark_trigger(settings.trigger))
+        if self._query.sink.format == "ledger":
+            writer = writer.option("owner", self.checkpoint)
+        writer = writer.options(**self._query.sink.options).trigger(**spark_trigger(settings.paced_trigger))
         self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self._query.name)
-        return writer.start()  # type: ignore[no-any-return]
+        return started(self._session, writer, settings.partitions)
+
+    def _positions_in(self, result: DataFrame) -> list[Positions | None]:
+        """Whose positions Spark will report, in the order in which it does: that of the plan, not of the function's arguments."""
+        by_state = {str(trace.state.path): trace.positions for trace in self._traces.values()}
+        states = [options.get("state") for _, options, _ in sources_of(result)]
+        return [by_state.get(state or "") for state in dict.fromkeys(states)] if all(states) else [by_state.get(state or "") for state in states]
 
     def _read(self, source: SourceSpec, settings: QuerySettings) -> DataFrame:
         options = dict(source.options)
         if source.name in self._traces:
             options |= {"state": str(self._traces[source.name].state.path), "folder": self._job.folder}
-        limit = settings.rows_per_batch()
+        limit = settings.rows_per_batch(share=len(self._sources))
         if limit is not None and source.format in LIMIT_OPTIONS:
             options[LIMIT_OPTIONS[source.format]] = str(limit)
         reader = self._session.readStream.format(source.format).options(**options)
@@ -100,6 +111,8 @@ class ContractRecipe:
 
 
 def register_formats(session: SparkSession) -> None:
-    """Make Penstock's own formats known to Spark."""
-    session.dataSource.register(TraceSource)
-    session.dataSource.register(LedgerSink)
+    """Make Penstock's own formats known to Spark, once a session."""
+    if not getattr(session, "_knows_penstock", False):
+        session.dataSource.register(TraceSource)
+        session.dataSource.register(LedgerSink)
+        session._knows_penstock = True  # type: ignore[attr-defined]

@@ -31,7 +31,10 @@ LIVING = ("starting", "running", "restarting", "failed")
 class SparkEngine:
     """Source and Actuator of one application, and the keeper of its queries."""
 
-    def __init__(self, session: SparkSession, *, executors: int, config: Config, clock: Clock, emit: Callable[[Sequence[Event]], None]) -> None:
+    def __init__(
+        self, session: SparkSession, *, executors: int, config: Config, clock: Clock,
+        emit: Callable[[Sequence[Event]], None], redact: Callable[[str], str] = str,
+    ) -> None:  # fmt: skip
         self.session = session
         self.queries: list[ManagedQuery] = []
         self.files = Files(session)
@@ -43,14 +46,15 @@ class SparkEngine:
         self.processes = ExecutorProcesses(session.sparkContext.applicationId)
         self._listener = CommitListener()
         session.streams.addListener(self._listener)
-        self._supervisor = Supervisor(config, clock, emit)
+        self._supervisor = Supervisor(config, clock, emit, redact, self._listener.ended)
         self.monitor = SparkMonitor(
             store=store, pool=self.pool, queries=self.queries, config=config, clock=clock, processes=self.processes, emit=emit,
-            disturbed_s=lambda: self._supervisor.disturbed_s,
+            default_partitions=lambda: int(session.conf.get("spark.sql.shuffle.partitions") or 200),
+            disturbed_s=lambda: self._supervisor.disturbed_s, redact=redact,
         )  # fmt: skip
-        self._actuator = SparkActuator(session=session, pool=self.pool, queries=self.queries, config=config, last_reading=lambda: self.monitor.last)
-        if not self.pool.unable:
-            self.pool.request(executors)
+        self._actuator = SparkActuator(
+            session=session, pool=self.pool, queries=self.queries, config=config, redact=redact, last_reading=lambda: self.monitor.last
+        )
 
     def read(self) -> Reading:
         return self.monitor.read()
@@ -72,17 +76,32 @@ class SparkEngine:
         return [query for query in self.queries if query.state in LIVING]
 
     def stop_queries(self, grace_s: float, stop_now: Callable[[], bool]) -> bool:
-        """Stop all queries, each right after a commit; whether all were between batches."""
-        self._supervisor.close()
-        active = [query for query in self.queries if query.has_query and query.query.isActive]
-        with ThreadPoolExecutor(max_workers=max(1, len(active))) as pool:
-            stopped = list(pool.map(lambda query: query.stop_after_commit(grace_s, stop_now), active))
+        """Stop all queries, each right after a commit; whether all were between batches. None is started any more."""
         for query in self.queries:
-            query.state = "stopped" if query in active else query.state
-            query.settled.set()
-        return all(each.between_batches for each in stopped)
+            query.closing.set()
+        self._supervisor.close()
+        with ThreadPoolExecutor(max_workers=max(1, len(self.queries))) as pool:
+            return all(list(pool.map(lambda query: stop_one(query, grace_s, stop_now), self.queries)))
+
+    def lives(self) -> bool:
+        """Whether Spark's driver is still there: its JVM may die under us."""
+        try:
+            return not self.session.sparkContext._jsc.sc().isStopped()
+        except Exception:
+            return False
 
     def close(self) -> None:
         """Stop watching; the session stays, it may be the user's own."""
         self._supervisor.close()
-        self.session.streams.removeListener(self._listener)
+        if self.lives():
+            self.session.streams.removeListener(self._listener)
+
+
+def stop_one(query: ManagedQuery, grace_s: float, stop_now: Callable[[], bool]) -> bool:
+    with query.lock:
+        clean = True
+        if query.is_active:
+            clean = query.stop_after_commit(grace_s, stop_now).between_batches
+            query.state = "stopped"
+        query.settled.set()
+        return clean

@@ -49,9 +49,10 @@ class ExecutorPool:
         return [each["id"] for each in alive if each["id"] not in self.dismissed]
 
     def request(self, executors: int) -> bool:
-        """Set Spark's target: it starts what is missing, and from then on replaces what crashes."""
-        self.requested = executors
-        return bool(self._context.requestTotalExecutors(executors, 0, self._no_localities))
+        """Set Spark's target: it starts what is missing, and from then on replaces what crashes; False if the cluster manager refuses."""
+        taken = bool(self._context.requestTotalExecutors(executors, 0, self._no_localities))
+        self.requested = executors if taken else self.requested
+        return taken
 
     def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object]) -> Scaled:
         """Grow or shrink to so many executors. Surplus ones leave between batches; those that never come end in "missing"."""

@@ -22,9 +22,14 @@ class QueryHandle:
             return False
         self._on_end()
         if self.managed.state == "given up":
-            error = self.managed.query.exception() if self.managed.has_query else None
-            raise error or RuntimeError(f"query {self.managed.name} was given up: {self.managed.failures[-1].cause}")
+            raise self._error() or RuntimeError(f"query {self.managed.name} was given up: {self.managed.failures[-1].cause}")
         return None if timeout is None else True
+
+    def _error(self) -> BaseException | None:
+        try:
+            return self.managed.query.exception()
+        except RuntimeError:
+            return None
 
     @property
     def isActive(self) -> bool:  # noqa: N802
@@ -35,7 +40,7 @@ class QueryHandle:
         """Stop it for good; Penstock does not restart it."""
         with self.managed.lock:
             self.managed.state = "stopped"
-            if self.managed.has_query:
+            if self.managed.is_active:
                 self.managed.query.stop()
         self.managed.settled.set()
         self._on_end()

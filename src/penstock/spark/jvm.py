@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
@@ -15,7 +16,7 @@ class StatusStore:
         jvm: Any = session._jvm
         self._context = session.sparkContext._jsc.sc()
         self._store = self._context.statusStore()
-        self._tracker = session.sparkContext.statusTracker()
+        self._tracker = self._context.statusTracker()
         self._mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
         self._mapper.registerModule(singleton(jvm.com.fasterxml.jackson.module.scala, "DefaultScalaModule"))
 
@@ -31,24 +32,33 @@ class StatusStore:
         return [each for each in self._json(self._store.executorList(False)) if not each["isActive"]]
 
     def job_ids(self, group: str) -> list[int]:
-        return sorted(self._tracker.getJobIdsForGroup(group))
+        return sorted(self._json(self._tracker.getJobIdsForGroup(group)))
 
-    def job(self, job_id: int) -> dict[str, Any]:
-        return dict(self._json(self._store.job(job_id)))
+    def job(self, job_id: int) -> dict[str, Any] | None:
+        """A Spark job; None if Spark has already forgotten it."""
+        try:
+            return dict(self._json(self._store.job(job_id)))
+        except Py4JJavaError:
+            return None
 
     def stage_shares(self, stage_id: int) -> dict[str, dict[str, Any]] | None:
-        """What each executor did for a stage, over all its attempts; None for a stage that never ran."""
-        try:
-            attempts = self._store.lastStageAttempt(stage_id).attemptId() + 1
-        except Exception:
-            return None
+        """What each executor did for a stage, over all its attempts; None for a stage that never ran, or is forgotten."""
         shares: dict[str, dict[str, Any]] = {}
-        for attempt in range(attempts):
-            for executor_id, share in self._json(self._store.executorSummary(stage_id, attempt)).items():
-                known = shares.setdefault(executor_id, dict.fromkeys(("taskTime", "succeededTasks", "inputRecords", "shuffleReadRecords"), 0))
-                for key in known:
-                    known[key] += share[key]
+        try:
+            for attempt in range(self._store.lastStageAttempt(stage_id).attemptId() + 1):
+                for executor_id, share in self._json(self._store.executorSummary(stage_id, attempt)).items():
+                    known = shares.setdefault(executor_id, dict.fromkeys(("taskTime", "succeededTasks", "inputRecords", "shuffleReadRecords"), 0))
+                    for key in known:
+                        known[key] += share[key]
+        except Py4JJavaError:
+            return None
         return shares
+
+
+def activate(session: SparkSession) -> None:
+    """Make this the session of the calling thread: Spark finds registered formats through it, and only the first thread has it by itself."""
+    jvm: Any = session._jvm
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def singleton(package: Any, name: str) -> Any:

@@ -34,7 +34,8 @@ class SparkMonitor:
 
     def __init__(
         self, *, store: StatusStore, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, clock: Clock,
-        processes: ExecutorProcesses, emit: Callable[[Sequence[Event]], None], disturbed_s: Callable[[], float | None],
+        processes: ExecutorProcesses, default_partitions: Callable[[], int],
+        emit: Callable[[Sequence[Event]], None], disturbed_s: Callable[[], float | None], redact: Callable[[str], str],
     ) -> None:  # fmt: skip
         self._store = store
         self._pool = pool
@@ -42,8 +43,10 @@ class SparkMonitor:
         self._config = config
         self._clock = clock
         self._processes = processes
+        self._default_partitions = default_partitions
         self._emit = emit
         self._query_disturbed_s = disturbed_s
+        self._redact = redact
         self._stages: dict[str, StageReader] = {}
         self._memory = Memory()
         self._seen = _Seen(executors=set(), skewed=set())
@@ -54,7 +57,8 @@ class SparkMonitor:
     def read(self) -> Reading:
         now_s = self._clock.now_s()
         executors = self._executors(now_s)
-        disturbances = [moment for moment in (self._query_disturbed_s(), self._executors_changed_s) if moment is not None]
+        moments = (self._query_disturbed_s(), self._executors_changed_s, *(query.started_s for query in self._queries))
+        disturbances = [moment for moment in moments if moment is not None]
         seen = Observation(
             at_s=now_s,
             started_s=self._started_s,
@@ -77,20 +81,21 @@ class SparkMonitor:
             self._report_losses(self._seen.executors - ids - self._pool.dismissed, now_s)
             self._executors_changed_s = now_s
             self._seen.executors = ids
+        hosts = {each["id"]: each["hostPort"].rpartition(":")[0] or each["hostPort"] for each in alive}
         return tuple(
             ExecutorFact(
                 executor_id=each["id"],
-                host=each["hostPort"].rpartition(":")[0] or each["hostPort"],
+                host=hosts[each["id"]],
                 slots=each["maxTasks"] or each["totalCores"],
                 added_s=each["addTime"] / 1000 + steady_minus_wall_s,
-                cpu_s=self._processes.cpu_s(each["id"]),
+                cpu_s=self._processes.cpu_s(each["id"]) if self._processes.is_here(hosts[each["id"]]) else None,
             )
             for each in alive
         )
 
     def _report_losses(self, lost: set[str], now_s: float) -> None:
         if lost:
-            reasons = {each["id"]: each.get("removeReason") or "no reason given" for each in self._store.removed_executors()}
+            reasons = {each["id"]: self._redact(each.get("removeReason") or "no reason given") for each in self._store.removed_executors()}
             self._emit([ExecutorLost(at_s=now_s, executor_id=each, reason=" ".join(reasons.get(each, "unknown").split())[:300]) for each in sorted(lost)])
 
     def _query(self, query: ManagedQuery, now_s: float) -> QueryFacts:
@@ -105,7 +110,7 @@ class SparkMonitor:
             started_s=query.started_s,
             batches=self._batches(query, now_s),
             idle_s=None if idle_wall_s is None else idle_wall_s + now_s - time.time(),
-            partitions=state_partitions or query.settings.partitions,
+            partitions=state_partitions or query.settings.partitions or self._default_partitions(),
             failures=len(query.failures),
             unable=query.recipe.unable,
             **place,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import psutil
 
 BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -13,6 +15,11 @@ class ExecutorProcesses:
     def __init__(self, application_id: str) -> None:
         self._application_id = application_id
         self._found: dict[str, psutil.Process] = {}
+        self._addresses = {address.address for addresses in psutil.net_if_addrs().values() for address in addresses} | {socket.gethostname(), socket.getfqdn()}
+
+    def is_here(self, host: str) -> bool:
+        """Whether an executor's host is this machine: elsewhere there is nothing to look for."""
+        return host in self._addresses
 
     def process(self, executor_id: str) -> psutil.Process | None:
         """The executor's own process, if it runs on this machine."""

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import Refused
 from penstock.core.execute.restarts import Failure
 from penstock.ports import Clock
 from penstock.spark.checkpoint import Checkpoint
@@ -32,6 +33,15 @@ class Stopped:
     newest_rows: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What a restart with other settings cost: `delayed_rows` arrived while the query did not run."""
+
+    down_s: float
+    between_batches: bool
+    delayed_rows: float | None
+
+
 def is_waiting(query: StreamingQuery) -> bool:
     """Whether it is between two batches: waiting for data or for its next trigger, not still coming up."""
     status = query.status
@@ -48,8 +58,10 @@ class ManagedQuery:
         self.commits = Commits()
         self.state = "starting"
         self.failures: list[Failure] = []
+        self.broken: Exception | None = None
         self.started_s: float | None = None
         self.settled = threading.Event()
+        self.closing = threading.Event()
         self.lock = threading.RLock()
         self._listener = listener
         self._clock = clock
@@ -65,16 +77,18 @@ class ManagedQuery:
         return self._query
 
     @property
-    def has_query(self) -> bool:
-        return self._query is not None
+    def is_active(self) -> bool:
+        return self._query is not None and bool(self._query.isActive)
 
-    def start(self) -> None:
-        """Start the query from its checkpoint with its settings; what the user's code raises passes through."""
+    def start(self, settings: QuerySettings | None = None) -> None:
+        """Start the query from its checkpoint; what the user's code raises passes through."""
         with self.lock:
+            if self.closing.is_set() or self.settled.is_set():
+                raise Refused(f"query {self.name} is being stopped")
             self._begun_at_commit = self.commits.count
             if self._checkpoint is not None and self.commits.last is None:
                 self._processed = self._checkpoint.committed_offsets() or self._origin()
-            self._query = self.recipe.start(self.settings)
+            self._query = self.recipe.start(settings or self.settings)
             self._listener.follow(str(self._query.runId), self.commits)
             self.started_s = self._clock.now_s()
             self.state = "running"
@@ -106,36 +120,69 @@ class ManagedQuery:
                 if self.commits.wait_beyond(count, POLL_S) or is_waiting(query):
                     between = True
                     break
-            stopped = Stopped(at_s=self._clock.now_s(), between_batches=between, newest_rows=self.newest_rows())
+            moment = Stopped(at_s=self._clock.now_s(), between_batches=between, newest_rows=self.newest_rows())
             query.stop()
-            return stopped
+            return replace(moment, between_batches=between and self._all_committed())
+
+    def _all_committed(self) -> bool:
+        """Whether nothing is logged that is not committed: after a commit the next batch may have begun before it was heard."""
+        return self._checkpoint is None or self._checkpoint.last_logged() == self._checkpoint.last_committed()
 
     def settle(self, timeout_s: float) -> None:
         """Bring a stopped query to where nothing is logged that is not committed: replay what is, in one batch, and stop in the long gap after it."""
-        if self._checkpoint is None or self._checkpoint.last_logged() == self._checkpoint.last_committed():
-            return
-        settings, self.settings = self.settings, replace(self.settings, trigger=Trigger(interval_s=ONE_BATCH_S), partitions=None)
-        try:
-            self.start()
+        if not self._all_committed():
+            self.start(replace(self.settings, trigger=Trigger(interval_s=ONE_BATCH_S), partitions=None))
             self.state = "restarting"
             self.stop_after_commit(timeout_s)
-        finally:
-            self.settings = settings
 
-    def change(self, settings: QuerySettings, commit_wait_s: float, between: Callable[[], None] = lambda: None) -> tuple[Stopped, float]:
-        """Restart with other settings; gives how it was stopped and the seconds until it ran again. The old settings come back if the new ones fail."""
+    def change(self, settings: QuerySettings, commit_wait_s: float, between: Callable[[], None] = lambda: None) -> Changed:
+        """Restart with other settings and see that it lives.
+
+        If it does not live with the new settings, the old ones come back and the error is raised.
+        """
         with self.lock:
+            if self.state != "running":
+                raise Refused(f"query {self.name} is {self.state}: it can be changed while it runs")
             self.state = "restarting"
             before = self.settings
-            stopped = self.stop_after_commit(commit_wait_s)
+            stopped = self.stop_after_commit(commit_wait_s, self.closing.is_set)
             try:
                 between()
                 self.settings = settings
                 self.start()
+                changed = self._cost_since(stopped)
+                self.state = "restarting"
+                self._see_it_live(commit_wait_s)
+                self.state = "running"
             except Exception:
                 self.settings = before
-                self.start()
+                self._go_back()
                 raise
-            finally:
-                self.settings = replace(self.settings, partitions=None)
-            return stopped, self._clock.now_s() - stopped.at_s
+            return changed
+
+    def _cost_since(self, stopped: Stopped) -> Changed:
+        newest = self.newest_rows()
+        return Changed(
+            down_s=self._clock.now_s() - stopped.at_s,
+            between_batches=stopped.between_batches,
+            delayed_rows=None if newest is None or stopped.newest_rows is None else newest - stopped.newest_rows,
+        )
+
+    def _see_it_live(self, timeout_s: float) -> None:
+        """Wait until it has committed a batch or waits for data; raise what ended it, if something did."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and not self.closing.is_set():
+            if self.commits.wait_beyond(self._begun_at_commit, POLL_S) or is_waiting(self.query):
+                return
+            if not self.query.isActive:
+                raise self.query.exception() or Refused(f"query {self.name} ended at once")
+
+    def _go_back(self) -> None:
+        """Start with the settings from before; what fails even then is the supervisor's to look after."""
+        try:
+            if self.is_active:
+                self.query.stop()
+            self.start()
+        except Exception as error:
+            self.broken = error
+            self.state = "failed"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.spark.positions import Positions
@@ -26,6 +28,22 @@ class Recipe(Protocol):
         ...
 
     def start(self, settings: QuerySettings) -> StreamingQuery: ...
+
+
+_shuffle_partitions = threading.Lock()
+
+
+def started(session: SparkSession, writer: Any, partitions: int | None) -> StreamingQuery:
+    """Start a writer's query with so many shuffle partitions: Spark takes them from the session at the start, and keeps them in the checkpoint."""
+    if partitions is None:
+        return writer.start()  # type: ignore[no-any-return]
+    with _shuffle_partitions:
+        before = session.conf.get("spark.sql.shuffle.partitions")
+        session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        try:
+            return writer.start()  # type: ignore[no-any-return]
+        finally:
+            session.conf.set("spark.sql.shuffle.partitions", str(before))
 
 
 def observed(frame: Any, index: int, arrival_column: str | None) -> Any:

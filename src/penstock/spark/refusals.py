@@ -24,8 +24,15 @@ def refuse_old_spark(version: str) -> None:
         raise UserMistake(f'Spark {version} is too old: Penstock needs Spark {needed} or newer (pip install "pyspark>={needed}")')
 
 
+def refuse_other_spark() -> None:
+    """Raise unless the PySpark that Python finds is new enough; to be called before anything that an older one does not have is imported."""
+    import pyspark
+
+    refuse_old_spark(pyspark.__version__)
+
+
 def refuse_connect(session: Any = None) -> None:
-    """Raise for Spark Connect and serverless clients: they have no driver of their own in which executors could be steered."""
+    """Raise for Spark Connect and serverless clients (a session, a writer, a query): they have no driver in which executors could be steered."""
     remote = os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED") or os.environ.get("SPARK_API_MODE", "").lower() == "connect"
     if session is None and remote:
         raise UserMistake(

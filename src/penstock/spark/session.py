@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import UserMistake
+from penstock.spark.causes import cause_of
+from penstock.spark.logs import log_pipe
 from penstock.spark.refusals import find_master, refuse_connect, refuse_dynamic_allocation, refuse_old_spark, refuse_silent_master, spark_defaults
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -25,12 +27,14 @@ STREAMING_DEFAULTS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.dynamicAllocation.enabled": "false",
     "spark.decommission.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
+    # Code of the user that does not come back must not keep a query from being stopped for ever.
+    "spark.sql.streaming.stopTimeout": "30s",
 }
 
 EMBEDDED_DEFAULTS = {
+    "spark.sql.session.timeZone": "UTC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.cores": "1",
@@ -47,35 +51,48 @@ EMBEDDED_DEFAULTS = {
 
 
 def settings_for(job: JobSpec, *, embedded: bool) -> dict[str, str]:
-    """The Spark settings of a job: what its file says wins over Penstock's defaults."""
-    most = job.limits.max_executors
-    settings = dict(STREAMING_DEFAULTS)
+    """The Spark settings of a job: what its file says wins, then what spark-submit or spark-defaults.conf say, then Penstock's defaults."""
+    given = dict(job.spark_conf) if embedded else given_settings() | dict(job.spark_conf)
+    cores_text = given.get("spark.executor.cores", "1")
+    if not cores_text.isdigit():
+        raise UserMistake(f"spark.executor.cores: found {cores_text!r}, a whole number of at least 1 is allowed")
+    all_cores = str(job.limits.max_executors * int(cores_text))
+    defaults = dict(STREAMING_DEFAULTS)
     if embedded:
-        cores = int(job.spark_conf.get("spark.executor.cores", EMBEDDED_DEFAULTS["spark.executor.cores"]))
-        settings |= EMBEDDED_DEFAULTS | {"spark.cores.max": str(most * cores), "spark.sql.shuffle.partitions": str(most)}
+        defaults |= EMBEDDED_DEFAULTS | {"spark.cores.max": all_cores, "spark.sql.shuffle.partitions": str(job.limits.max_executors)}
     else:
-        settings |= {"spark.executor.instances": str(job.limits.first)}
-        cores = int(job.spark_conf.get("spark.executor.cores", "1"))
-        if job.master and job.master.startswith("spark://"):
-            settings |= {"spark.executor.cores": str(cores), "spark.cores.max": str(most * cores)}
-    return settings | dict(job.spark_conf)
+        master = job.master or given.get("spark.master", "")
+        defaults |= {"spark.executor.instances": str(job.limits.first)}
+        defaults |= {"spark.executor.cores": cores_text, "spark.cores.max": all_cores} if master.startswith("spark://") else {}
+    return {key: value for key, value in defaults.items() if key not in given} | dict(job.spark_conf)
 
 
-def open_session(job: JobSpec, embedded_master: str | None = None, log: Path | None = None) -> SparkSession:
+def given_settings() -> dict[str, str]:
+    """What spark-submit was given, or what spark-defaults.conf says."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        SparkContext._ensure_initialized()
+        return dict(SparkConf().getAll())
+    return spark_defaults()
+
+
+def open_session(job: JobSpec, embedded_master: str | None = None, log: Path | None = None, redact: Callable[[str], str] = str) -> SparkSession:
     """Start Spark for a job, or raise one clear line; `log` takes what Spark would write to the terminal."""
     refuse_connect()
     master = embedded_master or find_master(job.master)
     refuse_silent_master(master)
-    refuse_dynamic_allocation(job.spark_conf.get("spark.dynamicAllocation.enabled", spark_defaults().get("spark.dynamicAllocation.enabled")))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return start_session(job.name, master, settings_for(job, embedded=embedded_master is not None), log)
+    given = given_settings() | dict(job.spark_conf)
+    refuse_dynamic_allocation(given.get("spark.dynamicAllocation.enabled"))
+    if master is not None and master.startswith(("spark://127.0.0.1", "local")):
+        # On this machine, executors use this interpreter; elsewhere its path means nothing.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return start_session(job.name, master, settings_for(job, embedded=embedded_master is not None), log, redact)
 
 
-def start_session(name: str, master: str | None, settings: Mapping[str, str], log: Path | None = None) -> SparkSession:
+def start_session(name: str, master: str | None, settings: Mapping[str, str], log: Path | None = None, redact: Callable[[str], str] = str) -> SparkSession:
     import pyspark
 
     refuse_old_spark(pyspark.__version__)
-    launch_apart(settings, log)
+    launch_apart(master, settings, log, redact)
     builder: Any = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
@@ -84,26 +101,31 @@ def start_session(name: str, master: str | None, settings: Mapping[str, str], lo
     try:
         session: SparkSession = builder.getOrCreate()
     except Exception as error:
-        raise UserMistake(f"Spark did not start on {master or 'the given master'}: {first_line(error)}") from error
+        raise UserMistake(f"Spark did not start on {master or 'the given master'}: {cause_of(error, redact)[0]}") from None
     check_session(session)
     return session
 
 
-def launch_apart(settings: Mapping[str, str], log: Path | None) -> None:
+def launch_apart(master: str | None, settings: Mapping[str, str], log: Path | None, redact: Callable[[str], str]) -> None:
     """Start Spark's JVM in a session of its own: a Ctrl-C at the terminal reaches Penstock alone, which then stops it in order.
 
     It still ends with this process, as it reads from a pipe that closes then. Under spark-submit there already is one.
+    Settings that hold a secret are not given on its command line, which everybody can read; they reach Spark a moment later.
     """
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(settings.items()))
+    conf.setAll([(key, value) for key, value in settings.items() if redact(value) == value])
+    if master:
+        conf.set("spark.master", master)
     streams: dict[str, Any] = {}
     if log is not None:
-        file = open(log, "wb")  # noqa: SIM115
-        streams = {"stdout": file, "stderr": file}
+        pipe = log_pipe(log, redact)
+        streams = {"stdout": pipe, "stderr": pipe}
     gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True, **streams})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
+    for pipe in {*streams.values()}:
+        os.close(pipe)
 
 
 def check_session(session: SparkSession) -> None:
@@ -111,11 +133,3 @@ def check_session(session: SparkSession) -> None:
     refuse_connect(session)
     refuse_old_spark(session.version)
     refuse_dynamic_allocation(session.sparkContext.getConf().get("spark.dynamicAllocation.enabled"))
-
-
-def first_line(error: BaseException) -> str:
-    """The most telling single line of an error."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("at ") and not line.endswith("An error occurred while calling o")]
-    java = next((line for line in telling if ": java." in line or line.startswith(": ")), None)
-    return (java or (telling[0] if telling else type(error).__name__)).lstrip(": ")[:300]

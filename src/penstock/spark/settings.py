@@ -9,7 +9,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 
 LIMIT_OPTIONS = {"trace": "max_rows_per_batch", "kafka": "maxOffsetsPerTrigger"}
-SHORTEST_BATCH_S = 1.0
+SHORTEST_LIMITED_BATCH_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,15 +20,26 @@ class QuerySettings:
     rate_limit_rows_per_s: float | None = None
     partitions: int | None = None
 
-    def rows_per_batch(self) -> int | None:
-        """The rate limit as Spark takes it: rows in a batch, for batches that come every trigger interval (at least every second).
+    @property
+    def paced_trigger(self) -> Trigger:
+        """The trigger to give to Spark: a limit in rows per second needs batches that come at a known pace, every second if no slower.
+
+        >>> QuerySettings(trigger=Trigger(), rate_limit_rows_per_s=1000.0).paced_trigger.interval_s
+        1.0
+        """
+        if self.rate_limit_rows_per_s is None or self.trigger.kind != "processing_time":
+            return self.trigger
+        return Trigger(interval_s=max(self.trigger.interval_s, SHORTEST_LIMITED_BATCH_S))
+
+    def rows_per_batch(self, share: int = 1) -> int | None:
+        """The rate limit as Spark takes it: rows in a batch, of one source of `share`.
 
         >>> QuerySettings(trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=1000.0).rows_per_batch()
         5000
         """
         if self.rate_limit_rows_per_s is None:
             return None
-        return max(1, int(self.rate_limit_rows_per_s * max(self.trigger.interval_s, SHORTEST_BATCH_S)))
+        return max(1, int(self.rate_limit_rows_per_s * max(self.trigger.interval_s, SHORTEST_LIMITED_BATCH_S) / share))
 
 
 def spark_trigger(trigger: Trigger) -> dict[str, Any]:

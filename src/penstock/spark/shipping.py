@@ -17,10 +17,12 @@ def ship_file(session: SparkSession, reference: str | None, folder: str) -> None
 
 
 def ship_penstock(session: SparkSession, folder: Path) -> None:
-    """Send Penstock to the executors: what runs there (sources, sinks) needs only the standard library, numpy, pyarrow and pyspark.
+    """Send Penstock to the executors, once a session: what runs there (sources, sinks) needs only the standard library, numpy, pyarrow and pyspark.
 
     The archive stays in `folder`: executors that join later fetch it too.
     """
+    if getattr(session, "_has_penstock", False):
+        return
     found = find_spec("penstock")
     assert found is not None and found.origin is not None
     root = Path(found.origin).parent
@@ -29,3 +31,4 @@ def ship_penstock(session: SparkSession, folder: Path) -> None:
         for file in sorted(root.rglob("*.py")):
             archive.write(file, Path("penstock") / file.relative_to(root))
     session.sparkContext.addPyFile(str(path))
+    session._has_penstock = True  # type: ignore[attr-defined]

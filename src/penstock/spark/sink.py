@@ -1,25 +1,29 @@
 """The `ledger` sink: idempotent and transactional by batch id, and its content can be counted.
 
-A batch's rows are Parquet files under `data/`; they count once `batches/<id>.json` names them, and that file is written once,
-in one atomic step. A batch that is written again changes nothing.
+A batch's rows are Parquet files under `data/`; they count once `batches/<id>.json` names them, and that page is written once,
+in one atomic step. A batch that is written again changes nothing. Files that no page names are left-overs of failed attempts.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamArrowWriter, DataSourceStreamWriter, InputPartition, WriterCommitMessage
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.core.errors import UserMistake
+
+LEFT_OVER_S = 3600.0
 
 
 @dataclass
@@ -31,7 +35,10 @@ class Written(WriterCommitMessage):
 
 
 class LedgerSink(DataSource):
-    """`format("ledger").option("path", ...)`: a folder that the driver and all executors see under the same path."""
+    """`format("ledger").option("path", ...)`: a folder that the driver and all executors see under the same path.
+
+    `owner` says whose ledger it is (Penstock gives the query's checkpoint): batch ids of another query would be taken for repetitions.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -53,48 +60,61 @@ class LedgerSink(DataSource):
         return LedgerReader(self._root())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        return LedgerWriter(self._root(), schema)
+        return LedgerWriter(self._root(), owner=self.options.get("owner") or "", replaces=overwrite)
 
 
 class LedgerWriter(DataSourceStreamArrowWriter):
-    def __init__(self, root: Path, schema: StructType) -> None:
+    """`replaces`: the query writes its whole result with every batch (output mode complete), so only the newest one counts."""
+
+    def __init__(self, root: Path, *, owner: str, replaces: bool) -> None:
         self._root = root
-        self._schema = to_arrow_schema(schema)
+        self._owner = owner
+        self._replaces = replaces
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """On an executor: this task's rows to a file of its own, which nobody counts yet."""
         file, rows, writer = self._root / "data" / f"{uuid.uuid4().hex}.parquet", 0, None
-        for batch in iterator:
-            if batch.num_rows:
-                if writer is None:
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    writer = pq.ParquetWriter(file, batch.schema)
-                writer.write_batch(batch)
-                rows += batch.num_rows
-        if writer is not None:
-            writer.close()
-        return Written(file=str(file.name) if rows else None, rows=rows)
+        try:
+            for batch in iterator:
+                if batch.num_rows:
+                    if writer is None:
+                        file.parent.mkdir(parents=True, exist_ok=True)
+                        writer = pq.ParquetWriter(file, batch.schema)
+                    writer.write_batch(batch)
+                    rows += batch.num_rows
+            if writer is not None:
+                writer.close()
+        except BaseException:
+            file.unlink(missing_ok=True)
+            raise
+        return Written(file=file.name if rows else None, rows=rows)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """On the driver: make the batch count, unless it already does."""
+        self._claim()
         written = [message for message in messages if isinstance(message, Written) and message.file]
-        page = self._root / "batches" / f"{batchId}.json"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        fresh = page.with_name(f".{page.name}.{uuid.uuid4().hex}")
-        fresh.write_text(json.dumps({"batch": batchId, "rows": sum(m.rows for m in written), "files": [m.file for m in written]}))
-        try:
-            os.link(fresh, page)
-        except FileExistsError:
-            self._discard(written)
-        finally:
-            fresh.unlink()
+        missing = [message.file for message in written if not (self._root / "data" / str(message.file)).exists()]
+        if missing:
+            raise OSError(f"ledger: {missing[0]} of batch {batchId} is not in {self._root / 'data'}: is that folder the same on all machines?")
+        page = {"batch": batchId, "rows": sum(m.rows for m in written), "files": [m.file for m in written], "replaces": self._replaces}
+        if not put_once(self._root / "batches" / f"{batchId}.json", json.dumps(page)):
+            self._sweep()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        self._discard([message for message in messages if isinstance(message, Written) and message.file])
+        """Spark aborts also when a commit took effect and then its answer was lost: so nothing is taken away here."""
 
-    def _discard(self, written: Sequence[Written]) -> None:
-        for message in written:
-            (self._root / "data" / str(message.file)).unlink(missing_ok=True)
+    def _claim(self) -> None:
+        put_once(self._root / "owner", self._owner)
+        owner = (self._root / "owner").read_text()
+        if owner != self._owner:
+            raise UserMistake(f"ledger: {self._root} belongs to the query with checkpoint {owner!r}; give this one a path of its own")
+
+    def _sweep(self) -> None:
+        """Remove what failed attempts left, once it is old enough to belong to nobody."""
+        named = {name for page in pages(self._root) for name in page["files"]}
+        for file in (self._root / "data").glob("*.parquet"):
+            if file.name not in named and time.time() - file.stat().st_mtime > LEFT_OVER_S:
+                file.unlink(missing_ok=True)
 
 
 class LedgerReader(DataSourceReader):
@@ -108,15 +128,36 @@ class LedgerReader(DataSourceReader):
         yield from pq.ParquetFile(partition.value).iter_batches()
 
 
-def pages(root: Path) -> list[dict[str, object]]:
+def put_once(path: Path, text: str) -> bool:
+    """Write a file in one step, unless it is there; whether it was written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    fresh.write_text(text)
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        return False
+    finally:
+        fresh.unlink()
+    return True
+
+
+def pages(root: Path) -> list[dict[str, Any]]:
     """What was committed, batch by batch."""
     return sorted((json.loads(page.read_text()) for page in (root / "batches").glob("[0-9]*.json")), key=lambda page: int(page["batch"]))
 
 
+def counting_pages(root: Path) -> list[dict[str, Any]]:
+    """The pages whose rows are the ledger's content now."""
+    found = pages(root)
+    last = max((i for i, page in enumerate(found) if page["replaces"]), default=0)
+    return found[last:]
+
+
 def committed_files(root: Path) -> list[Path]:
-    return [root / "data" / str(name) for page in pages(root) for name in page["files"]]  # type: ignore[attr-defined]
+    return [root / "data" / name for page in counting_pages(root) for name in page["files"]]
 
 
 def count_rows(root: Path) -> int:
     """How many rows the ledger at `root` holds."""
-    return sum(int(str(page["rows"])) for page in pages(root))
+    return sum(int(page["rows"]) for page in counting_pages(root))

@@ -22,8 +22,8 @@ class StageReader:
             if job_id <= last:
                 continue
             job = self._store.job(job_id)
-            batch = batch_of_job(job)
-            if batch is None or (batches and batch > max(batches)):
+            batch = None if job is None else batch_of_job(job)
+            if job is None or batch is None or (batches and batch > max(batches)):
                 continue
             self._seen = {run_id: max(job_id, self._seen.get(run_id, -1))}
             if batch in batches:

@@ -1,12 +1,12 @@
 """A query given as a `DataStreamWriter`, in the place of its own `start()`.
 
 The plan behind the writer is opened at its sources: there arrival times are observed and options (the rate limit) can be changed,
-with the plan above left as it is. Spark has no public way to do that; this file is all there is of the private one.
+with the plan above left as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.spark.contract import ARRIVAL_COLUMNS
-from penstock.spark.jvm import field_of, singleton
+from penstock.spark.jvm import activate, field_of
+from penstock.spark.plans import SOURCE_NODE, dataset_of, leaves, source_of, with_leaves, with_options
 from penstock.spark.positions import Positions, TracePositions
-from penstock.spark.recipe import observed
+from penstock.spark.recipe import observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
 from penstock.spark.trace.state import TraceState, recipe_of
-
-SOURCE_NODE = "StreamingRelationV2"
 
 
 class WriterRecipe:
@@ -34,8 +33,9 @@ class WriterRecipe:
         self._jwriter = writer._jwrite
         self._arrival_column = arrival_column
         self._dataset = field_of(self._jwriter, "ds")
-        self._plan = self._dataset.get(self._jwriter).queryExecution().logical()
+        self._plan = self._dataset.get(self._jwriter).queryExecution().analyzed()
         self._sources = [source_of(node) for node in leaves(self._plan)]
+        self._positions = [trace_positions(options) if name == "trace" else None for name, options, _ in self._sources]
         options = option_map(self._jwriter)
         self.name: str | None = options.get("queryname")
         self._checkpoint = options.get("checkpointlocation") or self._session.conf.get("spark.sql.streaming.checkpointLocation", None)
@@ -53,7 +53,7 @@ class WriterRecipe:
 
     @property
     def positions(self) -> Sequence[Positions | None]:
-        return [trace_positions(options) if name == "trace" else None for name, options, _ in self._sources]
+        return self._positions
 
     @property
     def unable(self) -> Mapping[str, str]:
@@ -61,8 +61,7 @@ class WriterRecipe:
         return {"rate-limit": f"the source {unlimited[0]!r} has no limit in rows; those of {', '.join(LIMIT_OPTIONS)} have"} if unlimited else {}
 
     def start(self, settings: QuerySettings) -> StreamingQuery:
-        if settings.partitions is not None:
-            self._session.conf.set("spark.sql.shuffle.partitions", str(settings.partitions))
+        activate(self._session)
         index = iter(range(len(self._sources)))
 
         def open_source(node: Any) -> Any:
@@ -70,20 +69,20 @@ class WriterRecipe:
 
         plan = with_leaves(self._session, self._plan, open_source)
         self._dataset.set(self._jwriter, dataset_of(self._session, plan))
-        self._writer.trigger(**spark_trigger(settings.trigger))
-        return self._writer.start()  # type: ignore[no-any-return]
+        self._writer.trigger(**spark_trigger(settings.paced_trigger))
+        return started(self._session, self._writer, settings.partitions)
 
     def _opened(self, node: Any, index: int, settings: QuerySettings) -> Any:
         """The source node with the limit in its options and its arrival times observed."""
         name, _, columns = self._sources[index]
-        limit = settings.rows_per_batch()
+        limit = settings.rows_per_batch(share=len(self._sources))
         if node.getClass().getSimpleName() == SOURCE_NODE and name in LIMIT_OPTIONS and limit is not None:
             node = with_options(self._session, node, {LIMIT_OPTIONS[name]: str(limit)})
         arrival = self._arrival_column if self._arrival_column in columns else ARRIVAL_COLUMNS.get(name)
         if arrival is None or arrival not in columns:
             return node
         frame = DataFrame(dataset_of(self._session, node), self._session)
-        return observed(frame, index, arrival)._jdf.queryExecution().logical()
+        return observed(frame, index, arrival)._jdf.queryExecution().analyzed()
 
 
 def option_map(jwriter: Any) -> dict[str, str]:
@@ -94,55 +93,6 @@ def option_map(jwriter: Any) -> dict[str, str]:
         entry = entries.next()
         found[str(entry._1()).lower()] = str(entry._2())
     return found
-
-
-def leaves(plan: Any) -> list[Any]:
-    """The leaves of a logical plan that are streaming sources, from left to right."""
-    children = plan.children()
-    if children.isEmpty():
-        return [plan] if plan.isStreaming() else []
-    return [leaf for i in range(children.size()) for leaf in leaves(children.apply(i))]
-
-
-def source_of(node: Any) -> tuple[str, dict[str, str], list[str]]:
-    """Format, options and columns of a source node."""
-    output = node.output()
-    columns = [str(output.apply(i).name()) for i in range(output.size())]
-    if node.getClass().getSimpleName() != SOURCE_NODE:
-        return str(node.getClass().getSimpleName()), {}, columns
-    return str(node.sourceName()), dict(node.extraOptions().asCaseSensitiveMap()), columns
-
-
-def with_leaves(session: SparkSession, plan: Any, change: Callable[[Any], Any]) -> Any:
-    """The plan with each streaming source replaced."""
-    children = plan.children()
-    if children.isEmpty():
-        return change(plan) if plan.isStreaming() else plan
-    jvm: Any = session._jvm
-    changed = jvm.java.util.ArrayList()
-    for i in range(children.size()):
-        changed.add(with_leaves(session, children.apply(i), change))
-    return plan.withNewChildren(jvm.scala.jdk.javaapi.CollectionConverters.asScala(changed).toIndexedSeq())
-
-
-def with_options(session: SparkSession, node: Any, options: Mapping[str, str]) -> Any:
-    """A source node with some of its options changed, its columns keeping their identity."""
-    jvm: Any = session._jvm
-    merged = jvm.java.util.HashMap(node.extraOptions().asCaseSensitiveMap())
-    for key, value in options.items():
-        merged.put(key, value)
-    count = node.productArity()
-    gateway: Any = session.sparkContext._gateway
-    arguments = gateway.new_array(jvm.java.lang.Object, count)
-    for i in range(count):
-        changed = node.productElementName(i) == "extraOptions"
-        arguments[i] = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(merged) if changed else node.productElement(i)
-    return node.getClass().getConstructors()[0].newInstance(arguments)
-
-
-def dataset_of(session: SparkSession, plan: Any) -> Any:
-    jvm: Any = session._jvm
-    return singleton(jvm.org.apache.spark.sql.classic, "Dataset").ofRows(session._jsparkSession, plan)
 
 
 def trace_positions(options: Mapping[str, str]) -> TracePositions:

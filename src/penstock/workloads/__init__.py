@@ -1,0 +1,1 @@
+"""Jobs to try things on, each an ordinary function under the job contract."""

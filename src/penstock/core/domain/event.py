@@ -25,6 +25,9 @@ class RunStarted(Event):
     mode: str
     spark_version: str
     resumed: bool
+    max_executors: int | None = None
+    latency_p95_s: float | None = None
+    recovery_s: float | None = None
 
     def words(self) -> str:
         again = " again, with what it knew" if self.resumed else ""
@@ -128,9 +131,12 @@ class InstructionFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorsMissing(Event):
+    """Executors that have not come; `number` is the instruction that waited for them, None if they were lost later."""
+
     requested: int
     running: int
     waited_s: float
+    number: int | None = None
 
     def words(self) -> str:
         return f"{self.requested} executors were asked for, {self.running} run after {duration_words(round(self.waited_s))}: going on with those"

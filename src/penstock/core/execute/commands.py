@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -58,7 +59,7 @@ def refuse(knowledge: Knowledge, knob: str, query: str | None, value: Any, terms
         return None if within else f"the job's limits allow {limits.min_executors} to {limits.max_executors} executors"
     if query not in knowledge.desired.triggers:
         return f"there is no query {query!r}; there are: {', '.join(knowledge.desired.triggers) or 'none'}"
-    if knob == "rate-limit" and value is not None and value <= 0:
+    if knob == "rate-limit" and value is not None and not 0 < value < math.inf:
         return "a limit above 0 rows/s is allowed"
     if knob == "partitions" and value < 1:
         return "at least 1 partition is allowed"
@@ -69,7 +70,7 @@ def refuse(knowledge: Knowledge, knob: str, query: str | None, value: Any, terms
 def desire(knowledge: Knowledge, knob: str, query: str | None, value: Any) -> Knowledge:
     desired = knowledge.desired
     if knob == "executors":
-        return replace(knowledge, desired=replace(desired, executors=value), missing_since_s=None, missing_reported=False)
+        return replace(knowledge, desired=replace(desired, executors=value), missing_since_s=None, missing_reported=False, stuck_executors=0)
     assert query is not None
     if knob == "trigger":
         desired = replace(desired, triggers={**desired.triggers, query: value})

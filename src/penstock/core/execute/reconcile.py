@@ -26,9 +26,12 @@ def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instru
         return f"held by {holders[0]}" if holders else "desired state"
 
     wanted = knowledge.desired.executors
-    if "executors" not in busy and reading.executors_requested != wanted and "executors" not in reading.unable:
+    # A standalone cluster starts with all it may have, and an executor that was given up may still arrive: what is too many leaves.
+    stuck = knowledge.stuck_executors if reading.executors_running > wanted else 0
+    differs = reading.executors_requested != wanted or reading.executors_running > max(wanted, stuck)
+    if "executors" not in busy and differs and "executors" not in reading.unable:
         step = ScaleExecutors(number=number + len(given), executors=wanted)
-        given.append((step, explained(step, at_s, str(reading.executors_requested), str(wanted), reason("executors"))))
+        given.append((step, explained(step, at_s, str(max(reading.executors_requested, reading.executors_running)), str(wanted), reason("executors"))))
     for query in reading.queries:
         change = change_of(knowledge, query, number + len(given))
         if change is None or change.knob in busy or query.state not in STEERABLE:
@@ -36,7 +39,7 @@ def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instru
         before, after = settings_words(query, change)
         given.append((change, explained(change, at_s, before, after, reason(*(f"{k}:{query.name}" for k in ("trigger", "rate-limit", "partitions"))))))
     pending = (*knowledge.pending, *(Pending(instruction=step, since_s=at_s) for step, _ in given))
-    knowledge = replace(knowledge, pending=pending, next_number=number + len(given))
+    knowledge = replace(knowledge, pending=pending, next_number=number + len(given), stuck_executors=stuck)
     return knowledge, [step for step, _ in given], [event for _, event in given]
 
 

@@ -37,12 +37,18 @@ def latency_of(batches: Sequence[BatchFact]) -> tuple[Quantiles | None, float | 
     if earliest < -SKEW_TOLERANCE_S:
         return None, -earliest
     knots = np.unique(np.concatenate([delays for _, delays, _ in components]))
-    below = sum(rows * shares_below(knots, delays, shares) for rows, delays, shares in components) / sum(rows for rows, _, _ in components)
-    p50, p95, p99 = (round(max(0.0, float(value)), 6) for value in np.interp([0.5, 0.95, 0.99], below, knots))
+    rows_in_all = sum(rows for rows, _, _ in components)
+    shares = np.asarray(sum(rows * shares_around(knots, delays, shares) for rows, delays, shares in components)) / rows_in_all
+    p50, p95, p99 = (round(max(0.0, float(value)), 6) for value in np.interp([0.5, 0.95, 0.99], np.maximum.accumulate(shares), np.repeat(knots, 2)))
     return Quantiles(p50_s=p50, p95_s=p95, p99_s=p99), None
 
 
-def shares_below(knots: Floats, delays: Floats, shares: Floats) -> Floats:
-    """The share of rows with a delay of at most each knot; where quantiles coincide, the highest counts."""
-    distinct, last = np.unique(delays[::-1], return_index=True)
-    return np.asarray(np.interp(knots, distinct, shares[::-1][last], left=0.0, right=1.0))
+def shares_around(knots: Floats, delays: Floats, shares: Floats) -> Floats:
+    """The share of rows with a delay below each knot, then of those at or below it; they differ where many rows have the same delay.
+
+    >>> shares_around(np.array([1.0, 2.0]), np.array([1.0, 2.0, 2.0]), np.array([0.0, 0.25, 1.0])).tolist()
+    [0.0, 0.0, 0.25, 1.0]
+    """
+    at_most = np.interp(knots, delays, shares, left=0.0, right=1.0)
+    at_least = np.interp(-knots, -delays[::-1], 1.0 - shares[::-1], left=0.0, right=1.0)
+    return np.column_stack([1.0 - at_least, at_most]).ravel()

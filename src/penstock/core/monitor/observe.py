@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from penstock.core.config import Config
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
-from penstock.core.monitor.facts import BatchFact, ExecutorFact, Observation, QueryFacts
+from penstock.core.monitor.facts import BatchFact, Observation, QueryFacts
 from penstock.core.monitor.lag import healthy_lag_rows
 from penstock.core.monitor.latency import latency_of
+from penstock.core.monitor.rate import Samples, rate_per_s, sampled
 from penstock.core.monitor.stages import executor_shares, stage_readings
 from penstock.core.monitor.window import Window, window_of
 
@@ -23,21 +24,25 @@ class Memory:
     """What the monitor keeps between two readings."""
 
     batches: Mapping[str, tuple[BatchFact, ...]] = field(default_factory=dict)
-    newest: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    cpu: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    newest: Mapping[str, Samples] = field(default_factory=dict)
+    cpu: Mapping[str, Samples] = field(default_factory=dict)
 
 
 def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, Reading]:
     """One Reading of the whole job."""
-    slots = sum(executor.slots for executor in seen.executors)
+    at_s, slots, least_s = seen.at_s, sum(executor.slots for executor in seen.executors), config.reading_interval_s / 2
     batches = {query.name: kept_batches(memory.batches.get(query.name, ()), query, config) for query in seen.queries}
-    windows = {query.name: window_of(batches[query.name], query.idle_s, seen.at_s, query.trigger.interval_s, config.reading_window_s) for query in seen.queries}
-    queries = tuple(read_query(query, windows[query.name], memory.newest.get(query.name), seen.at_s, slots) for query in seen.queries)
-    executors = read_executors(seen, windows.values(), memory.cpu)
+    windows = {query.name: window_of(batches[query.name], query.idle_s, at_s, query.trigger.interval_s, config.reading_window_s) for query in seen.queries}
+    newest = {query.name: sampled(memory.newest.get(query.name, ()), at_s, query.newest_rows, least_s) for query in seen.queries}
+    cpu = {each.executor_id: sampled(memory.cpu.get(each.executor_id, ()), at_s, each.cpu_s, least_s) for each in seen.executors}
+    queries = tuple(
+        read_query(query, windows[query.name], batches[query.name][-1:], rate_per_s(newest[query.name], least_s), at_s, slots) for query in seen.queries
+    )
+    executors = read_executors(seen, windows.values(), {name: rate_per_s(samples, least_s) for name, samples in cpu.items()})
     reading = Reading(
-        at_s=seen.at_s,
-        uptime_s=seen.at_s - seen.started_s,
-        since_disturbance_s=None if seen.disturbed_s is None else seen.at_s - seen.disturbed_s,
+        at_s=at_s,
+        uptime_s=at_s - seen.started_s,
+        since_disturbance_s=None if seen.disturbed_s is None else at_s - seen.disturbed_s,
         executors_running=len(seen.executors),
         executors_requested=seen.executors_requested,
         arrival_rows_per_s=total(query.arrival_rows_per_s for query in queries),
@@ -52,8 +57,6 @@ def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, 
         queries=queries,
         unable=dict(seen.unable),
     )
-    newest = {query.name: (seen.at_s, query.newest_rows) for query in seen.queries if query.newest_rows is not None}
-    cpu = {executor.executor_id: (seen.at_s, executor.cpu_s) for executor in seen.executors if executor.cpu_s is not None}
     return Memory(batches=batches, newest=newest, cpu=cpu), reading
 
 
@@ -67,17 +70,15 @@ def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config
     return together[max(0, first - 1) :]
 
 
-def read_query(query: QueryFacts, window: Window | None, before: tuple[float, float] | None, at_s: float, slots: int) -> QueryReading:
-    arrival = None
-    if query.newest_rows is not None and before is not None and at_s > before[0]:
-        arrival = max(0.0, (query.newest_rows - before[1]) / (at_s - before[0]))
+def read_query(query: QueryFacts, window: Window | None, newest: tuple[BatchFact, ...], arrival: float | None, at_s: float, slots: int) -> QueryReading:
+    """One query; `newest` is its last batch, if it has one: in a stall, and when the query is idle, that lies before the window."""
     lag = None if query.newest_rows is None or query.processed_rows is None else max(0.0, query.newest_rows - query.processed_rows)
-    parts = batch_parts(window)
     excess = None
-    if lag is not None and arrival is not None and parts is not None:
-        excess = max(0.0, lag - healthy_lag_rows(arrival, query.trigger.interval_s, parts.total_s))
+    if lag is not None and arrival is not None and window is not None:
+        longest_s = max(batch.duration_s for batch in (*window.batches, *newest))
+        excess = max(0.0, lag - healthy_lag_rows(arrival, query.trigger.interval_s, longest_s))
     latency, skew_s = latency_of(window.batches) if window else (None, None)
-    last = window.batches[-1] if window and window.batches else None
+    last = newest[0] if newest else None
     task_time = sum(executor_shares(window.batches)[0].values()) if window else 0.0
     measured = window is not None and window.length_s > 0
     return QueryReading(
@@ -96,7 +97,7 @@ def read_query(query: QueryFacts, window: Window | None, before: tuple[float, fl
         excess_lag_rows=excess,
         latency=latency,
         clock_skew_s=skew_s,
-        batch=parts,
+        batch=batch_parts(window),
         busyness=task_time / (slots * window.length_s) if window and measured and slots else None,
         stages=stage_readings(window, slots) if window and measured else (),
         state_rows=last.state_rows if last else None,
@@ -127,7 +128,7 @@ def batch_parts(window: Window | None) -> BatchParts | None:
     return BatchParts(total_s=sum(batch.duration_s for batch in window.batches) / len(window.batches), parts_s=dict(parts))
 
 
-def read_executors(seen: Observation, windows: Iterable[Window | None], cpu: Mapping[str, tuple[float, float]]) -> tuple[ExecutorReading, ...]:
+def read_executors(seen: Observation, windows: Iterable[Window | None], cpu_cores: Mapping[str, float | None]) -> tuple[ExecutorReading, ...]:
     busy_s_per_s: dict[str, float] = defaultdict(float)
     rows_per_s: dict[str, float] = defaultdict(float)
     measured = False
@@ -148,16 +149,10 @@ def read_executors(seen: Observation, windows: Iterable[Window | None], cpu: Map
             uptime_s=seen.at_s - executor.added_s,
             throughput_rows_per_s=rows_per_s[executor.executor_id] if measured else None,
             busyness=min(1.0, busy_s_per_s[executor.executor_id] / executor.slots) if measured else None,
-            cpu_cores=cpu_cores(executor, seen.at_s, cpu.get(executor.executor_id)),
+            cpu_cores=cpu_cores.get(executor.executor_id),
         )
         for executor in seen.executors
     )
-
-
-def cpu_cores(executor: ExecutorFact, at_s: float, before: tuple[float, float] | None) -> float | None:
-    if executor.cpu_s is None or before is None or at_s <= before[0]:
-        return None
-    return max(0.0, executor.cpu_s - before[1]) / (at_s - before[0])
 
 
 def mean_busyness(executors: tuple[ExecutorReading, ...]) -> float | None:

@@ -26,7 +26,7 @@ class Window:
 
 
 def window_of(batches: Sequence[BatchFact], idle_s: float | None, at_s: float, interval_s: float, wanted_s: float) -> Window | None:
-    """The newest window at least `wanted_s` long, if so much is known; None before the first commit.
+    """The newest window at least `wanted_s` long; from the first commit if less is known, or around the only batch; None before that.
 
     An idle query (nothing to read) is taken up to when it said so. A commit that is long overdue means a stall: then the window runs on to now,
     so that the throughput falls instead of staying at its last value.
@@ -37,7 +37,8 @@ def window_of(batches: Sequence[BatchFact], idle_s: float | None, at_s: float, i
     if at_s - end_s > 2 * max(interval_s, batches[-1].duration_s) + 1.0:
         end_s = at_s
     starts = [batch.committed_s for batch in batches if batch.committed_s <= end_s - wanted_s]
-    start_s = starts[-1] if starts else batches[0].started_s
+    first_s = batches[0].started_s if len(batches) == 1 else batches[0].committed_s
+    start_s = starts[-1] if starts else first_s
     if end_s - start_s > 2 * wanted_s and not any(start_s < batch.committed_s for batch in batches):
         start_s = end_s - wanted_s
     inside = tuple(batch for batch in batches if start_s < batch.committed_s <= end_s)

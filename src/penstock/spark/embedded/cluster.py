@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 
 from penstock.core.errors import UserMistake
-from penstock.leases import FileLease, is_held
+from penstock.leases import FileLease, is_held, start_lock
 
 START_S = 90.0
 SLOTS = 64
@@ -28,13 +28,16 @@ class EmbeddedCluster:
 
     @classmethod
     def join(cls, folder: Path, *, slots: int = SLOTS) -> EmbeddedCluster:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLease(folder / "start.lock", wait=True):
-            running = is_held(folder / "keeper.lock") and (folder / "cluster.json").exists()
+        with FileLease(start_lock(folder), wait=True):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lease = FileLease(folder / "jobs" / f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
-            if not running:
-                start_keeper(folder, slots)
-            description = json.loads((folder / "cluster.json").read_text())
+            try:
+                if not (is_held(folder / "keeper.lock") and (folder / "cluster.json").exists()):
+                    start_keeper(folder, slots)
+                description = json.loads((folder / "cluster.json").read_text())
+            except BaseException:
+                lease.close(remove=True)
+                raise
         return cls(folder, description["master"], description["ui_port"], lease)
 
     def close(self) -> None:

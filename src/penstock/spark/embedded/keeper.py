@@ -17,7 +17,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from penstock.leases import FileLease, is_held
+from penstock.leases import FileLease, is_held, start_lock
 from penstock.processes import die_with_parent, end_process
 
 IDLE_S = 3.0
@@ -35,7 +35,8 @@ def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[by
     import pyspark
 
     home = os.path.dirname(pyspark.__file__)
-    environment = dict(os.environ, SPARK_HOME=home, SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.master.rest.enabled=false -Dspark.worker.cleanup.enabled=true"
+    environment = dict(os.environ, SPARK_HOME=home, SPARK_LOCAL_IP="127.0.0.1", SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS=options)
     with open(folder / "daemons.log", "ab") as log:
         return subprocess.Popen(
             [f"{home}/bin/spark-class", class_name, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent
@@ -92,22 +93,25 @@ def keep(folder: Path, slots: int) -> None:
     ready.with_suffix(".new").write_text(json.dumps(description))
     ready.with_suffix(".new").rename(ready)
     used = time.monotonic()
-    try:
-        while not asked_to_stop and all(process.poll() is None for process in processes):
+    while not asked_to_stop and all(process.poll() is None for process in processes):
+        # Only under the lock is it certain that no job is just joining.
+        with FileLease(start_lock(folder), wait=True):
             if living_jobs(folder):
                 used = time.monotonic()
             elif time.monotonic() - used > IDLE_S:
-                with FileLease(folder / "start.lock", wait=True):
-                    if not living_jobs(folder):
-                        ready.unlink(missing_ok=True)
-                        break
-            time.sleep(0.25)
-    finally:
-        ready.unlink(missing_ok=True)
-        for process in processes:
-            end_process(process)
-        shutil.rmtree(folder, ignore_errors=True)
-        alive.close()
+                stop(folder, processes, alive)
+                return
+        time.sleep(0.25)
+    with FileLease(start_lock(folder), wait=True):
+        stop(folder, processes, alive)
+
+
+def stop(folder: Path, processes: list[subprocess.Popen[bytes]], alive: FileLease) -> None:
+    (folder / "cluster.json").unlink(missing_ok=True)
+    for process in processes:
+        end_process(process)
+    shutil.rmtree(folder, ignore_errors=True)
+    alive.close()
 
 
 if __name__ == "__main__":

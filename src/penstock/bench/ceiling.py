@@ -1,0 +1,50 @@
+"""How many rows per second the trace source can give, into nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import penstock
+from penstock.bench.cluster import place
+from penstock.bench.overhead import commits_apart_s, wait_for_batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    executors: int
+    partitions: int
+    rows_per_s: float
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [("executors", str(self.executors)), ("partitions", str(self.partitions)), ("ceiling of the trace source", f"{self.rows_per_s:,.0f} rows/s")]
+
+
+def measure_ceiling(executors: int, partitions: int, seconds: float, progress: Callable[[int, int], None]) -> Ceiling:
+    """A trace far faster than anything can read, read as fast as it goes."""
+    with place("bench-source", executors) as there:
+        penstock.register(there.session)
+        folder = there.folder / uuid.uuid4().hex
+        rows: Any = there.session.readStream.format("trace").options(
+            rate="constant(100M)", state=str(folder / "trace.json"), partitions=str(partitions), max_rows_per_batch=str(500_000 * executors)
+        )
+        query = rows.load().writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint")).trigger(processingTime="0 seconds").start()
+        try:
+            wait_for_batch(query, 3)
+            first, began = query.lastProgress, time.monotonic()
+            while (spent := time.monotonic() - began) < seconds:
+                progress(int(spent), int(seconds))
+                time.sleep(0.5)
+            last = query.lastProgress
+        finally:
+            query.stop()
+    return Ceiling(executors=executors, partitions=partitions, rows_per_s=(position(last) - position(first)) / commits_apart_s(first, last))
+
+
+def position(report: Any) -> int:
+    end = report["sources"][0]["endOffset"]
+    return int((json.loads(end) if isinstance(end, str) else end)["position"])

@@ -1,0 +1,30 @@
+"""The rate of a counter that is read now and then, sometimes twice in an instant."""
+
+from __future__ import annotations
+
+Samples = tuple[tuple[float, float], ...]
+"""When a counter was read, in seconds, and what it showed; the newest comes last."""
+
+
+def sampled(earlier: Samples, at_s: float, count: float | None, least_s: float) -> Samples:
+    """The samples with one more, without those that no rate will need again; none if the counter does not tell."""
+    if count is None:
+        return ()
+    old = tuple(sample for sample in earlier if at_s - sample[0] >= least_s)
+    young = tuple(sample for sample in earlier if 0 < at_s - sample[0] < least_s)
+    return (*old[-1:], *young, (at_s, count))
+
+
+def rate_per_s(samples: Samples, least_s: float) -> float | None:
+    """Growth per second up to the newest sample, since the one before it that is at least `least_s` older, else since the oldest.
+
+    A counter of whole rows that is read twice within a millisecond has grown by 0 or by 1: over so short a time neither is a rate.
+
+    >>> rate_per_s(((0.0, 0.0), (9.999, 999.0), (10.0, 1000.0)), least_s=5.0)
+    100.0
+    """
+    if len(samples) < 2:
+        return None
+    *before, (now_s, now) = samples
+    then_s, then = next((sample for sample in reversed(before) if now_s - sample[0] >= least_s), before[0])
+    return max(0.0, (now - then) / (now_s - then_s))

@@ -1,0 +1,166 @@
+"""The ports without Spark, a disk or time: for tests and trials. They pass the same contract suites as the real ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.core.domain.event import Event
+from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge import Knowledge
+
+EPOCH_S = 1_700_000_000.0
+
+
+class FakeClock:
+    """Time that passes only when somebody waits."""
+
+    def __init__(self, now_s: float = EPOCH_S) -> None:
+        self._now_s = now_s
+
+    def now_s(self) -> float:
+        return self._now_s
+
+    def wait(self, seconds: float) -> None:
+        self._now_s += max(0.0, seconds)
+
+
+def blank_reading(at_s: float, **known: Any) -> Reading:
+    """A reading of a job of which nothing is known but what is given.
+
+    >>> blank_reading(5.0, executors_running=2).lag_rows is None
+    True
+    """
+    unknown = dict.fromkeys(
+        ("since_disturbance_s", "arrival_rows_per_s", "throughput_rows_per_s", "lag_rows", "lag_s", "excess_lag_rows", "latency", "busyness")
+    )
+    return Reading(**{"at_s": at_s, "uptime_s": 0.0, "executors_running": 0, "executors_requested": 0, "failures": 0, **unknown, **known})
+
+
+class FakePlant:
+    """A source and an actuator in one: it becomes what it is asked to be, at once.
+
+    `refusal` makes instructions fail with that reason, `broken` makes readings raise, and while `slow` is set outcomes wait for `finish`.
+    """
+
+    def __init__(self, clock: FakeClock, *, executors: int, triggers: Mapping[str, Trigger] | None = None) -> None:
+        self._clock = clock
+        self._unreported: list[tuple[Instruction, Callable[[Outcome], None]]] = []
+        self.executors = executors
+        self.arriving = True
+        self.running = executors
+        self.queries = {
+            name: QueryReading(name=name, state="running", trigger=trigger, rate_limit_rows_per_s=None, partitions=4)
+            for name, trigger in (triggers or {}).items()
+        }
+        self.performed: list[Instruction] = []
+        self.refusal: str | None = None
+        self.broken: Exception | None = None
+        self.slow = False
+
+    def read(self) -> Reading:
+        if self.broken is not None:
+            raise self.broken
+        queries = tuple(self.queries.values())
+        return blank_reading(self._clock.now_s(), executors_running=self.running, executors_requested=self.executors, queries=queries)
+
+    def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
+        self.performed.append(instruction)
+        self._unreported.append((instruction, report))
+        if not self.slow:
+            self.finish()
+
+    def finish(self) -> None:
+        """Carry out what is under way, and report it."""
+        unreported, self._unreported = self._unreported, []
+        for instruction, report in unreported:
+            reason = self.refusal or self._become(instruction)
+            report(Outcome(number=instruction.number, done=not reason, took_s=0.0, reason=reason))
+
+    def _become(self, instruction: Instruction) -> str:
+        """Be as asked; why not, if that cannot be."""
+        if isinstance(instruction, ScaleExecutors):
+            self.executors = instruction.executors
+            self.running = self.executors if self.arriving else min(self.running, self.executors)
+            return "" if self.running == self.executors else "missing"
+        if isinstance(instruction, ChangeQuery) and instruction.query in self.queries:
+            before = self.queries[instruction.query]
+            self.queries[instruction.query] = replace(
+                before,
+                trigger=instruction.trigger,
+                rate_limit_rows_per_s=instruction.rate_limit_rows_per_s,
+                partitions=instruction.partitions or before.partitions,
+            )
+            return ""
+        return f"a fake plant cannot do {instruction}"
+
+
+class MemoryStore:
+    """A history that forgets when the process ends. What is under way is not kept: an instruction dies with the controller that gave it."""
+
+    def __init__(self) -> None:
+        self._knowledge: Knowledge | None = None
+        self.readings: list[Reading] = []
+        self.events: list[Event] = []
+        self.instructions: list[tuple[Instruction, float]] = []
+        self.outcomes: list[tuple[Outcome, float]] = []
+
+    def load(self) -> Knowledge | None:
+        return self._knowledge
+
+    def save(self, knowledge: Knowledge) -> None:
+        self._knowledge = replace(knowledge, pending=())
+
+    def append(
+        self, at_s: float, *, reading: Reading | None = None, events: Sequence[Event] = (), instructions: Sequence[tuple[Instruction, float]] = (),
+        outcomes: Sequence[tuple[Outcome, float]] = (), knowledge: Knowledge | None = None,
+    ) -> tuple[Event, ...]:  # fmt: skip
+        if reading is not None:
+            self.readings.append(reading)
+        self.events.extend(events)
+        self.instructions.extend(instructions)
+        self.outcomes.extend(outcomes)
+        if knowledge is not None:
+            self.save(knowledge)
+        return ()
+
+
+class FolderBeside:
+    """A folder of this machine in the place of one beside a checkpoint; `broken` makes everything raise."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.broken: OSError | None = None
+
+    def read(self, name: str) -> bytes | None:
+        path = self._at(name)
+        return path.read_bytes() if path.exists() else None
+
+    def write(self, name: str, content: bytes) -> None:
+        path = self._at(name)
+        fresh = path.with_name(f".{name}.{uuid.uuid4().hex}")
+        fresh.write_bytes(content)
+        os.replace(fresh, path)
+
+    def upload(self, local: Path, name: str) -> None:
+        self.write(name, local.read_bytes())
+
+    def download(self, name: str, local: Path) -> bool:
+        path = self._at(name)
+        if not path.exists():
+            return False
+        shutil.copyfile(path, local)
+        return True
+
+    def _at(self, name: str) -> Path:
+        if self.broken is not None:
+            raise self.broken
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder / name

@@ -1,0 +1,66 @@
+"""The logical plan behind a streaming DataFrame, opened at its sources. Spark has no public way to do that; this is all there is of the private one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.spark.jvm import singleton
+
+SOURCE_NODE = "StreamingRelationV2"
+
+
+def sources_of(frame: DataFrame) -> list[tuple[str, dict[str, str], list[str]]]:
+    """Format, options and columns of each streaming source of a DataFrame."""
+    return [source_of(node) for node in leaves(frame._jdf.queryExecution().analyzed())]
+
+
+def leaves(plan: Any) -> list[Any]:
+    """The leaves of a logical plan that are streaming sources, from left to right."""
+    children = plan.children()
+    if children.isEmpty():
+        return [plan] if plan.isStreaming() else []
+    return [leaf for i in range(children.size()) for leaf in leaves(children.apply(i))]
+
+
+def source_of(node: Any) -> tuple[str, dict[str, str], list[str]]:
+    """Format, options and columns of a source node."""
+    output = node.output()
+    columns = [str(output.apply(i).name()) for i in range(output.size())]
+    if node.getClass().getSimpleName() != SOURCE_NODE:
+        return str(node.getClass().getSimpleName()), {}, columns
+    return str(node.sourceName()), dict(node.extraOptions().asCaseSensitiveMap()), columns
+
+
+def with_leaves(session: SparkSession, plan: Any, change: Callable[[Any], Any]) -> Any:
+    """The plan with each streaming source replaced."""
+    children = plan.children()
+    if children.isEmpty():
+        return change(plan) if plan.isStreaming() else plan
+    jvm: Any = session._jvm
+    changed = jvm.java.util.ArrayList()
+    for i in range(children.size()):
+        changed.add(with_leaves(session, children.apply(i), change))
+    return plan.withNewChildren(jvm.scala.jdk.javaapi.CollectionConverters.asScala(changed).toIndexedSeq())
+
+
+def with_options(session: SparkSession, node: Any, options: Mapping[str, str]) -> Any:
+    """A source node with some of its options changed, its columns keeping their identity."""
+    jvm: Any = session._jvm
+    merged = jvm.java.util.HashMap(node.extraOptions().asCaseSensitiveMap())
+    for key, value in options.items():
+        merged.put(key, value)
+    count = node.productArity()
+    gateway: Any = session.sparkContext._gateway
+    arguments = gateway.new_array(jvm.java.lang.Object, count)
+    for i in range(count):
+        changed = node.productElementName(i) == "extraOptions"
+        arguments[i] = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(merged) if changed else node.productElement(i)
+    return node.getClass().getConstructors()[0].newInstance(arguments)
+
+
+def dataset_of(session: SparkSession, plan: Any) -> Any:
+    jvm: Any = session._jvm
+    return singleton(jvm.org.apache.spark.sql.classic, "Dataset").ofRows(session._jsparkSession, plan)

@@ -1,0 +1,144 @@
+"""A job that runs from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from penstock.core.domain.job import JobSpec
+from penstock.core.errors import NotReachable, UserMistake
+from penstock.core.knowledge import Desired
+from penstock.core.redaction import Redactor
+from penstock.core.terms import Terms
+from penstock.references import load_function
+from penstock.runtime.clock import SteadyClock
+from penstock.runtime.home import JobFolder, home
+from penstock.runtime.host import About, Host, View
+from penstock.runtime.jobfile import LoadedJob
+from penstock.spark.beside import CheckpointFolder
+from penstock.spark.contract import ContractRecipe
+from penstock.spark.embedded.cluster import EmbeddedCluster
+from penstock.spark.engine import SparkEngine
+from penstock.spark.files import Files
+from penstock.spark.query import ManagedQuery
+from penstock.spark.session import open_session
+from penstock.spark.settings import QuerySettings
+from penstock.spark.shipping import ship_penstock
+from penstock.spark.trace.rows import as_batch, row_maker
+from penstock.spark.trace.state import recipe_of
+from penstock.wiring.traces import open_traces, rate_setter
+
+CLUSTER_GONE_S = 20.0
+
+
+class RunningJob:
+    """Its cluster, its session, its engine and its host. `on_step` is called between the steps of the start, and may raise to end it."""
+
+    def __init__(self, loaded: LoadedJob, views: Sequence[View] = (), *, spark_log: Path | None = None, on_step: Callable[[], None] = lambda: None) -> None:
+        self.spec = loaded.spec
+        self._redactor = Redactor(loaded.secrets)
+        self._folder = JobFolder(self.spec.name)
+        self._cluster: EmbeddedCluster | None = None
+        self._session: SparkSession | None = None
+        self._engine: SparkEngine | None = None
+        self._spark_log = spark_log
+        self._on_step = on_step
+        terms = Terms(limits=self.spec.limits, promises=self.spec.promises, config=self.spec.config)
+        self.host = Host(folder=self._folder, terms=terms, clock=SteadyClock(), redactor=self._redactor, metrics_address=self.spec.metrics_address, views=views)
+
+    @property
+    def engine(self) -> SparkEngine:
+        if self._engine is None:
+            raise RuntimeError("the job has not been started")
+        return self._engine
+
+    def start(self) -> None:
+        """Bring everything up, in an order in which what can be wrong is found before anything expensive starts; raises one clear line."""
+        check_code(self.spec)
+        self.host.prepare()
+        self._on_step()
+        if self.spec.master == "embedded":
+            self._cluster = EmbeddedCluster.join(home() / "cluster")
+            self._on_step()
+        self._session = open_session(self.spec, self._cluster.master if self._cluster else None, self._spark_log, self._redactor.text)
+        self._on_step()
+        try:
+            self._open(self._session)
+        except NotReachable as error:
+            raise UserMistake(f"checkpoint: {error}") from None
+        for query in self.spec.queries:
+            self._on_step()
+            self._add(self._session, query.name)
+
+    def _open(self, session: SparkSession) -> None:
+        ship_penstock(session, self._folder.path)
+        files = Files(session)
+        refuse_foreign_checkpoint(files, self.spec)
+        beside = CheckpointFolder(files, self.spec.checkpoint)
+        self._engine = SparkEngine(
+            session, executors=self.spec.limits.first, config=self.spec.config, clock=self.host.clock, emit=self.host.note, redact=self._redactor.text
+        )
+        master = self.spec.master or str(session.sparkContext.master)
+        self.host.open(
+            self._engine, declared_of(self.spec), About(job=self.spec.name, master=master, mode=self.spec.mode, spark_version=session.version), beside
+        )
+        self._traces = open_traces(self.spec, beside, self._folder.path)
+        if self._traces:
+            self.host.set_source_rate = rate_setter(self._traces, beside)
+        if not self._engine.pool.unable:
+            self._engine.pool.request(self.host.controller.knowledge.desired.executors)
+        self.host.start()
+
+    def _add(self, session: SparkSession, name: str) -> None:
+        query = next(each for each in self.spec.queries if each.name == name)
+        desired = self.host.controller.knowledge.desired
+        settings = QuerySettings(trigger=desired.triggers[name], rate_limit_rows_per_s=desired.rate_limits_rows_per_s[name])
+        self.engine.add(name, ContractRecipe(session, self.spec, query, self._traces), settings)
+
+    def given_up(self) -> list[ManagedQuery]:
+        return [query for query in self._engine.queries if query.state == "given up"] if self._engine else []
+
+    def stop(self, reason: str, stop_now: Callable[[], bool] = lambda: False) -> bool:
+        """Stop the queries after a commit, then everything else, whatever of it fails; whether no batch was interrupted."""
+        with ExitStack() as last:
+            if self._cluster is not None:
+                last.callback(self._cluster.wait_gone, 0.0 if stop_now() else CLUSTER_GONE_S)
+                last.callback(self._cluster.close)
+            if self._session is not None and (self._engine is None or self._engine.lives()):
+                last.callback(self._session.stop)
+            if self._engine is not None:
+                last.callback(self._engine.close)
+            last.callback(self.host.close, reason)
+            return self._engine is None or not self._engine.lives() or self._engine.stop_queries(self.spec.config.stop_grace_s, stop_now)
+
+
+def check_code(spec: JobSpec) -> None:
+    """Find the functions, and read the traces, that a job names, before anything starts."""
+    for query in spec.queries:
+        load_function(query.function, spec.folder, what=f"queries.{query.name}.function")
+        if query.sink.foreach_batch:
+            load_function(query.sink.foreach_batch, spec.folder, what=f"queries.{query.name}.sink.foreach_batch")
+    for source in spec.sources:
+        if source.format == "trace":
+            options = {**source.options, "folder": spec.folder}
+            recipe_of(options)
+            as_batch(row_maker(options)(np.arange(1, dtype=np.int64), 0))
+
+
+def refuse_foreign_checkpoint(files: Files, spec: JobSpec) -> None:
+    """A folder that is itself the checkpoint of some query is not this job's."""
+    if "offsets" in files.names(spec.checkpoint):
+        raise UserMistake(f"checkpoint: {spec.checkpoint} is the checkpoint of a query that Penstock did not start; give this job a folder of its own")
+
+
+def declared_of(spec: JobSpec) -> Desired:
+    return Desired(
+        executors=spec.limits.first,
+        triggers={query.name: query.trigger for query in spec.queries},
+        rate_limits_rows_per_s={query.name: query.rate_limit_rows_per_s for query in spec.queries},
+        partitions={query.name: None for query in spec.queries},
+    )

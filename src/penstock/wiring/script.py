@@ -1,0 +1,162 @@
+"""Queries of a user's own script: `penstock.start` and `penstock.attach`."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.core.config import Config
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.knowledge import Desired
+from penstock.core.redaction import Redactor
+from penstock.core.terms import Terms
+from penstock.runtime.clock import SteadyClock
+from penstock.runtime.home import JobFolder
+from penstock.runtime.host import About, Host
+from penstock.spark.attached import AttachedRecipe, RestartFunction
+from penstock.spark.beside import CheckpointFolder
+from penstock.spark.engine import SparkEngine
+from penstock.spark.handle import QueryHandle
+from penstock.spark.recipe import Recipe
+from penstock.spark.session import check_session
+from penstock.spark.settings import QuerySettings
+from penstock.spark.shipping import ship_penstock
+from penstock.spark.writer import WriterRecipe
+
+REMOTE_READING_INTERVAL_S = 15.0
+
+hosts: dict[str, ScriptHost] = {}
+
+
+class ScriptHost:
+    """One host for all queries of a job in a script, closed with the last of them."""
+
+    def __init__(self, session: SparkSession, job: str, terms: Terms, metrics: str | None) -> None:
+        self.terms = terms
+        self.host = Host(folder=JobFolder(job), terms=terms, clock=SteadyClock(), redactor=Redactor(), metrics_address=metrics)
+        self.session = session
+        self._lock = threading.RLock()
+        self._opened = False
+        self._closed = False
+        self.host.prepare()
+        try:
+            ship_penstock(session, self.host.folder.path)
+            self.engine = SparkEngine(session, executors=terms.limits.first, config=terms.config, clock=self.host.clock, emit=self.host.note)
+        except BaseException:
+            self.host.close("it could not be started")
+            raise
+        atexit.register(self.close)
+        threading.Thread(target=self._leave_when_lost, name="penstock-lease", daemon=True).start()
+
+    def add(self, name: str, recipe: Recipe, trigger: Trigger, *, as_it_runs: bool) -> QueryHandle:
+        """Take in a query; one that already runs keeps the settings it has, whatever was desired before."""
+        with self._lock:
+            if any(query.name == name for query in self.engine.queries):
+                raise UserMistake(f"job {self.host.folder.name!r} already has a query {name!r}; give this one a name of its own (name=...)")
+            try:
+                self._declare(name, recipe, trigger)
+                desired = self.host.controller.knowledge.desired
+                wanted = trigger if as_it_runs else desired.triggers[name]
+                limit = None if as_it_runs else desired.rate_limits_rows_per_s.get(name)
+                query = self.engine.add(name, recipe, QuerySettings(trigger=wanted, rate_limit_rows_per_s=limit))
+            except BaseException:
+                if not self.engine.queries:
+                    self.close("it could not be started")
+                raise
+            if query.state == "given up" or (query.state == "failed" and not query.committed_since_start and not as_it_runs):
+                self._raise_first_failure(name)
+            return QueryHandle(query, self._query_over)
+
+    def _raise_first_failure(self, name: str) -> None:
+        """What `writer.start()` would have raised, `penstock.start` raises too."""
+        query = next(each for each in self.engine.queries if each.name == name)
+        query.closing.set()
+        query.settled.set()
+        query.state = "given up"
+        cause = query.failures[-1].cause
+        self._query_over()
+        raise RuntimeError(f"query {name} could not be started: {cause}")
+
+    def _declare(self, name: str, recipe: Recipe, trigger: Trigger) -> None:
+        if self._opened:
+            self.host.controller.declare(name, trigger, None)
+            return
+        beside = CheckpointFolder(self.engine.files, recipe.checkpoint) if recipe.checkpoint else None
+        about = About(job=self.host.folder.name, master=str(self.session.sparkContext.master), mode="observe", spark_version=self.session.version)
+        declared = Desired(executors=self.terms.limits.first, triggers={name: trigger}, rate_limits_rows_per_s={name: None}, partitions={name: None})
+        self.host.open(self.engine, declared, about, beside)
+        self._opened = True
+        self.host.start()
+
+    def _query_over(self) -> None:
+        if not self.engine.living():
+            self.close()
+
+    def _leave_when_lost(self) -> None:
+        """Another driver took the job over: stop here, at once."""
+        self.host.lost.wait()
+        if not self._closed:
+            self.engine.stop_queries(0.0, lambda: True)
+            self.close("another driver took it over")
+
+    def close(self, reason: str = "its queries ended") -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        hosts.pop(self.host.folder.name, None)
+        atexit.unregister(self.close)
+        with ExitStack() as last:
+            last.callback(self.engine.close)
+            last.callback(self.host.close, reason)
+
+
+def script_host(
+    session: SparkSession, job: str | None, *, min_executors: int, max_executors: int | None, promises: Promises,
+    settings: Mapping[str, Any], metrics: str | None,
+) -> ScriptHost:  # fmt: skip
+    """The host of a job in this script, made at its first query."""
+    check_session(session)
+    name = job or str(session.sparkContext.appName)
+    known = hosts.get(name)
+    if known is not None and known.engine.lives():
+        return known
+    if known is not None:
+        known.close("its Spark session ended")
+    most = max_executors or max(executors_of(session), min_executors)
+    if min_executors > most:
+        raise UserMistake(f"min_executors: found {min_executors}, at most max_executors ({most}) is allowed")
+    limits = Limits(min_executors=min_executors, max_executors=most, start_executors=min(most, max(min_executors, executors_of(session))))
+    hosts[name] = ScriptHost(
+        session, name, Terms(limits=limits, promises=promises, config=Config(**{"reading_interval_s": REMOTE_READING_INTERVAL_S, **settings})), metrics
+    )
+    return hosts[name]
+
+
+def executors_of(session: SparkSession) -> int:
+    """How many executors the application was given: as it was configured, for they may still be on their way."""
+    conf = session.sparkContext.getConf()
+    instances, cores = conf.get("spark.executor.instances"), conf.get("spark.cores.max")
+    if instances is not None:
+        return max(1, int(instances))
+    if cores is not None:
+        return max(1, int(cores) // int(conf.get("spark.executor.cores", "1") or 1))
+    jsc: Any = session.sparkContext._jsc
+    return max(1, len(list(jsc.sc().statusTracker().getExecutorInfos())) - 1)
+
+
+def start_writer(host: ScriptHost, writer: Any, name: str | None, arrival_column: str | None) -> QueryHandle:
+    recipe = WriterRecipe(writer, arrival_column=arrival_column)
+    return host.add(name or recipe.name or f"query-{len(host.engine.queries) + 1}", recipe, recipe.trigger, as_it_runs=False)
+
+
+def attach_query(host: ScriptHost, query: Any, name: str | None, restart: RestartFunction | None) -> QueryHandle:
+    recipe = AttachedRecipe(query, restart)
+    return host.add(name or query.name or f"query-{len(host.engine.queries) + 1}", recipe, recipe.trigger, as_it_runs=True)

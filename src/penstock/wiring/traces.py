@@ -1,0 +1,55 @@
+"""The trace sources of a job: their state lies beside the checkpoint and goes where it goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from penstock.core.domain.job import JobSpec
+from penstock.core.errors import UserMistake
+from penstock.spark.beside import CheckpointFolder
+from penstock.spark.contract import Trace, prepare_trace
+
+STATE = "trace-{}.json"
+# The source's own process may just be handing out rows of this very moment: a new rate begins a little later.
+OVERRIDE_LEAD_S = 1.0
+
+
+def open_traces(spec: JobSpec, beside: CheckpointFolder, folder: Path) -> dict[str, Trace]:
+    """The job's traces, begun now if they are new. Where the checkpoint is not on this machine, the local file is a copy of the one beside it."""
+    traces = {}
+    for source in spec.sources:
+        if source.format != "trace":
+            continue
+        name = STATE.format(source.name)
+        path = beside.local_path(name)
+        if path is None:
+            path = folder / name
+            path.unlink(missing_ok=True)
+            kept = beside.read(name)
+            if kept is not None:
+                path.write_bytes(kept)
+        trace = prepare_trace(source, spec.folder, path)
+        trace.state.begin(time.time())
+        if beside.local_path(name) is None:
+            beside.write(name, path.read_bytes())
+        traces[source.name] = trace
+    return traces
+
+
+def rate_setter(traces: Mapping[str, Trace], beside: CheckpointFolder) -> Callable[[str | None, float | None], str]:
+    """A function that overrides the rate of one of these traces from now on, here and beside the checkpoint."""
+
+    def set_rate(source: str | None, rows_per_s: float | None) -> str:
+        if source is None and len(traces) == 1:
+            source = next(iter(traces))
+        if source is None or source not in traces:
+            raise UserMistake(f"found source {source!r}, one of {', '.join(traces)} is needed")
+        state = traces[source].state
+        state.override(time.time() + OVERRIDE_LEAD_S, rows_per_s)
+        if beside.local_path(STATE.format(source)) is None:
+            beside.write(STATE.format(source), state.path.read_bytes())
+        return source
+
+    return set_rate

@@ -1,0 +1,50 @@
+"""`penstock init` writes a job that is right, and nothing over what is there."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from penstock.cli.app import app
+from penstock.core.errors import UserMistake
+from penstock.runtime.jobfile import load_job
+
+
+def init(*words: str) -> Result:
+    return CliRunner().invoke(app, ["init", *words])
+
+
+def test_a_job_is_written_that_penstock_understands(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "averages"
+    result = init(str(folder))
+    assert result.output == f"wrote {folder}/job.toml and {folder}/job.py; run it: penstock run {folder}/job.toml\n"
+    spec = load_job(folder / "job.toml").spec
+    assert (spec.name, spec.master, spec.mode) == ("averages", "embedded", "observe")
+    functions = {node.name for node in ast.parse((folder / "job.py").read_text()).body if isinstance(node, ast.FunctionDef)}
+    assert {query.function for query in spec.queries} == {f"{folder}/job.py:{name}" for name in functions}
+
+
+def test_it_is_written_here_when_no_folder_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert init().exit_code == 0
+    assert {each.name for each in tmp_path.iterdir()} == {"job.toml", "job.py"}
+    tomllib.loads((tmp_path / "job.toml").read_text())
+
+
+@pytest.mark.parametrize("name", ["job.toml", "job.py"])
+def test_what_is_there_stays_as_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    result = init(str(tmp_path))
+    assert isinstance(result.exception, UserMistake)
+    assert str(result.exception) == f"{tmp_path}/{name} is already there; choose another folder (penstock init FOLDER), nothing was written"
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [(name, "mine")]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = init(str(tmp_path / "file" / "job"))
+    assert isinstance(result.exception, UserMistake) and str(result.exception) == f"{tmp_path}/file/job: cannot be written: Not a directory"

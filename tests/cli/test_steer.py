@@ -1,0 +1,120 @@
+"""An operator steers a running job from another terminal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from penstock.cli.app import app
+from penstock.core.errors import NotReachable, Refused, UserMistake
+from penstock.remote.server import SocketServer
+from penstock.runtime.home import JobFolder
+
+
+class Host:
+    """A job that takes everything, but what it is told to refuse; instructions end at the third look."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.refusal: str | None = None
+        self.said = ["done what you said"]
+        self.numbers = [7]
+        self.looks = 0
+
+    def handle(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
+        if verb == "outcomes":
+            self.looks += 1
+            pending = asked["numbers"] if self.looks < 3 else []
+            return {"pending": pending, "ended": {} if pending else {"7": "executors done in 2.0 s"}}
+        self.asked.append((verb, {name: value for name, value in asked.items() if name != "do"}))
+        if self.refusal:
+            raise Refused(self.refusal)
+        return {"said": self.said, "numbers": self.numbers}
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
+    monkeypatch.setattr("penstock.cli.steer.time", SimpleNamespace(sleep=lambda seconds: None))
+    made = Host()
+    server = SocketServer(JobFolder("orders").create().socket, made.handle)
+    yield made
+    server.close()
+
+
+def penstock(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "verb", "arguments"),
+    [
+        (["scale", "3"], "scale", {"executors": 3}),
+        (["scale", "3", "--for", "10m"], "scale", {"executors": 3, "hold_s": 600.0}),
+        (["scale", "3", "--job", "orders"], "scale", {"executors": 3}),
+        (["trigger", "5s"], "trigger", {"trigger": "5s", "query": None}),
+        (["trigger", "1m30.5s", "--query", "a"], "trigger", {"trigger": "1m30.5s", "query": "a"}),
+        (["rate-limit", "20k/s"], "rate-limit", {"rows_per_s": 20_000.0, "query": None}),
+        (["rate-limit", "none", "--query", "a"], "rate-limit", {"rows_per_s": None, "query": "a"}),
+        (["partitions", "8", "--for", "60"], "partitions", {"partitions": 8, "query": None, "hold_s": 60.0}),
+        (["rate", "500/s", "--source", "in"], "rate", {"rows_per_s": 500.0, "source": "in"}),
+        (["rate", "trace"], "rate", {"rows_per_s": None, "source": None}),
+    ],
+)
+def test_each_command_reaches_the_job_as_it_was_meant(host: Host, words: list[str], verb: str, arguments: dict[str, Any]) -> None:
+    result = penstock(*words)
+    assert result.exit_code == 0, result.output
+    assert host.asked == [(verb, {"hold_s": None, **arguments})]
+    assert "done what you said" in result.output
+
+
+def test_a_command_waits_until_it_is_done_and_says_how_it_ended(host: Host) -> None:
+    assert penstock("scale", "3").output.splitlines()[-1] == "executors done in 2.0 s"
+    assert host.looks == 3
+
+
+def test_it_does_not_wait_when_told_not_to_nor_when_there_is_nothing_to_do(host: Host) -> None:
+    assert "done in" not in penstock("scale", "3", "--no-wait").output
+    host.numbers = []
+    assert penstock("scale", "3").exit_code == 0
+    assert host.looks == 0
+
+
+def test_a_refusal_is_the_users_to_put_right(host: Host) -> None:
+    host.refusal = "the job's limits allow 1 to 4 executors"
+    result = penstock("scale", "9")
+    assert isinstance(result.exception, UserMistake) and str(result.exception) == host.refusal
+
+
+@pytest.mark.parametrize("words", [["trigger", "soon"], ["rate-limit", "fast"], ["rate", "slow"], ["scale", "3", "--for", "ever"]])
+def test_what_is_not_understood_never_reaches_the_job(host: Host, words: list[str]) -> None:
+    assert isinstance(penstock(*words).exception, UserMistake)
+    assert host.asked == []
+
+
+def test_a_release_says_what_was_held_or_that_nothing_was(host: Host) -> None:
+    assert penstock("release").output == "done what you said\n"
+    host.said = []
+    assert penstock("release").output == "nothing was held\n"
+
+
+def test_a_job_that_ends_while_it_is_followed_is_said_to_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
+    ending = threading.Event()
+
+    def handle(verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
+        if verb == "outcomes":
+            ending.set()
+            return {"pending": asked["numbers"], "ended": {}}
+        return {"said": [], "numbers": [1]}
+
+    server = SocketServer(JobFolder("orders").create().socket, handle)
+    monkeypatch.setattr("penstock.cli.steer.time", SimpleNamespace(sleep=lambda seconds: server.close()))
+    result = penstock("scale", "3")
+    assert ending.is_set() and isinstance(result.exception, NotReachable)

@@ -1,0 +1,88 @@
+"""What every Actuator keeps to, seen through the Source of the same plant.
+
+A new plant joins by the name of a fixture in PLANTS: pytest.param("spark_plant", marks=pytest.mark.spark). It has two executors, may have
+three, and runs the query "q".
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pytest
+
+from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.trigger import Trigger
+from penstock.ports import Actuator, Source
+from penstock.runtime.fakes import FakeClock, FakePlant
+
+PLANTS: list[Any] = ["fake_plant"]
+PATIENCE_S = 120.0
+
+
+class Plant(Source, Actuator, Protocol):
+    """Both ports of one plant."""
+
+
+@pytest.fixture
+def fake_plant() -> Plant:
+    return FakePlant(FakeClock(), executors=2, triggers={"q": Trigger(interval_s=1.0)})
+
+
+@pytest.fixture(params=PLANTS)
+def plant(request: pytest.FixtureRequest) -> Plant:
+    made: Plant = request.getfixturevalue(request.param)
+    return made
+
+
+def carried_out(plant: Plant, instruction: Instruction) -> Outcome:
+    """The outcome, which comes once, from any thread."""
+    outcomes: list[Outcome] = []
+    came = threading.Event()
+
+    def report(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        came.set()
+
+    plant.perform(instruction, report)
+    assert came.wait(PATIENCE_S)
+    assert len(outcomes) == 1
+    return outcomes[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unheard(Instruction):
+    """Nothing any plant knows of."""
+
+    @property
+    def knob(self) -> str:
+        return "unheard"
+
+
+@pytest.mark.parametrize("executors", [3, 1, 2])
+def test_executors_become_as_many_as_asked(plant: Plant, executors: int) -> None:
+    outcome = carried_out(plant, ScaleExecutors(number=5, executors=executors))
+    assert (outcome.number, outcome.done) == (5, True) and outcome.took_s >= 0
+    reading = plant.read()
+    assert reading.executors_requested == reading.executors_running == executors
+
+
+def test_a_query_gets_its_new_settings_and_keeps_running(plant: Plant) -> None:
+    change = ChangeQuery(number=6, query="q", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=400.0)
+    outcome = carried_out(plant, change)
+    assert (outcome.number, outcome.done) == (6, True)
+    (query,) = plant.read().queries
+    assert (query.name, query.state, query.trigger, query.rate_limit_rows_per_s) == ("q", "running", change.trigger, 400.0)
+
+
+@pytest.mark.parametrize(
+    "instruction", [Unheard(number=7), ChangeQuery(number=7, query="no such query", trigger=Trigger(), rate_limit_rows_per_s=None)], ids=["unheard", "no query"]
+)
+def test_what_cannot_be_done_is_an_outcome_with_a_reason_and_changes_nothing(plant: Plant, instruction: Instruction) -> None:
+    before = plant.read()
+    outcome = carried_out(plant, instruction)
+    assert (outcome.number, outcome.done) == (7, False) and outcome.reason
+    after = plant.read()
+    assert after.executors_requested == before.executors_requested
+    assert [query.trigger for query in after.queries] == [query.trigger for query in before.queries]

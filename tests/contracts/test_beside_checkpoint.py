@@ -1,0 +1,63 @@
+"""What every BesideCheckpoint keeps to. A new one joins by the name of a fixture in FOLDERS: pytest.param("spark_folder", marks=pytest.mark.spark)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.ports import BesideCheckpoint
+from penstock.runtime.fakes import FolderBeside
+
+FOLDERS: list[Any] = ["local_folder"]
+EVERY_BYTE = bytes(range(256)) * 5
+
+
+@pytest.fixture
+def local_folder(tmp_path: Path) -> BesideCheckpoint:
+    return FolderBeside(tmp_path / "checkpoint" / "_penstock")
+
+
+@pytest.fixture(params=FOLDERS)
+def beside(request: pytest.FixtureRequest) -> BesideCheckpoint:
+    made: BesideCheckpoint = request.getfixturevalue(request.param)
+    return made
+
+
+def test_what_is_not_there_is_nothing(beside: BesideCheckpoint, tmp_path: Path) -> None:
+    assert beside.read("lease.json") is None
+    assert beside.download("history.db", tmp_path / "local") is False
+    assert not (tmp_path / "local").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", EVERY_BYTE])
+def test_what_was_written_is_read(beside: BesideCheckpoint, content: bytes) -> None:
+    beside.write("lease.json", content)
+    assert beside.read("lease.json") == content
+
+
+def test_what_is_written_again_takes_the_place_of_what_was_there_and_of_nothing_else(beside: BesideCheckpoint) -> None:
+    beside.write("a", b"old, and longer")
+    beside.write("b", b"other")
+    beside.write("a", b"new")
+    assert (beside.read("a"), beside.read("b")) == (b"new", b"other")
+
+
+def test_a_local_file_goes_there_and_comes_back(beside: BesideCheckpoint, tmp_path: Path) -> None:
+    here, back = tmp_path / "here", tmp_path / "back"
+    here.write_bytes(EVERY_BYTE)
+    beside.upload(here, "history.db")
+    assert here.read_bytes() == EVERY_BYTE, "the local file stays"
+    assert beside.read("history.db") == EVERY_BYTE
+    assert beside.download("history.db", back) is True
+    assert back.read_bytes() == EVERY_BYTE
+
+
+def test_a_file_that_is_sent_again_takes_the_place_of_the_one_before(beside: BesideCheckpoint, tmp_path: Path) -> None:
+    here, back = tmp_path / "here", tmp_path / "back"
+    back.write_bytes(b"left over")
+    for content in (EVERY_BYTE, b"shorter"):
+        here.write_bytes(content)
+        beside.upload(here, "history.db")
+    assert beside.download("history.db", back) and back.read_bytes() == b"shorter"

@@ -1,0 +1,96 @@
+"""What every KnowledgeStore of a controller keeps to. A new one joins with a function in STORES that opens it, again and again, in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.event import RunEnded
+from penstock.core.domain.instruction import Outcome, ScaleExecutors
+from penstock.core.domain.reading import QueryReading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.redaction import Redactor
+from penstock.runtime.controller import Memory
+from penstock.runtime.fakes import MemoryStore, blank_reading
+from penstock.stores.history import History
+
+Open = Callable[[], Memory]
+
+
+@cache
+def memory_store(folder: Path) -> Memory:
+    return MemoryStore()
+
+
+def history(folder: Path) -> Memory:
+    return History.open(folder / "history.db", config=Config(), redactor=Redactor())
+
+
+STORES = [pytest.param(memory_store, id="memory"), pytest.param(history, id="history")]
+
+QUERY = QueryReading(name="a", state="running", trigger=Trigger(kind="real_time", interval_s=15.0), rate_limit_rows_per_s=0.1, unable={"trigger": "no"})
+KNOWLEDGE = Knowledge(
+    declared=Desired(executors=2, triggers={"a": Trigger()}),
+    desired=Desired(executors=3, triggers={"a": Trigger(interval_s=0.1)}, rate_limits_rows_per_s={"a": None, "b": 1e-9}, partitions={"a": 8, "b": None}),
+    holds=(Hold(knob="executors", value="3", who="Zoë", until_s=1_700_000_000.123456),),
+    next_number=12,
+    missing_since_s=5.5,
+    missing_reported=True,
+    last=blank_reading(7.0, executors_running=2, lag_rows=1.5, queries=(QUERY,)),
+)
+
+
+@pytest.fixture(params=STORES)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    opener: Callable[[Path], Memory] = request.param
+    return lambda: opener(tmp_path)
+
+
+def test_a_new_store_knows_nothing(open_store: Open) -> None:
+    assert open_store().load() is None
+
+
+def test_what_was_saved_is_loaded_exactly_and_outlives_who_saved_it(open_store: Open) -> None:
+    store = open_store()
+    store.save(KNOWLEDGE)
+    assert store.load() == KNOWLEDGE
+    assert open_store().load() == KNOWLEDGE
+
+
+def test_the_last_one_saved_counts(open_store: Open) -> None:
+    store = open_store()
+    store.save(KNOWLEDGE)
+    store.save(replace(KNOWLEDGE, next_number=13))
+    assert open_store().load() == replace(KNOWLEDGE, next_number=13)
+
+
+def test_what_is_under_way_is_not_kept(open_store: Open) -> None:
+    open_store().save(replace(KNOWLEDGE, pending=(Pending(instruction=ScaleExecutors(number=1, executors=3), since_s=1.0),)))
+    assert open_store().load() == KNOWLEDGE
+
+
+def test_a_turn_is_remembered_with_its_knowledge_and_without_a_word(open_store: Open) -> None:
+    store = open_store()
+    said = store.append(
+        8.0,
+        reading=KNOWLEDGE.last,
+        events=[RunEnded(at_s=8.0, job="j", reason="x")],
+        instructions=[(ScaleExecutors(number=1, executors=3), 8.0)],
+        outcomes=[(Outcome(number=1, done=True, took_s=1.0), 8.0)],
+        knowledge=KNOWLEDGE,
+    )
+    assert list(said) == []
+    assert open_store().load() == KNOWLEDGE
+
+
+def test_a_turn_without_knowledge_leaves_it_as_it_was(open_store: Open) -> None:
+    store = open_store()
+    store.save(KNOWLEDGE)
+    store.append(9.0, events=[RunEnded(at_s=9.0, job="j", reason="x")])
+    assert open_store().load() == KNOWLEDGE

@@ -1,0 +1,54 @@
+"""Every event has words of its own and survives the history."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from penstock.core.domain import event as events
+from penstock.core.domain.event import CommandTaken, Event, ExecutorsMissing, HoldEnded, InstructionDone, RunStarted, SourceRateSet, event_classes
+from penstock.stores.codec import decode_event, encode
+
+KINDS = sorted(event_classes().items())
+
+
+def example(kind: type[Event]) -> Event:
+    values: dict[str, Any] = {"str": "some words", "int": 3, "float": 12.5, "bool": True, "float | None": 12.5, "int | None": 3}
+    return kind(**{each.name: values[str(each.type)] for each in fields(kind)})
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_an_event_is_one_line_of_words_with_what_it_holds(name: str, kind: type[Event]) -> None:
+    words = example(kind).words()
+    assert words and "\n" not in words and "None" not in words
+    if any(each.type == "str" and each.name not in ("traceback", "reason", "mode", "master", "spark_version") for each in fields(kind)):
+        assert "some words" in words
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_an_event_is_read_back_from_the_history_as_it_was(name: str, kind: type[Event]) -> None:
+    assert decode_event(name, encode(example(kind))) == example(kind)
+
+
+def test_all_events_are_known_by_name() -> None:
+    defined = {name for name, value in vars(events).items() if isinstance(value, type)}
+    assert set(event_classes()) == defined - {"Event"}
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (CommandTaken(at_s=10.0, who="ann", knob="executors", value="3", held_until_s=3610.0), "ann set executors to 3, held for 1h"),
+        (HoldEnded(at_s=1.0, knob="executors", value="3", expired=True), "the hold of executors at 3 has run out; the value stays until somebody decides"),
+        (HoldEnded(at_s=1.0, knob="executors", value="3", expired=False), "the hold of executors at 3 was released; the value stays until somebody decides"),
+        (InstructionDone(at_s=1.0, number=1, knob="executors", took_s=2.34, delayed_rows=None), "executors done in 2.3 s, unknown delay"),
+        (InstructionDone(at_s=1.0, number=1, knob="query:a", took_s=2.0, delayed_rows=20_000, note="slow"), "query:a done in 2.0 s, 20k rows delayed; slow"),
+        (ExecutorsMissing(at_s=1.0, requested=4, running=2, waited_s=120.4), "4 executors were asked for, 2 run after 2m: going on with those"),
+        (RunStarted(at_s=1.0, job="j", master="m", mode="observe", spark_version="4.3", resumed=False), "job j runs on m, Spark 4.3, mode observe"),
+        (SourceRateSet(at_s=1.0, source="s", who="ann", rows_per_s=None), "ann: source s follows its trace again"),
+    ],
+)  # fmt: skip
+def test_words_say_what_happened(event: Event, words: str) -> None:
+    assert event.words() == words

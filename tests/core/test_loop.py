@@ -1,0 +1,248 @@
+"""A turn is a function: the same in, the same out, and nothing else touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.config import Config
+from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.event import CommandTaken, ExecutorsComplete, ExecutorsMissing, InstructionDone, InstructionGiven, NothingToDo
+from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.job import Limits
+from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge import Desired, Knowledge, begin
+from penstock.core.loop import Inputs, Turn, turn
+from penstock.core.terms import Terms
+from penstock.runtime.fakes import FakeClock, FakePlant
+from penstock.stores.codec import encode
+
+TERMS = Terms(limits=Limits(min_executors=1, max_executors=4))
+DECLARED = Desired(
+    executors=2, triggers={"a": Trigger(interval_s=5.0), "b": Trigger()}, rate_limits_rows_per_s={"a": None, "b": None}, partitions={"a": None, "b": None}
+)
+QUERIES = st.sampled_from([None, "a", "b", "c"])
+SAID: Any = {"at_s": st.just(0.0), "who": st.sampled_from(["ann", "bob"]), "hold_s": st.none() | st.floats(0, 100)}
+COMMANDS = st.one_of(
+    st.builds(SetExecutors, executors=st.integers(-1, 9), **SAID),
+    st.builds(SetTrigger, trigger=st.sampled_from([Trigger(), Trigger(interval_s=1.0), Trigger(interval_s=5.0)]), query=QUERIES, **SAID),
+    st.builds(SetRateLimit, rows_per_s=st.none() | st.floats(-5, 5000), query=QUERIES, **SAID),
+    st.builds(SetPartitions, partitions=st.integers(-1, 8), query=QUERIES, **SAID),
+    st.builds(Release, **SAID),
+)
+MOMENTS = st.tuples(
+    st.floats(0.5, 200.0), st.lists(COMMANDS, max_size=2), st.booleans(), st.sampled_from([None, None, "it broke"]), st.booleans(), st.booleans()
+)  # seconds passed, commands, whether work goes on, why it fails, whether executors come, whether one comes that nobody asked for
+STORIES = st.lists(MOMENTS, min_size=1, max_size=12)
+
+
+class Play:
+    """A plant and the loop, without threads: every outcome is an input of the next turn."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.plant = FakePlant(self.clock, executors=DECLARED.executors, triggers=DECLARED.triggers)
+        self.knowledge = begin(DECLARED, None, TERMS.limits)
+        self.outcomes: list[Outcome] = []
+        self.inputs: list[Inputs] = []
+        self.turns: list[Turn] = []
+
+    def turn(self, *commands: Command, waited_s: float = 5.0) -> Turn:
+        self.clock.wait(waited_s)
+        outcomes = tuple(self.outcomes)
+        self.outcomes.clear()
+        self.inputs.append(Inputs(at_s=self.clock.now_s(), reading=self.plant.read(), outcomes=outcomes, commands=commands))
+        done = turn(self.knowledge, self.inputs[-1], TERMS)
+        self.knowledge = done.knowledge
+        self.turns.append(done)
+        for instruction in done.instructions:
+            self.plant.perform(instruction, self.outcomes.append)
+        return done
+
+    def tell(self, story: list[Any]) -> None:
+        for waited_s, commands, working, refusal, arriving, surplus in story:
+            self.plant.slow, self.plant.refusal, self.plant.arriving = not working, refusal, arriving
+            if working:
+                self.plant.finish()
+            self.plant.running += surplus
+            self.turn(*commands, waited_s=waited_s)
+
+
+def scale(executors: int) -> SetExecutors:
+    return SetExecutors(at_s=0.0, who="ann", executors=executors)
+
+
+def kinds(done: Turn) -> list[str]:
+    return [type(event).__name__ for event in done.events]
+
+
+def test_a_steady_state_is_a_fixed_point() -> None:
+    play = Play()
+    first = play.turn()
+    for _ in range(3):
+        done = play.turn()
+        assert done.instructions == ()
+        assert done.events == (NothingToDo(at_s=play.clock.now_s()),)
+        assert replace(done.knowledge, last=None) == replace(first.knowledge, last=None)
+
+
+@given(STORIES)
+@settings(max_examples=60, deadline=None)
+def test_whatever_happened_the_loop_comes_to_rest_when_left_alone(story: list[Any]) -> None:
+    play = Play()
+    play.tell(story)
+    play.plant.slow, play.plant.refusal, play.plant.arriving = False, None, True
+    play.plant.finish()
+    for _ in range(4):
+        play.turn(waited_s=4000.0)
+        play.plant.running = play.plant.executors
+    assert play.plant.running == play.knowledge.desired.executors
+    assert {name: query.trigger for name, query in play.plant.queries.items()} == play.knowledge.desired.triggers
+    assert play.turn().events == (NothingToDo(at_s=play.clock.now_s()),)
+
+
+@given(STORIES)
+@settings(max_examples=60, deadline=None)
+def test_whatever_operators_say_the_executors_stay_within_the_limits(story: list[Any]) -> None:
+    play = Play()
+    play.tell(story)
+    for done in play.turns:
+        assert TERMS.limits.min_executors <= done.knowledge.desired.executors <= TERMS.limits.max_executors
+        assert all(TERMS.limits.min_executors <= each.executors <= TERMS.limits.max_executors for each in done.instructions if isinstance(each, ScaleExecutors))
+
+
+@given(STORIES)
+@settings(max_examples=60, deadline=None)
+def test_at_most_one_instruction_a_knob_is_under_way_and_no_number_comes_twice(story: list[Any]) -> None:
+    play = Play()
+    play.tell(story)
+    for done in play.turns:
+        knobs = [pending.instruction.knob for pending in done.knowledge.pending]
+        assert len(knobs) == len(set(knobs))
+    numbers = [each.number for done in play.turns for each in done.instructions]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@given(STORIES)
+@settings(max_examples=40, deadline=None)
+def test_a_replay_gives_the_same_turns_byte_for_byte(story: list[Any]) -> None:
+    play = Play()
+    play.tell(story)
+    knowledge = begin(DECLARED, None, TERMS.limits)
+    for inputs, before in zip(play.inputs, play.turns, strict=True):
+        again = turn(knowledge, inputs, TERMS)
+        assert encode(again) == encode(before)
+        knowledge = again.knowledge
+
+
+@given(STORIES)
+@settings(max_examples=40, deadline=None)
+def test_a_turn_leaves_what_it_was_given_as_it_was(story: list[Any]) -> None:
+    play = Play()
+    knowledge: Knowledge = play.knowledge
+    for moment in story:
+        before, declared = encode(knowledge), encode(DECLARED)
+        play.tell([moment])
+        inputs = encode(play.inputs[-1])
+        turn(knowledge, play.inputs[-1], TERMS)
+        assert (encode(knowledge), encode(DECLARED), encode(play.inputs[-1])) == (before, declared, inputs)
+        knowledge = play.knowledge
+
+
+def test_a_command_is_taken_carried_out_and_reported() -> None:
+    play = Play()
+    play.turn()
+    taken = play.turn(scale(4))
+    assert taken.events == (
+        CommandTaken(at_s=play.clock.now_s(), who="ann", knob="executors", value="4", held_until_s=play.clock.now_s() + TERMS.config.hold_s),
+        InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", before="2", after="4", reason="held by ann"),
+    )
+    assert taken.instructions == (ScaleExecutors(number=1, executors=4),)
+    assert play.turn().events == (InstructionDone(at_s=play.clock.now_s(), number=1, knob="executors", took_s=0.0, delayed_rows=None),)
+    assert kinds(play.turn()) == ["NothingToDo"]
+
+
+def test_while_an_instruction_is_under_way_the_turn_says_what_it_waits_for() -> None:
+    play = Play()
+    play.plant.slow = True
+    play.turn(scale(3))
+    assert play.turn().events == (NothingToDo(at_s=play.clock.now_s(), reason="waiting for executors"),)
+
+
+def test_a_wish_that_came_while_an_earlier_one_was_carried_out_is_next() -> None:
+    play = Play()
+    play.plant.slow = True
+    play.turn(scale(3))
+    play.turn(scale(4))
+    play.plant.slow = False
+    play.plant.finish()
+    assert play.turn().instructions == (ScaleExecutors(number=2, executors=4),)
+
+
+def test_what_failed_is_said_and_not_asked_for_again() -> None:
+    play = Play()
+    play.plant.refusal = "no more machines"
+    play.turn(scale(4), SetTrigger(at_s=0.0, who="ann", trigger=Trigger(interval_s=1.0), query="a"))
+    assert kinds(play.turn()) == ["InstructionFailed", "InstructionFailed"]
+    assert [kinds(play.turn()) for _ in range(5)] == [["NothingToDo"]] * 5
+    assert play.knowledge.desired == DECLARED and play.knowledge.holds == ()
+    assert len(play.plant.performed) == 2
+
+
+def test_executors_nobody_asked_for_are_let_go() -> None:
+    play = Play()
+    play.plant.running = 4
+    assert play.turn().events == (InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", before="4", after="2", reason="desired state"),)
+    assert (play.plant.executors, play.plant.running) == (2, 2)
+    assert [kinds(play.turn()) for _ in range(2)] == [["InstructionDone"], ["NothingToDo"]]
+
+
+def test_executors_that_could_not_be_let_go_are_left_until_there_are_more_or_somebody_speaks() -> None:
+    play = Play()
+    play.plant.running, play.plant.refusal = 3, "they will not go"
+    assert [kinds(play.turn()) for _ in range(4)] == [["InstructionGiven"], ["InstructionFailed"], ["NothingToDo"], ["NothingToDo"]]
+    play.plant.running = 4
+    assert [kinds(play.turn()) for _ in range(3)] == [["InstructionGiven"], ["InstructionFailed"], ["NothingToDo"]]
+    assert kinds(play.turn(scale(2))) == ["CommandTaken", "InstructionGiven"]
+    play.turn()
+    play.plant.running = 2
+    play.turn()
+    play.plant.running, play.plant.refusal = 3, None
+    assert kinds(play.turn()) == ["InstructionGiven"], "those that went are forgotten"
+
+
+def test_partitions_that_were_changed_are_not_asked_for_again_before_a_commit_shows_them() -> None:
+    play = Play()
+    play.turn(SetPartitions(at_s=0.0, who="ann", partitions=8, query="a"))
+    play.plant.queries["a"] = replace(play.plant.queries["a"], partitions=4)
+    assert kinds(play.turn()) == ["InstructionDone"]
+    assert [kinds(play.turn()) for _ in range(3)] == [["NothingToDo"]] * 3
+    assert play.plant.performed == [ChangeQuery(number=1, query="a", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, partitions=8)]
+
+
+def test_executors_that_do_not_come_are_reported_once_and_once_more_when_all_are_there() -> None:
+    play = Play()
+    play.plant.arriving = False
+    play.turn(scale(4))
+    said = [event for _ in range(60) for event in play.turn().events if not isinstance(event, NothingToDo)]
+    assert [type(event) for event in said] == [ExecutorsMissing]
+    play.plant.running = 4
+    assert play.turn().events == (ExecutorsComplete(at_s=play.clock.now_s(), running=4),)
+    assert kinds(play.turn()) == ["NothingToDo"]
+
+
+def test_an_executor_lost_for_good_is_reported_once_after_the_time_out() -> None:
+    play = Play()
+    play.turn()
+    play.plant.running = 1
+    events = [event for _ in range(60) for event in play.turn().events if not isinstance(event, NothingToDo)]
+    assert [(type(event), getattr(event, "waited_s", None)) for event in events] == [(ExecutorsMissing, Config().executors_timeout_s)]
+
+
+def test_without_a_reading_nothing_is_asked_for() -> None:
+    knowledge = replace(begin(DECLARED, None, TERMS.limits), desired=replace(DECLARED, executors=4))
+    done = turn(knowledge, Inputs(at_s=1.0), TERMS)
+    assert done.instructions == () and kinds(done) == ["NothingToDo"]

@@ -1,0 +1,305 @@
+"""The shell around the loop: it lives through failures, answers operators and remembers everything once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.command import Release, SetExecutors
+from penstock.core.domain.event import (
+    CommandRefused,
+    CommandTaken,
+    Event,
+    InstructionDone,
+    InstructionFailed,
+    InstructionGiven,
+    MemoryLost,
+    NothingToDo,
+    QueryEnded,
+    TurnFailed,
+)  # fmt: skip
+from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.job import Limits
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import Refused
+from penstock.core.knowledge import Desired
+from penstock.core.redaction import Redactor
+from penstock.core.terms import Terms
+from penstock.runtime.clock import SteadyClock
+from penstock.runtime.controller import Controller, Memory
+from penstock.runtime.fakes import FakeClock, FakePlant, MemoryStore
+from penstock.stores.history import History
+from penstock.stores.reader import HistoryReader
+
+TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
+DECLARED = Desired(executors=2, triggers={"a": Trigger()}, rate_limits_rows_per_s={"a": None}, partitions={"a": None})
+
+
+class Ears:
+    """An event sink."""
+
+    def __init__(self) -> None:
+        self.heard: list[Event] = []
+        self.deaf = False
+
+    def emit(self, events: Sequence[Event]) -> None:
+        if self.deaf:
+            raise BrokenPipeError("nobody listens")
+        self.heard.extend(events)
+
+    def of(self, *kinds: type[Event]) -> list[Any]:
+        return [event for event in self.heard if isinstance(event, kinds)]
+
+
+class Stage:
+    """A controller with everything it needs, all of it fake."""
+
+    def __init__(
+        self, memory: Memory | None = None, clock: Any = None, declared: Desired = DECLARED, on_reading: Callable[[Reading], None] | None = None
+    ) -> None:
+        self.clock = clock or FakeClock()
+        self.plant = FakePlant(self.clock, executors=2, triggers={"a": Trigger()})
+        self.store = MemoryStore()
+        self.ears = Ears()
+        self.controller = Controller(
+            source=self.plant, actuator=self.plant, memory=memory or self.store, clock=self.clock, terms=TERMS, declared=declared, sinks=[self.ears],
+            on_reading=on_reading or (lambda _: None),
+        )  # fmt: skip
+
+    def step(self) -> list[Event]:
+        """One turn, and what was heard of it."""
+        before = len(self.ears.heard)
+        self.controller.step()
+        return self.ears.heard[before:]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def live() -> Iterator[Stage]:
+    """A controller whose loop turns in its own thread."""
+    running = Stage(clock=SteadyClock())
+    running.controller.start()
+    yield running
+    running.controller.close()
+
+
+def scale(executors: int) -> SetExecutors:
+    return SetExecutors(at_s=0.0, who="ann", executors=executors)
+
+
+def something(words: str) -> QueryEnded:
+    return QueryEnded(at_s=1.0, query="a", reason=words)
+
+
+def kinds(events: Sequence[Event]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+def test_a_turn_is_read_decided_carried_out_remembered_and_told(stage: Stage) -> None:
+    answer = stage.controller.submit(scale(3))
+    assert kinds(stage.step()) == ["CommandTaken", "InstructionGiven"]
+    assert answer.result(0) == stage.ears.heard
+    assert stage.plant.performed == [ScaleExecutors(number=1, executors=3)]
+    assert kinds(stage.step()) == ["InstructionDone"]
+    assert kinds(stage.step()) == ["NothingToDo"]
+    assert stage.store.events == stage.ears.heard
+    assert len(stage.store.readings) == 3 and stage.controller.last_reading == stage.store.readings[-1]
+    assert [instruction for instruction, _ in stage.store.instructions] == stage.plant.performed
+    assert [outcome.number for outcome, _ in stage.store.outcomes] == [1]
+    assert stage.store.load() == stage.controller.knowledge
+
+
+def test_the_end_of_an_instruction_can_be_looked_up_by_its_number(stage: Stage) -> None:
+    stage.controller.submit(scale(3))
+    stage.step()
+    assert isinstance(stage.controller.recent[1], InstructionGiven)
+    stage.step()
+    assert isinstance(stage.controller.recent[1], InstructionDone)
+    stage.plant.arriving = False
+    stage.controller.submit(scale(4))
+    stage.step()
+    stage.step()
+    assert stage.controller.recent[2].words() == "4 executors were asked for, 3 run after 0s: going on with those"
+
+
+def test_a_source_that_fails_is_an_event_and_the_loop_goes_on(stage: Stage) -> None:
+    stage.plant.broken = ConnectionError("Spark is silent")
+    answer = stage.controller.submit(scale(3))
+    stage.controller.note([something("x")])
+    assert stage.step() == [something("x"), TurnFailed(at_s=stage.clock.now_s(), error="ConnectionError: Spark is silent")]
+    with pytest.raises(ConnectionError):
+        answer.result(0)
+    assert stage.controller.last_reading is None and stage.controller.last_turn_s is None, "health can tell"
+    stage.plant.broken = None
+    assert kinds(stage.step()) == ["NothingToDo"]
+    assert stage.store.events == stage.ears.heard
+
+
+def test_an_outcome_that_came_when_the_source_failed_is_not_lost(stage: Stage) -> None:
+    stage.plant.slow = True
+    stage.controller.submit(scale(3))
+    stage.step()
+    stage.plant.finish()
+    stage.plant.broken = ConnectionError("silent")
+    assert kinds(stage.step()) == ["TurnFailed"]
+    stage.plant.broken = None
+    assert kinds(stage.step()) == ["InstructionDone"]
+    assert stage.controller.knowledge.pending == ()
+    assert len(stage.store.outcomes) == 1
+
+
+def test_an_actuator_that_cannot_even_begin_has_failed_and_its_knob_is_free(stage: Stage) -> None:
+    def break_down(instruction: Instruction, report: Callable[[Outcome], None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    working, stage.plant.perform = stage.plant.perform, break_down  # type: ignore[method-assign]
+    stage.controller.submit(scale(3))
+    assert kinds(stage.step()) == ["CommandTaken", "InstructionGiven"]
+    assert [event.reason for event in stage.step() if isinstance(event, InstructionFailed)] == ["RuntimeError: can't start new thread"]
+    stage.plant.perform = working  # type: ignore[method-assign]
+    stage.controller.submit(scale(4))
+    stage.step()
+    assert stage.plant.executors == 4
+
+
+def test_a_listener_that_fails_is_remembered_once_and_everything_else_goes_on(stage: Stage) -> None:
+    stage.ears.deaf = True
+    answer = stage.controller.submit(scale(3))
+    stage.controller.note([something("x")])
+    for _ in range(3):
+        stage.controller.step()
+    assert kinds(answer.result(0)) == ["CommandTaken", "InstructionGiven"]
+    assert stage.plant.executors == 3
+    assert kinds(stage.store.events) == ["QueryEnded", "CommandTaken", "InstructionGiven", "TurnFailed", "InstructionDone", "NothingToDo"]
+    stage.ears.deaf = False
+    assert kinds(stage.step()) == ["NothingToDo"]
+
+
+def test_a_view_that_cannot_draw_does_not_stop_the_loop() -> None:
+    def cannot(reading: Reading) -> None:
+        raise ValueError("no room")
+
+    stage = Stage(on_reading=cannot)
+    stage.controller.submit(scale(3))
+    stage.step()
+    stage.step()
+    assert stage.plant.executors == 3
+    assert [event.error for event in stage.store.events if isinstance(event, TurnFailed)] == ["ValueError: no room"]
+
+
+def test_a_memory_that_breaks_is_said_and_the_job_is_still_steered(stage: Stage) -> None:
+    def forget(at_s: float, **entry: Any) -> tuple[Event, ...]:
+        raise TypeError("the history cannot hold a set")
+
+    stage.store.append = forget  # type: ignore[method-assign]
+    stage.controller.submit(scale(3))
+    assert stage.step()[-1] == MemoryLost(at_s=stage.clock.now_s(), reason="TypeError: the history cannot hold a set")
+    assert stage.plant.executors == 3
+
+
+def test_operators_get_the_answers_of_the_turn_that_heard_them(live: Stage) -> None:
+    taken = live.controller.submit(scale(3)).result(5)
+    assert [event.value for event in taken if isinstance(event, CommandTaken)] == ["3"]
+    refused = live.controller.submit(scale(9)).result(5)
+    assert [event.reason for event in refused if isinstance(event, CommandRefused)] == ["the job's limits allow 1 to 4 executors"]
+    live.controller.submit(Release(at_s=0.0, who="ann")).result(5)
+    assert live.controller.knowledge.holds == ()
+
+
+def test_events_from_many_threads_are_remembered_once_each(live: Stage) -> None:
+    def speak(speaker: int) -> None:
+        for word in range(25):
+            live.controller.note([something(f"{speaker}.{word}")])
+
+    speakers = [threading.Thread(target=speak, args=(each,)) for each in range(8)]
+    for each in speakers:
+        each.start()
+    for each in speakers:
+        each.join(5)
+    live.controller.close()
+    said = [event.reason for event in live.store.events if isinstance(event, QueryEnded)]
+    assert sorted(said) == sorted(f"{speaker}.{word}" for speaker in range(8) for word in range(25))
+    assert [event.reason for event in live.ears.of(QueryEnded)] == said
+
+
+def test_the_loop_turns_by_itself_and_does_not_spin_on_what_a_failed_turn_left(live: Stage) -> None:
+    live.plant.slow = True
+    live.controller.submit(scale(3)).result(5)
+    live.plant.broken = ConnectionError("silent")
+    live.plant.finish()
+    threading.Event().wait(3 * TERMS.config.reading_interval_s)
+    live.controller.close()
+    assert 2 <= len(live.ears.of(TurnFailed)) <= 10
+
+
+def test_closing_writes_what_is_left_and_answers_those_who_wait(stage: Stage) -> None:
+    stage.plant.slow = True
+    stage.controller.submit(scale(3))
+    stage.step()
+    stage.plant.finish()
+    stage.controller.note([something("last words")])
+    waiting = stage.controller.submit(scale(4))
+    stage.controller.close()
+    assert stage.store.events[-1] == something("last words") == stage.ears.heard[-1]
+    assert [outcome.number for outcome, _ in stage.store.outcomes] == [1]
+    assert stage.store.load() == replace(stage.controller.knowledge, pending=())
+    for late in (waiting, stage.controller.submit(scale(4))):
+        with pytest.raises(Refused, match="the job is ending"):
+            late.result(0)
+    stage.controller.close()
+    assert stage.store.events.count(something("last words")) == 1
+
+
+def test_a_controller_that_was_dropped_in_the_middle_is_resumed_where_it_was(tmp_path: Path) -> None:
+    def opened() -> History:
+        return History.open(tmp_path / "history.db", config=Config(), redactor=Redactor())
+
+    first = Stage(opened())
+    assert not first.controller.resumed
+    first.plant.slow = True
+    first.controller.submit(scale(4))
+    first.step()
+
+    second = Stage(opened())
+    assert second.controller.resumed
+    assert second.controller.knowledge.desired.executors == 4 and second.controller.knowledge.pending == ()
+    assert [(hold.knob, hold.who) for hold in second.controller.knowledge.holds] == [("executors", "ann")]
+    assert kinds(second.step()) == ["InstructionGiven"]
+    assert second.plant.performed == [ScaleExecutors(number=2, executors=4)], "asked again, under a new number"
+    assert kinds(second.step()) == ["InstructionDone"]
+    assert second.step() == [NothingToDo(at_s=second.clock.now_s())]
+    with HistoryReader.open(tmp_path / "history.db") as reader:
+        assert [type(row.event).__name__ for row in reader.events()] == [
+            "CommandTaken",
+            "InstructionGiven",
+            "InstructionGiven",
+            "InstructionDone",
+            "NothingToDo",
+        ]
+
+
+def test_a_query_that_joins_later_is_steered_too_and_finds_its_earlier_wish() -> None:
+    store = MemoryStore()
+    first = Stage(store)
+    first.controller.declare("b", Trigger(), None)
+    knowledge = first.controller.knowledge
+    assert set(knowledge.desired.triggers) == {"a", "b"}
+    store.save(replace(knowledge, desired=replace(knowledge.desired, rate_limits_rows_per_s={"a": None, "b": 50.0})))
+
+    second = Stage(store)
+    second.controller.declare("b", Trigger(), None)
+    assert second.controller.knowledge.desired.rate_limits_rows_per_s == {"a": None, "b": 50.0}
+    second.plant.queries["b"] = replace(second.plant.queries["a"], name="b")
+    second.step()
+    assert second.plant.queries["b"].rate_limit_rows_per_s == 50.0

@@ -1,0 +1,162 @@
+"""The history goes with the checkpoint, and comes back where it is gone."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.event import Event, LeaseLost, QueryEnded, SnapshotFailed
+from penstock.core.errors import UserMistake
+from penstock.core.redaction import Redactor
+from penstock.runtime.clock import SteadyClock
+from penstock.runtime.fakes import FolderBeside
+from penstock.runtime.joblease import NOTE, CheckpointLease
+from penstock.runtime.snapshots import NAME, Snapshots, restore_history
+from penstock.stores.history import History
+from penstock.stores.reader import HistoryReader
+
+EVENT = QueryEnded(at_s=7.0, query="q", reason="stopped")
+
+
+class Kept:
+    """A history, what lies beside the checkpoint, and what the snapshots said."""
+
+    def __init__(self, folder: Path, expiry_s: float = 60.0) -> None:
+        self.path = folder / "here" / "history.db"
+        self.history = History.open(self.path, config=Config(), redactor=Redactor())
+        self.history.append(7.0, events=[EVENT])
+        self.beside = FolderBeside(folder / "_penstock")
+        self.lease = CheckpointLease(self.beside, "job", expiry_s)
+        self.lease.take()
+        self.said: list[Event] = []
+        self.lost = threading.Event()
+
+    def snapshots(self, interval_s: float = 3600.0) -> Snapshots:
+        return Snapshots(
+            beside=self.beside, history=self.path, lease=self.lease, interval_s=interval_s, clock=SteadyClock(), note=self.said.extend, on_lost=self.lost.set
+        )
+
+    def steal(self) -> None:
+        thief = {"token": "other", "host": "elsewhere", "pid": 77, "born_s": 0.0, "renewed_s": time.time(), "job": "job"}
+        self.beside.write(NOTE, json.dumps(thief).encode())
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    made = Kept(tmp_path)
+    yield made
+    made.history.close()
+
+
+def events_in(path: Path) -> list[Event]:
+    with HistoryReader.open(path) as reader:
+        return [row.event for row in reader.events()]
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_a_history_that_is_gone_comes_back(kept: Kept, tmp_path: Path) -> None:
+    kept.snapshots().take()
+    elsewhere = tmp_path / "elsewhere" / "history.db"
+    assert restore_history(kept.beside, elsewhere)
+    assert events_in(elsewhere) == [EVENT]
+
+
+def test_a_history_that_is_there_stays_as_it_is(kept: Kept) -> None:
+    kept.snapshots().take()
+    later = QueryEnded(at_s=8.0, query="q", reason="again")
+    kept.history.append(8.0, events=[later])
+    assert not restore_history(kept.beside, kept.path)
+    assert events_in(kept.path) == [EVENT, later]
+
+
+def test_where_there_is_no_snapshot_nothing_is_restored(tmp_path: Path) -> None:
+    assert not restore_history(FolderBeside(tmp_path / "empty"), tmp_path / "history.db")
+    assert not (tmp_path / "history.db").exists()
+
+
+def test_a_snapshot_that_is_none_is_refused_in_one_line(kept: Kept, tmp_path: Path) -> None:
+    kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
+    with pytest.raises(UserMistake, match="snapshot"):
+        restore_history(kept.beside, tmp_path / "elsewhere.db")
+    assert not (tmp_path / "elsewhere.db").exists()
+
+
+def test_snapshots_are_taken_again_and_again_and_once_more_at_the_end(kept: Kept, tmp_path: Path) -> None:
+    snapshots = kept.snapshots(interval_s=0.02)
+    snapshots.start()
+    wait_for(lambda: kept.beside.read(NAME))
+    kept.beside.write(NAME, b"")
+    wait_for(lambda: kept.beside.read(NAME))
+    last = QueryEnded(at_s=9.0, query="q", reason="last words")
+    kept.history.append(9.0, events=[last])
+    snapshots.close()
+    assert restore_history(kept.beside, tmp_path / "elsewhere.db") and events_in(tmp_path / "elsewhere.db") == [EVENT, last]
+    assert kept.said == []
+    CheckpointLease(kept.beside, "job", 60.0).take()
+
+
+def test_a_failure_is_said_once_until_it_works_again(kept: Kept) -> None:
+    snapshots = kept.snapshots()
+    for _ in range(2):
+        kept.beside.broken = OSError(28, "No space left on device")
+        for _ in range(3):
+            snapshots.take()
+        kept.beside.broken = None
+        snapshots.take()
+    assert [event.reason for event in kept.said if isinstance(event, SnapshotFailed)] == ["[Errno 28] No space left on device"] * 2
+
+
+def test_a_lease_that_is_renewed_does_not_hide_that_snapshots_fail(kept: Kept) -> None:
+    def refuse(local: Path, name: str) -> None:
+        tries.append(name)
+        raise OSError(28, "No space left on device")
+
+    tries: list[str] = []
+    kept.beside.upload = refuse  # type: ignore[method-assign]
+    snapshots = kept.snapshots(interval_s=0.01)
+    snapshots.start()
+    wait_for(lambda: len(tries) >= 4)
+    snapshots.close()
+    assert [type(event) for event in kept.said] == [SnapshotFailed]
+
+
+def test_the_lease_is_renewed_in_time_however_seldom_snapshots_are_taken(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, expiry_s=0.06)
+    signed = kept.beside.read(NOTE)
+    snapshots = kept.snapshots(interval_s=3600.0)
+    snapshots.start()
+    wait_for(lambda: kept.beside.read(NOTE) != signed)
+    assert kept.beside.read(NAME) is None
+    snapshots.close()
+    kept.history.close()
+
+
+def test_one_who_has_taken_over_is_noticed_and_what_he_wrote_is_not_touched(kept: Kept) -> None:
+    snapshots = kept.snapshots(interval_s=0.02)
+    kept.steal()
+    kept.beside.write(NAME, b"his")
+    snapshots.start()
+    assert kept.lost.wait(5)
+    snapshots.close()
+    assert [event.holder for event in kept.said if isinstance(event, LeaseLost)][:1] == ["the driver with process id 77 on elsewhere"]
+    assert kept.beside.read(NAME) == b"his"
+    assert b'"other"' in (kept.beside.read(NOTE) or b"")
+
+
+def test_one_who_has_taken_over_unnoticed_is_noticed_at_the_end(kept: Kept) -> None:
+    snapshots = kept.snapshots()
+    kept.steal()
+    snapshots.close()
+    assert kept.lost.is_set() and kept.beside.read(NAME) is None
