@@ -12,8 +12,8 @@ demo: setup            ## a job on the embedded cluster, steered by a script, dr
 	@$(RUN) $(BIN)/penstock demo
 
 check: setup           ## the fast checks
-	$(BIN)/ruff check --quiet .
-	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet src tests
+	$(BIN)/ruff format --check --quiet src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest tests/core src/penstock/core

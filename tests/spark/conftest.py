@@ -25,7 +25,6 @@ from penstock.spark.engine import SparkEngine
 from penstock.spark.query import ManagedQuery
 from penstock.spark.session import open_session
 from penstock.spark.settings import QuerySettings
-from penstock.spark.shipping import ship_penstock
 
 MOST = 3
 CONFIG = Config(reading_interval_s=1.0, reading_window_s=4.0, executors_timeout_s=60.0, gap_wait_s=4.0, restart_backoff_s=0.2)
@@ -62,8 +61,7 @@ def cluster(state_home: Path) -> Iterator[EmbeddedCluster]:
 @pytest.fixture(scope="session")
 def session(cluster: EmbeddedCluster, state_home: Path) -> Iterator[Any]:
     job = JobSpec(name="tests", folder=".", checkpoint="unused", sources=(), queries=(), master="embedded", limits=Limits(max_executors=MOST))
-    spark = open_session(job, cluster.master, log=state_home / "spark.log")
-    ship_penstock(spark, state_home)
+    spark = open_session(job, state_home, cluster.master, log=state_home / "spark.log")
     yield spark
     spark.stop()
 
@@ -94,7 +92,7 @@ class Plant:
     ) -> ManagedQuery:  # fmt: skip
         """Start a declared query on a trace; `code` becomes the user's file."""
         if code is not None:
-            module, function = f"job_{uuid.uuid4().hex}.py", function.partition(":")[2]
+            module, function = f"job_{uuid.uuid4().hex}.py", function.rpartition(":")[2]
             (self.folder / module).write_text(code)
             function = f"{module}:{function}"
         source = SourceSpec(name=f"in_{name}", format="trace", options={"rate": rate, "partitions": "4", **options})

@@ -18,7 +18,6 @@ from penstock.spark.embedded.cluster import EmbeddedCluster
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
 from penstock.spark.session import open_session
-from penstock.spark.shipping import ship_penstock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +44,8 @@ def place(name: str, executors: int, **conf: str) -> Iterator[Place]:
     )
     cluster = EmbeddedCluster.join(home() / "cluster")
     try:
-        session = open_session(job, cluster.master, folder / "spark.log")
+        session = open_session(job, folder, cluster.master, folder / "spark.log")
         try:
-            ship_penstock(session, folder)
             pool = ExecutorPool(session, StatusStore(session), executors)
             deadline = time.monotonic() + 120
             while len(pool.running()) < executors and time.monotonic() < deadline:

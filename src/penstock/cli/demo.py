@@ -16,9 +16,6 @@ from rich.table import Table
 from penstock.cli.run import run_job
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import PenstockError
-from penstock.dashboard.page import write_page
-from penstock.dashboard.picture import draw
-from penstock.dashboard.summary import summarise
 from penstock.remote.client import RemoteJob
 from penstock.runtime.home import JobFolder
 from penstock.runtime.jobfile import load_job
@@ -93,7 +90,11 @@ class Operator(threading.Thread):
 
 
 def show(console: Console, spec: JobSpec, folder: Path) -> None:
-    """What happened: the events, a summary, and where the picture and the page are."""
+    """What happened: a summary, and where the picture and the page are."""
+    from penstock.dashboard.page import write_page
+    from penstock.dashboard.picture import draw
+    from penstock.dashboard.summary import summarise
+
     history = JobFolder(spec.name).history
     with HistoryReader.open(history) as reader:
         readings = list(reader.readings())

@@ -18,7 +18,6 @@ from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import count_words, parse_duration_s
 from penstock.core.errors import UserMistake
-from penstock.stores.export import export
 from penstock.stores.reader import EventRow, HistoryReader
 
 
@@ -33,6 +32,8 @@ def history(
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png, .svg) or a page (.html).", metavar="FILE")] = None,
 ) -> None:
     """Print what a job did, or export it."""
+    from penstock.stores.export import export
+
     path = file or remembered_job(job).history
     with HistoryReader.open(path) as reader:
         since_s = float("-inf")

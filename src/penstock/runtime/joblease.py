@@ -71,7 +71,7 @@ class CheckpointLease:
         """Sign the note, or raise: somebody else lives, or may live, on the same checkpoint, or it is another job's."""
         holder = self.holder()
         if holder is not None and holder.job != self._me.job:
-            raise UserMistake(f"checkpoint: it belongs to the job {holder.job!r}, this one is {self._me.job!r}; give each job a checkpoint of its own")
+            raise UserMistake(f"checkpoint: it belongs to the job {holder.job!r}, this one is {self._me.job!r}; give this one another checkpoint, or that name")
         if holder is not None and holder.renewed_s > 0 and holder.token != self._me.token:
             age_s = time.time() - holder.renewed_s
             elsewhere = holder.host != self._me.host and age_s < self._expiry_s

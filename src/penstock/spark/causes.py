@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 
 _PYTHON = re.compile(r"(Traceback \(most recent call last\):\n(?:.*\n)+?(?=\S)(?P<last>[^\n]+))")
+LONGEST_TRACEBACK = 8000
 _NOISE = re.compile(r"\s*(SQLSTATE: \w+|JVM stacktrace:.*)", re.DOTALL)
 
 
@@ -25,9 +26,9 @@ def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[
     if found:
         shown = found[-1]
         return shown["last"].strip()[:500], shown[0]
+    own = redact("".join(traceback.format_exception(error))) if error.__traceback__ else text
     if java is not None or type(error).__module__.startswith("pyspark"):
-        return first_sentence(text), text if len(text) < 4000 else text[:4000]
-    own = redact("".join(traceback.format_exception(error)))
+        return first_sentence(text), own[:LONGEST_TRACEBACK]
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:500], own
 
 

@@ -16,7 +16,16 @@ from penstock.core.domain.job import JobSpec
 from penstock.core.errors import UserMistake
 from penstock.spark.causes import cause_of
 from penstock.spark.logs import log_pipe
-from penstock.spark.refusals import find_master, refuse_connect, refuse_dynamic_allocation, refuse_old_spark, refuse_silent_master, spark_defaults
+from penstock.spark.refusals import (
+    find_master,
+    refuse_connect,
+    refuse_dynamic_allocation,
+    refuse_old_spark,
+    refuse_other_spark,
+    refuse_silent_master,
+    spark_defaults,
+)
+from penstock.spark.shipping import pack_penstock, ship_penstock
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
@@ -75,8 +84,11 @@ def given_settings() -> dict[str, str]:
     return spark_defaults()
 
 
-def open_session(job: JobSpec, embedded_master: str | None = None, log: Path | None = None, redact: Callable[[str], str] = str) -> SparkSession:
-    """Start Spark for a job, or raise one clear line; `log` takes what Spark would write to the terminal."""
+def open_session(job: JobSpec, folder: Path, embedded_master: str | None = None, log: Path | None = None, redact: Callable[[str], str] = str) -> SparkSession:
+    """Start Spark for a job, with Penstock on its executors, or raise one clear line.
+
+    `folder` is the job's own, for what must stay while it runs; `log` takes what Spark would write to the terminal.
+    """
     refuse_connect()
     master = embedded_master or find_master(job.master)
     refuse_silent_master(master)
@@ -85,14 +97,16 @@ def open_session(job: JobSpec, embedded_master: str | None = None, log: Path | N
     if master is not None and master.startswith(("spark://127.0.0.1", "local")):
         # On this machine, executors use this interpreter; elsewhere its path means nothing.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return start_session(job.name, master, settings_for(job, embedded=embedded_master is not None), log, redact)
+    refuse_other_spark()
+    archive = pack_penstock(folder)
+    settings = settings_for(job, embedded=embedded_master is not None)
+    launch_apart(master, settings, archive, log, redact)
+    session = start_session(job.name, master, settings, redact)
+    ship_penstock(session, archive)
+    return session
 
 
-def start_session(name: str, master: str | None, settings: Mapping[str, str], log: Path | None = None, redact: Callable[[str], str] = str) -> SparkSession:
-    import pyspark
-
-    refuse_old_spark(pyspark.__version__)
-    launch_apart(master, settings, log, redact)
+def start_session(name: str, master: str | None, settings: Mapping[str, str], redact: Callable[[str], str]) -> SparkSession:
     builder: Any = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
@@ -106,7 +120,7 @@ def start_session(name: str, master: str | None, settings: Mapping[str, str], lo
     return session
 
 
-def launch_apart(master: str | None, settings: Mapping[str, str], log: Path | None, redact: Callable[[str], str]) -> None:
+def launch_apart(master: str | None, settings: Mapping[str, str], archive: Path, log: Path | None, redact: Callable[[str], str]) -> None:
     """Start Spark's JVM in a session of its own: a Ctrl-C at the terminal reaches Penstock alone, which then stops it in order.
 
     It still ends with this process, as it reads from a pipe that closes then. Under spark-submit there already is one.
@@ -118,6 +132,8 @@ def launch_apart(master: str | None, settings: Mapping[str, str], log: Path | No
     conf.setAll([(key, value) for key, value in settings.items() if redact(value) == value])
     if master:
         conf.set("spark.master", master)
+    # The Python that Spark plans sources with, in the driver, is the executors' one and may not have Penstock either.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(archive), *filter(None, [os.environ.get("PYTHONPATH")])])
     streams: dict[str, Any] = {}
     if log is not None:
         pipe = log_pipe(log, redact)

@@ -16,13 +16,8 @@ def ship_file(session: SparkSession, reference: str | None, folder: str) -> None
         session.sparkContext.addPyFile(str((Path(folder) / file).resolve()))
 
 
-def ship_penstock(session: SparkSession, folder: Path) -> None:
-    """Send Penstock to the executors, once a session: what runs there (sources, sinks) needs only the standard library, numpy, pyarrow and pyspark.
-
-    The archive stays in `folder`: executors that join later fetch it too.
-    """
-    if getattr(session, "_has_penstock", False):
-        return
+def pack_penstock(folder: Path) -> Path:
+    """Penstock as an archive in `folder`, where it stays: executors that join later fetch it too."""
     found = find_spec("penstock")
     assert found is not None and found.origin is not None
     root = Path(found.origin).parent
@@ -30,5 +25,11 @@ def ship_penstock(session: SparkSession, folder: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(root.rglob("*.py")):
             archive.write(file, Path("penstock") / file.relative_to(root))
-    session.sparkContext.addPyFile(str(path))
-    session._has_penstock = True  # type: ignore[attr-defined]
+    return path
+
+
+def ship_penstock(session: SparkSession, archive: Path) -> None:
+    """Send Penstock to the executors, once a session: what runs there (sources, sinks) needs only the standard library, numpy, pyarrow and pyspark."""
+    if not getattr(session, "_has_penstock", False):
+        session.sparkContext.addPyFile(str(archive))
+        session._has_penstock = True  # type: ignore[attr-defined]

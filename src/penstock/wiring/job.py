@@ -27,7 +27,6 @@ from penstock.spark.files import Files
 from penstock.spark.query import ManagedQuery
 from penstock.spark.session import open_session
 from penstock.spark.settings import QuerySettings
-from penstock.spark.shipping import ship_penstock
 from penstock.spark.trace.rows import as_batch, row_maker
 from penstock.spark.trace.state import recipe_of
 from penstock.wiring.traces import open_traces, rate_setter
@@ -64,7 +63,7 @@ class RunningJob:
         if self.spec.master == "embedded":
             self._cluster = EmbeddedCluster.join(home() / "cluster")
             self._on_step()
-        self._session = open_session(self.spec, self._cluster.master if self._cluster else None, self._spark_log, self._redactor.text)
+        self._session = open_session(self.spec, self._folder.path, self._cluster.master if self._cluster else None, self._spark_log, self._redactor.text)
         self._on_step()
         try:
             self._open(self._session)
@@ -75,7 +74,6 @@ class RunningJob:
             self._add(self._session, query.name)
 
     def _open(self, session: SparkSession) -> None:
-        ship_penstock(session, self._folder.path)
         files = Files(session)
         refuse_foreign_checkpoint(files, self.spec)
         beside = CheckpointFolder(files, self.spec.checkpoint)

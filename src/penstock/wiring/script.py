@@ -27,7 +27,7 @@ from penstock.spark.handle import QueryHandle
 from penstock.spark.recipe import Recipe
 from penstock.spark.session import check_session
 from penstock.spark.settings import QuerySettings
-from penstock.spark.shipping import ship_penstock
+from penstock.spark.shipping import pack_penstock, ship_penstock
 from penstock.spark.writer import WriterRecipe
 
 REMOTE_READING_INTERVAL_S = 15.0
@@ -47,7 +47,7 @@ class ScriptHost:
         self._closed = False
         self.host.prepare()
         try:
-            ship_penstock(session, self.host.folder.path)
+            ship_penstock(session, pack_penstock(self.host.folder.path))
             self.engine = SparkEngine(session, executors=terms.limits.first, config=terms.config, clock=self.host.clock, emit=self.host.note)
         except BaseException:
             self.host.close("it could not be started")

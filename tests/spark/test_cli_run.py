@@ -1,0 +1,267 @@
+"""`penstock run` as its users meet it: a process of its own, steered from others, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from penstock.spark.sink import count_rows, pages
+
+SECRET = "s3cr3t-and-more"
+JOB = """
+name = "{name}"
+master = "embedded"
+checkpoint = "checkpoint"
+[limits]
+min_executors = 1
+max_executors = 2
+[promises]
+latency_p95 = "20s"
+[sources.events]
+format = "trace"
+rate = "constant(300)"
+partitions = 4
+[queries.all_rows]
+function = "job.py:all_rows"
+trigger = "1s"
+[queries.all_rows.sink]
+format = "ledger"
+path = "ledger"
+[settings]
+reading_interval_s = 1
+reading_window_s = 4
+snapshot_interval_s = 2
+[spark]
+"spark.myapp.password" = "${{env:TEST_SECRET}}"
+"""
+
+
+class Cli:
+    """Runs `penstock` in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "TEST_SECRET": SECRET, "COLUMNS": "200"}
+
+    def __call__(self, *arguments: str, code: int = 0, **environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "penstock", *arguments],
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == code, f"{arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout if code == 0 else done.stderr
+
+    @contextmanager
+    def running(self, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+        command = [sys.executable, "-m", "penstock", "run", *arguments]
+        with open(self.folder / "out.log", "a") as log:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env={**self.environment, **environment}, stdout=log, stderr=log, text=True, start_new_session=True
+            )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    @property
+    def printed(self) -> str:
+        return (self.folder / "out.log").read_text()
+
+
+@pytest.fixture
+def cli(tmp_path: Path, cluster: Any) -> Cli:
+    (tmp_path / "job.py").write_text("def all_rows(events):\n    return events\n")
+    return Cli(tmp_path)
+
+
+def wait_until(condition: Any, timeout_s: float = 90.0, what: str = "the condition") -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come true within {timeout_s} s"
+        time.sleep(0.3)
+
+
+def state_of(cli: Cli, job: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock", "status", "--json", "--job", job], env=cli.environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    return dict(json.loads(done.stdout)) if done.returncode == 0 else {"reading": None}
+
+
+def processes_of(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, state_home: Path) -> None:
+    (cli.folder / "job.toml").write_text(JOB.format(name="cli-job"))
+    folder = state_home / "jobs" / "cli-job"
+    with cli.running("job.toml") as driver:
+        wait_until(lambda: (state_of(cli, "cli-job")["reading"] or {}).get("throughput_rows_per_s"), 120, "the first batches")
+        state = state_of(cli, "cli-job")
+        assert state["reading"]["arrival_rows_per_s"] == pytest.approx(300, rel=0.2)
+        assert "all_rows" in cli("status", "--job", "cli-job")
+
+        assert "already runs" in cli("run", "job.toml", code=2)
+        assert "done in" in cli("scale", "1", "--job", "cli-job", "--for", "2h")
+        assert "done in" in cli("trigger", "2s", "--job", "cli-job")
+        assert "done in" in cli("rate-limit", "500/s", "--job", "cli-job")
+        assert "sends 100 rows/s" in cli("rate", "100/s", "--job", "cli-job")
+        refused = cli("scale", "9", "--job", "cli-job", code=2)
+        assert refused.count("\n") == 1 and "1 to 2 executors" in refused
+
+        with urllib.request.urlopen(state["metrics"]) as answer:
+            metrics = answer.read().decode()
+        assert 'penstock_executors_running{job="cli-job"}' in metrics
+        with urllib.request.urlopen(state["metrics"].replace("/metrics", "/healthz")) as answer:
+            assert answer.status == 200 and json.load(answer)["ok"]
+
+        snapshot = cli.folder / "checkpoint/_penstock/history.db"
+        wait_until(snapshot.exists, what="a snapshot beside the checkpoint")
+        before = snapshot.stat().st_mtime_ns
+        wait_until(lambda: snapshot.stat().st_mtime_ns > before + 3e9, what="a snapshot that holds what was said above")
+        children = processes_of(driver.pid)
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        psutil.wait_procs(children, timeout=20)
+        assert not [child for child in children if child.is_running() and child.status() != "zombie"], "a killed driver leaves no process behind"
+
+    assert json.loads(cli("history", "--job", "cli-job", "--json"))["readings"], "what a killed driver wrote can be read"
+    for name in ("history.db", "history.db-wal", "history.db-shm"):
+        (folder / name).unlink(missing_ok=True)
+
+    with cli.running("job.toml") as driver:
+        wait_until(lambda: state_of(cli, "cli-job")["reading"] is not None, 120, "the driver to be back")
+        state = state_of(cli, "cli-job")
+        assert state["desired"]["executors"] == 1, "what the operator had set is desired again"
+        assert {"executors", "trigger:all_rows", "rate-limit:all_rows"} == {hold["knob"] for hold in state["holds"]}
+        query = state["reading"]["queries"][0]
+        assert query["trigger"]["interval_s"] == 2 and query["rate_limit_rows_per_s"] == 500
+        batches = len(pages(cli.folder / "ledger"))
+        wait_until(lambda: len(pages(cli.folder / "ledger")) > batches + 1, what="further batches")
+        assert "was released" in cli("release", "--job", "cli-job")
+        driver.send_signal(signal.SIGTERM)
+        assert driver.wait(60) == 0
+    assert "no batch was interrupted" in cli.printed and "with what it knew" in cli.printed
+
+    rows = count_rows(cli.folder / "ledger")
+    files = [cli.folder / "ledger/data" / str(name) for page in pages(cli.folder / "ledger") for name in page["files"]]
+    import pyarrow.parquet as pq
+
+    positions = sorted(position for file in files for position in pq.read_table(file).column("position").to_pylist())
+    assert positions == list(range(rows)), "through a kill and restarts: none lost, none doubled"
+
+    exported = cli("history", "--job", "cli-job", "--csv", "csv", "--parquet", "parquet", "--plot", "run.png")
+    assert "run.png" in exported and (cli.folder / "run.png").stat().st_size > 10_000
+    written = [file for root in (folder, cli.folder) for file in root.rglob("*") if file.is_file() and file.name != "penstock.zip"]
+    assert len(written) > 20
+    leaks = [file for file in written if SECRET.encode() in file.read_bytes()]
+    assert not leaks, "a secret appears nowhere"
+
+
+def test_a_query_given_up_ends_the_job_with_its_own_traceback_and_a_second_ctrl_c_ends_at_once(cli: Cli) -> None:
+    job = JOB.format(name="cli-broken").replace('master = "embedded"', 'master = "local[1]"')
+    job = job.replace('format = "ledger"\npath = "ledger"', 'foreach_batch = "job.py:write"')
+    (cli.folder / "job.py").write_text(f"def all_rows(events):\n    return events\n\ndef write(rows, batch_id):\n    raise KeyError('{SECRET}')\n")
+    (cli.folder / "job.toml").write_text(job)
+    with cli.running("job.toml") as driver:
+        assert driver.wait(120) == 3
+    assert "in write" in cli.printed and "KeyError: '***'" in cli.printed and "was given up" in cli.printed
+    assert SECRET not in cli.printed
+
+    (cli.folder / "out.log").write_text("")
+    (cli.folder / "job.py").write_text("import time\n\ndef all_rows(events):\n    return events\n\ndef write(rows, batch_id):\n    time.sleep(90)\n")
+    (cli.folder / "job.toml").write_text(job.replace("cli-broken", "cli-stuck").replace('"checkpoint"', '"checkpoint2"'))
+    with cli.running("job.toml") as driver:
+        wait_until(lambda: "started, trigger" in cli.printed, what="the start of the query")
+        wait_until(lambda: (state_of(cli, "cli-stuck")["reading"] or {}).get("lag_rows", 0) > 500, what="a running batch")
+        driver.send_signal(signal.SIGINT)
+        time.sleep(2.0)
+        assert driver.poll() is None, "the first Ctrl-C waits for the commit"
+        asked = time.monotonic()
+        driver.send_signal(signal.SIGINT)
+        assert driver.wait(60) == 130
+        assert time.monotonic() - asked < 30
+
+
+def test_mistakes_end_with_one_line_and_exit_code_2(cli: Cli) -> None:
+    good = JOB.format(name="cli-wrong")
+    (cli.folder / "bad.csv").write_text("t,rate\n0,100\n10,many\n")
+    (cli.folder / "negative.csv").write_text("t,rate\n0,100\n10,-5\n")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        rate = 'rate = "constant(300)"'
+        for change, expected, environment in (
+            ((rate, 'csv = "missing.csv"'), "missing.csv", {}),
+            ((rate, 'csv = "bad.csv"'), "line 3", {}),
+            ((rate, 'csv = "negative.csv"'), "line 3", {}),
+            ((rate, 'rate = "square(5)"'), "square", {}),
+            (("job.py:all_rows", "job.py:nothing"), "no function 'nothing'", {}),
+            (("job.py:all_rows", "gone.py:all_rows"), "gone.py", {}),
+            (('"embedded"', f'"spark://127.0.0.1:{free_port()}"'), "does not answer", {}),
+            (('master = "embedded"', ""), "none is named anywhere", {}),
+            (('checkpoint = "checkpoint"', f'metrics = "127.0.0.1:{port}"'), str(port), {}),
+            (("[spark]", '[spark]\n"spark.dynamicAllocation.enabled" = true'), "dynamic allocation", {}),
+            (("max_executors = 2", "max_executors = 0"), "limits.max_executors: found 0", {}),
+            (("env:TEST_SECRET", "env:NO_SUCH_VARIABLE"), "NO_SUCH_VARIABLE", {}),
+            ((rate, rate), "Spark Connect", {"SPARK_REMOTE": "sc://somewhere"}),
+        ):
+            (cli.folder / "job.toml").write_text(good.replace(*change))
+            said = cli("run", "job.toml", code=2, **environment)
+            assert said.count("\n") == 1 and said.startswith("penstock: ") and expected in said, said
+    assert not (cli.folder / "checkpoint").exists(), "nothing was begun"
+
+
+def test_a_checkpoint_of_another_job_is_refused(cli: Cli) -> None:
+    beside = cli.folder / "checkpoint" / "_penstock"
+    beside.mkdir(parents=True)
+    note = {"token": "x", "host": "elsewhere", "pid": 1, "born_s": 0.0, "renewed_s": 0.0, "job": "payments"}
+    (beside / "lease.json").write_text(json.dumps(note))
+    (cli.folder / "job.toml").write_text(JOB.format(name="cli-other").replace('"embedded"', '"local[1]"'))
+    said = cli("run", "job.toml", code=2)
+    assert said.count("\n") == 1 and "'payments'" in said
+    assert json.loads((beside / "lease.json").read_text()) == note, "nothing of the other job was touched"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_executors_whose_python_has_no_penstock_get_it_from_the_driver(cli: Cli) -> None:
+    bare = cli.folder / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    libraries = next(path for path in sys.path if path.endswith("site-packages"))
+    python = {"PYSPARK_PYTHON": str(bare / "bin/python"), "PYTHONPATH": libraries}
+    alone = subprocess.run(
+        [python["PYSPARK_PYTHON"], "-c", "import pyarrow, penstock"], env={"PYTHONPATH": libraries}, capture_output=True, text=True, check=False
+    )
+    assert "No module named 'penstock'" in alone.stderr
+    (cli.folder / "job.toml").write_text(JOB.format(name="cli-bare").replace("[spark]", f'[spark]\n"spark.executorEnv.PYTHONPATH" = "{libraries}"'))
+    with cli.running("job.toml", **python) as driver:
+        wait_until(lambda: driver.poll() is not None or count_rows(cli.folder / "ledger") > 0, 120, "rows written by executors without Penstock")
+        assert driver.poll() is None, cli.printed
+        driver.send_signal(signal.SIGTERM)
+        assert driver.wait(60) == 0

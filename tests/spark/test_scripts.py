@@ -1,0 +1,112 @@
+"""Penstock in a script that is already there: one line in place of `writer.start()`, or around a query that runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock.core.errors import Refused, UserMistake
+from penstock.remote.client import RemoteJob
+from penstock.runtime.home import JobFolder
+from penstock.stores.reader import HistoryReader
+
+
+@pytest.fixture
+def job() -> str:
+    return f"script-{uuid.uuid4().hex[:8]}"
+
+
+def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.1)
+
+
+def finished(remote: RemoteJob, answer: dict[str, Any]) -> dict[str, str]:
+    wait_until(lambda: not remote.ask("outcomes", numbers=answer["numbers"])["pending"])
+    return dict(remote.ask("outcomes", numbers=answer["numbers"])["ended"])
+
+
+def trace(session: Any, folder: Path) -> Any:
+    penstock.register(session)
+    return session.readStream.format("trace").options(rate="constant(400)", state=str(folder / "trace.json"), partitions="4").load()
+
+
+def test_one_line_gives_full_observation_and_control_and_await_termination_survives_restarts(session: Any, tmp_path: Path, job: str) -> None:
+    counts = trace(session, tmp_path).groupBy("key").count()
+    writer = (
+        counts.writeStream.format("noop").outputMode("complete").option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(processingTime="1 second")
+    )
+    query = penstock.start(writer, job=job, name="counts", max_executors=3, reading_interval_s=1.0, reading_window_s=4.0)
+    ended = threading.Thread(target=query.awaitTermination, daemon=True)
+    ended.start()
+    remote = RemoteJob(JobFolder(job).socket)
+    wait_until(lambda: ((remote.ask("status")["reading"] or {}).get("latency") or {}).get("p95_s"), 90)
+    reading = remote.ask("status")["reading"]
+    assert reading["arrival_rows_per_s"] == pytest.approx(400, rel=0.2)
+    assert reading["queries"][0]["state_rows"] and reading["queries"][0]["stages"]
+
+    first_run = query.runId
+    said = finished(remote, remote.ask("trigger", trigger="2s"))
+    assert any("done" in words for words in said.values()), said
+    said = finished(remote, remote.ask("rate-limit", rows_per_s=350.0))
+    assert any("done" in words for words in said.values()), said
+    assert query.runId != first_run and query.isActive
+    assert ended.is_alive(), "the script's awaitTermination survives restarts by Penstock"
+    start = query.managed.commits.last.end_offsets[0]["position"]
+    wait_until(lambda: query.managed.commits.last.end_offsets[0]["position"] > start)
+    progress = query.managed.commits.last
+    assert progress.end_offsets[0]["position"] - progress.start_offsets[0]["position"] <= 700, "the limit reached the source inside the script's plan"
+
+    query.stop()
+    ended.join(timeout=20)
+    assert not ended.is_alive() and not query.isActive
+    assert not JobFolder(job).socket.exists()
+    with HistoryReader.open(JobFolder(job).history) as history:
+        kinds = {type(row.event).__name__ for row in history.events()}
+    assert {"RunStarted", "QueryStarted", "CommandTaken", "InstructionDone", "RunEnded"} <= kinds
+
+
+def test_an_attached_query_is_watched_and_what_cannot_be_done_is_said(session: Any, tmp_path: Path, job: str) -> None:
+    def writer(seconds: float) -> Any:
+        frame = session.readStream.format("rate").option("rowsPerSecond", 200).load()
+        return frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).trigger(processingTime=f"{seconds} seconds")
+
+    running = writer(1).start()
+    try:
+        watched = penstock.attach(running, job=job, name="theirs", max_executors=3, reading_interval_s=1.0, reading_window_s=3.0)
+        remote = RemoteJob(JobFolder(job).socket)
+        wait_until(lambda: (remote.ask("status")["reading"] or {}).get("throughput_rows_per_s"), 60)
+        state = remote.ask("status")
+        assert {"trigger", "rate-limit", "restart", "shedding"} <= set(state["reading"]["queries"][0]["unable"])
+        assert sum(event["kind"] == "CannotDo" for event in state["events"]) >= 4
+        with pytest.raises(Refused, match="restart="):
+            remote.ask("trigger", trigger="3s")
+        assert running.isActive, "refusing must not touch the query"
+        watched.stop()
+    finally:
+        running.stop()
+
+    running = writer(1).start()
+    watched = penstock.attach(
+        running, job=job, name="theirs", restart=lambda wanted: writer(wanted.trigger.interval_s).start(), max_executors=3, reading_interval_s=1.0
+    )
+    remote = RemoteJob(JobFolder(job).socket)
+    wait_until(lambda: (remote.ask("status")["reading"] or {}).get("throughput_rows_per_s"), 60)
+    said = finished(remote, remote.ask("trigger", trigger="2s"))
+    assert any("done" in words for words in said.values()), said
+    assert watched.isActive and watched.runId != running.runId
+    watched.stop()
+
+
+def test_a_writer_without_a_checkpoint_is_refused_in_one_line(session: Any, tmp_path: Path, job: str) -> None:
+    with pytest.raises(UserMistake, match="checkpointLocation"):
+        penstock.start(trace(session, tmp_path).writeStream.format("noop"), job=job, max_executors=3)
+    assert not JobFolder(job).socket.exists()

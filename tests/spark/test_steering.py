@@ -1,0 +1,57 @@
+"""Trigger, rate limit and partitions change by stop right after a commit and start from the checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.core.domain.instruction import ChangeQuery
+from penstock.core.domain.trigger import Trigger
+
+CODE = """
+def same(rows):
+    return rows
+
+def spread(rows):
+    return rows.repartition("key")
+"""
+
+
+def test_trigger_and_limit_change_on_the_same_checkpoint_and_the_outcome_says_what_it_cost(plant: Any) -> None:
+    query = plant.query("same", code=CODE, rate="constant(1000)")
+    plant.wait_commits(query, 2)
+    before = query.query.id
+    outcome = plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=300.0))
+    assert outcome.done and outcome.took_s > 0
+    assert outcome.delayed_rows is not None and 0 < outcome.delayed_rows < 20_000
+    assert "down" in outcome.reason
+    assert query.query.id == before, "it is the same query, from the same checkpoint"
+    query.commits.take()
+    plant.wait_commits(query, 2)
+    taken = [progress.end_offsets[0]["position"] - progress.start_offsets[0]["position"] for progress in query.commits.take()]
+    assert set(taken) == {600}, "300 rows/s in batches of 2 s"
+    plant.engine.read()
+    reading = plant.engine.read()
+    assert reading.queries[0].trigger.interval_s == 2.0 and reading.queries[0].rate_limit_rows_per_s == 300.0
+    assert not query.failures
+
+
+def test_settings_with_which_the_query_cannot_live_are_taken_back(plant: Any) -> None:
+    query = plant.query("same", code=CODE)
+    plant.wait_commits(query, 1)
+    outcome = plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(kind="real_time", interval_s=15.0), rate_limit_rows_per_s=None))
+    assert not outcome.done and outcome.reason, "real-time mode does not take this source"
+    assert query.settings.trigger == Trigger(interval_s=1.0) and query.state == "running"
+    plant.wait_commits(query, 1)
+
+
+def test_a_query_without_state_takes_a_new_number_of_shuffle_partitions(plant: Any) -> None:
+    plant.session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    query = plant.query("spread", code=CODE)
+    plant.wait_commits(query, 1)
+    assert plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None, partitions=2)).done
+    plant.wait_commits(query, 1)
+    plant.engine.read()
+    plant.wait_commits(query, 2)
+    reading = plant.engine.read()
+    assert reading.queries[0].partitions == 2
+    assert reading.queries[0].stages[-1].tasks == 2
