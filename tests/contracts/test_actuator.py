@@ -17,7 +17,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.ports import Actuator, Source
 from penstock.runtime.fakes import FakeClock, FakePlant
 
-PLANTS: list[Any] = ["fake_plant"]
+PLANTS: list[Any] = ["fake_plant", pytest.param("spark_plant", marks=pytest.mark.spark)]
 PATIENCE_S = 120.0
 
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.ports import BesideCheckpoint
 from penstock.runtime.fakes import FolderBeside
 
-FOLDERS: list[Any] = ["local_folder"]
+FOLDERS: list[Any] = ["local_folder", pytest.param("spark_folder", marks=pytest.mark.spark)]
 EVERY_BYTE = bytes(range(256)) * 5
 
 

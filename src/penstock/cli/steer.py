@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from penstock.cli import EXIT_INTERNAL
 from penstock.cli.jobs import JobOption, running_job
 from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
@@ -80,7 +81,7 @@ def steer(remote: RemoteJob, verb: str, hold: str | None, wait: bool, **argument
 
 
 def follow(remote: RemoteJob, numbers: list[int]) -> None:
-    """Wait until these instructions have ended, and say how."""
+    """Wait until these instructions have ended, and say how; exit code 1 if one was not carried out."""
     with Console().status("waiting until it is done (Ctrl-C leaves it to itself)"):
         while True:
             answer = remote.ask("outcomes", numbers=numbers)
@@ -89,3 +90,5 @@ def follow(remote: RemoteJob, numbers: list[int]) -> None:
             time.sleep(0.3)
     for words in answer["ended"].values():
         typer.echo(words)
+    if answer.get("undone"):
+        raise typer.Exit(EXIT_INTERNAL)

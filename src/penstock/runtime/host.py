@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
-from penstock.core.domain.event import Event, NothingToDo, RunEnded, RunStarted, SourceRateSet
+from penstock.core.domain.event import Event, ExecutorsMissing, InstructionFailed, NothingToDo, RunEnded, RunStarted, SourceRateSet
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import PenstockError, Refused, UserMistake
@@ -203,7 +203,8 @@ class Host:
         if verb == "outcomes":
             pending = {each.instruction.number for each in self.controller.knowledge.pending}
             ended = {n: self.controller.recent[n].words() for n in asked["numbers"] if n not in pending and n in self.controller.recent}
-            return {"pending": sorted(pending & set(asked["numbers"])), "ended": {str(n): words for n, words in ended.items()}}
+            undone = [n for n in ended if isinstance(self.controller.recent[n], (InstructionFailed, ExecutorsMissing))]
+            return {"pending": sorted(pending & set(asked["numbers"])), "ended": {str(n): words for n, words in ended.items()}, "undone": undone}
         if verb == "rate":
             return self._set_rate(asked, who)
         command = command_of(verb, asked, who, self.clock.now_s())

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from penstock.core.config import Config
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
+from penstock.core.errors import Refused
 from penstock.spark.causes import cause_of
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
@@ -74,7 +75,9 @@ class SparkActuator:
             time.sleep(POLL_S)
 
     def _change(self, instruction: ChangeQuery) -> Outcome:
-        query = next(each for each in self._queries if each.name == instruction.query)
+        query = next((each for each in self._queries if each.name == instruction.query), None)
+        if query is None:
+            raise Refused(f"there is no query {instruction.query!r}")
         partitions = instruction.partitions or query.settings.partitions
         settings = QuerySettings(trigger=instruction.trigger, rate_limit_rows_per_s=instruction.rate_limit_rows_per_s, partitions=partitions)
         began = time.monotonic()

@@ -27,6 +27,7 @@ class _Seen:
 
     executors: set[str]
     skewed: set[str]
+    lost: int = 0
 
 
 class SparkMonitor:
@@ -66,6 +67,7 @@ class SparkMonitor:
             executors_requested=self._pool.requested,
             executors=executors,
             queries=tuple(self._query(query, now_s) for query in self._queries),
+            executors_lost=self._seen.lost,
             unable=self._pool.unable,
         )
         self._memory, reading = observe(self._memory, seen, self._config)
@@ -95,6 +97,7 @@ class SparkMonitor:
 
     def _report_losses(self, lost: set[str], now_s: float) -> None:
         if lost:
+            self._seen.lost += len(lost)
             reasons = {each["id"]: self._redact(each.get("removeReason") or "no reason given") for each in self._store.removed_executors()}
             self._emit([ExecutorLost(at_s=now_s, executor_id=each, reason=" ".join(reasons.get(each, "unknown").split())[:300]) for each in sorted(lost)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +44,7 @@ def after_failure(failures: Sequence[Failure], config: Config) -> Restart | Give
     last = failures[-1]
     hopeless = 0
     for failure in reversed(failures):
-        if failure.committed or failure.cause != last.cause:
+        if failure.committed or not same_cause(failure.cause, last.cause):
             break
         hopeless += 1
     if hopeless >= config.restart_same_error:
@@ -54,3 +55,12 @@ def after_failure(failures: Sequence[Failure], config: Config) -> Restart | Give
     doublings = len(recent) - 2
     wait_s = 0.0 if doublings < 0 else min(config.restart_backoff_s * 2.0**doublings, config.restart_backoff_max_s)
     return Restart(wait_s=wait_s, attempt=len(recent))
+
+
+def same_cause(one: str, other: str) -> bool:
+    """Whether two failures have one cause: numbers of tasks, stages and times in it may differ.
+
+    >>> same_cause("Task 2 in stage 10.0 failed 4 times: no table", "Task 0 in stage 31.0 failed 4 times: no table")
+    True
+    """
+    return re.sub(r"\d+", "#", one) == re.sub(r"\d+", "#", other)

@@ -99,4 +99,5 @@ class Observation:
     executors_requested: int
     executors: tuple[ExecutorFact, ...]
     queries: tuple[QueryFacts, ...]
+    executors_lost: int = 0
     unable: Mapping[str, str] = field(default_factory=dict)
