@@ -40,7 +40,10 @@ def start(
 
     promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
     metrics = None if metrics == "off" else metrics
-    host = script_host(writer._spark, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+
+    def host() -> Any:
+        return script_host(writer._spark, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+
     return start_writer(host, writer, name, arrival_column)
 
 
@@ -66,7 +69,10 @@ def attach(
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
     metrics = None if metrics == "off" else metrics
-    host = script_host(session, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+
+    def host() -> Any:
+        return script_host(session, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+
     return attach_query(host, query, name, restart)
 
 

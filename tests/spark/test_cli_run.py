@@ -265,3 +265,22 @@ def test_executors_whose_python_has_no_penstock_get_it_from_the_driver(cli: Cli)
         assert driver.poll() is None, cli.printed
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(60) == 0
+
+
+def test_spark_submit_gives_the_master_and_its_settings_win_over_penstocks_own(cli: Cli, cluster: Any) -> None:
+    (cli.folder / "job.toml").write_text(JOB.format(name="cli-submitted").replace('master = "embedded"\n', ""))
+    submit = Path(sys.executable).with_name("spark-submit")
+    conf = ["--conf", "spark.executor.memory=700m", "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.sql.session.timeZone=Asia/Tokyo"]
+    entry = cli("entry").strip()
+    done = subprocess.run(
+        [str(submit), "--master", cluster.master, *conf, entry, "run", "job.toml", "--for", "12"],
+        cwd=cli.folder, env={**cli.environment, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=150, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert count_rows(cli.folder / "ledger") > 0
+    assert f"runs on {cluster.master}" in done.stdout and "2 of 2" in cli("history", "--job", "cli-submitted") + done.stdout
+    refused = subprocess.run(
+        [str(submit), "--master", "local[1]", "--conf", "spark.dynamicAllocation.enabled=true", entry, "run", "job.toml"],
+        cwd=cli.folder, env={**cli.environment, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=150, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 2 and "dynamic allocation is on" in refused.stdout + refused.stderr

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 MASK = "***"
@@ -41,6 +43,18 @@ class Redactor:
                 clear += [text[end : found.start(1)], MASK]
             end = max(end, found.end(1))
         return "".join([*clear, text[end:]])
+
+    def tree(self, value: Any) -> Any:
+        """Nested lists and mappings with every text in them redacted; numbers stay numbers.
+
+        >>> Redactor(frozenset({"42"})).tree({"port": 42, "words": ["42 rows"]})
+        {'port': 42, 'words': ['*** rows']}
+        """
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {key: self.tree(each) for key, each in value.items()}
+        return [self.tree(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _forms(secret: str) -> set[str]:

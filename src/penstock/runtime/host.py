@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
-from penstock.core.domain.event import Event, ExecutorsMissing, InstructionFailed, NothingToDo, RunEnded, RunStarted, SourceRateSet
+from penstock.core.domain.event import Event, NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.trigger import Trigger
-from penstock.core.errors import PenstockError, Refused, UserMistake
 from penstock.core.knowledge import Desired
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
@@ -22,6 +19,7 @@ from penstock.leases import FileLease
 from penstock.ports import Actuator, BesideCheckpoint, Clock, Source
 from penstock.remote.server import SocketServer
 from penstock.runtime.controller import Controller
+from penstock.runtime.desk import Desk
 from penstock.runtime.home import JobFolder
 from penstock.runtime.joblease import CheckpointLease, take_local
 from penstock.runtime.snapshots import Snapshots, restore_history
@@ -31,7 +29,6 @@ from penstock.telemetry.exposition import metrics_text
 from penstock.telemetry.server import Health, TelemetryServer
 
 RECENT_EVENTS = 50
-ANSWER_S = 25.0
 
 
 class View(Protocol):
@@ -130,7 +127,8 @@ class Host:
     def start(self) -> None:
         """Turn the loop and listen to operators."""
         self.controller.start()
-        self._socket = SocketServer(self.folder.socket, self._handle)
+        desk = Desk(controller=self.controller, clock=self.clock, redactor=self.redactor, status=self.status, set_source_rate=self.set_source_rate)
+        self._socket = SocketServer(self.folder.socket, desk.handle)
         if self._snapshots:
             self._snapshots.start()
 
@@ -185,45 +183,6 @@ class Host:
             reason = f"given up: {', '.join(dead)}"
         return Health(ok=reason == "running", reason=reason, since_reading_s=silent_s, queries=queries)
 
-    def _handle(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
-        """Answer what came through the socket; nothing leaves that has not passed the redactor."""
-        try:
-            answer = self._answer(verb, asked, who)
-        except PenstockError as error:
-            raise type(error)(self.redactor.text(str(error))) from None
-        except TimeoutError:
-            raise Refused(f"the controller did not answer within {ANSWER_S:.0f} s; the command is taken when it does") from None
-        except Exception as error:
-            raise Refused(self.redactor.text(f"{type(error).__name__}: {error}")) from None
-        return dict(json.loads(self.redactor.text(json.dumps(answer))))
-
-    def _answer(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
-        if verb == "status":
-            return self.status()
-        if verb == "outcomes":
-            pending = {each.instruction.number for each in self.controller.knowledge.pending}
-            ended = {n: self.controller.recent[n].words() for n in asked["numbers"] if n not in pending and n in self.controller.recent}
-            undone = [n for n in ended if isinstance(self.controller.recent[n], (InstructionFailed, ExecutorsMissing))]
-            return {"pending": sorted(pending & set(asked["numbers"])), "ended": {str(n): words for n, words in ended.items()}, "undone": undone}
-        if verb == "rate":
-            return self._set_rate(asked, who)
-        command = command_of(verb, asked, who, self.clock.now_s())
-        events = self.controller.submit(command).result(timeout=ANSWER_S)
-        told = [event for event in events if not isinstance(event, NothingToDo)]
-        refused = [event for event in told if type(event).__name__ == "CommandRefused"]
-        if refused and len(refused) == len(told):
-            raise Refused(refused[0].words())
-        numbers = [event.number for event in told if type(event).__name__ == "InstructionGiven"]  # type: ignore[attr-defined]
-        return {"said": [event.words() for event in told], "numbers": numbers}
-
-    def _set_rate(self, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
-        if self.set_source_rate is None:
-            raise Refused("this job has no trace source whose rate could be set")
-        source = self.set_source_rate(asked.get("source"), asked.get("rows_per_s"))
-        event = SourceRateSet(at_s=self.clock.now_s(), source=source, who=who, rows_per_s=asked.get("rows_per_s"))
-        self.note([event])
-        return {"said": [event.words()], "numbers": []}
-
     def status(self) -> dict[str, Any]:
         """The state of the job, for people and programs outside."""
         knowledge, reading = self.controller.knowledge, self.controller.last_reading
@@ -244,20 +203,3 @@ class Host:
             "promises": {"latency_p95_s": self.terms.promises.latency_p95_s, "recovery_s": self.terms.promises.recovery_s},
             "events": [{"at_s": event.at_s, "kind": type(event).__name__, "words": event.words()} for event in self.recent],
         }
-
-
-def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
-    """The command behind a request."""
-    hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
-    query = asked.get("query")
-    if verb == "scale":
-        return SetExecutors(at_s=at_s, who=who, hold_s=hold_s, executors=int(asked["executors"]))
-    if verb == "trigger":
-        return SetTrigger(at_s=at_s, who=who, hold_s=hold_s, trigger=Trigger.parse(str(asked["trigger"])), query=query)
-    if verb == "rate-limit":
-        return SetRateLimit(at_s=at_s, who=who, hold_s=hold_s, rows_per_s=asked["rows_per_s"], query=query)
-    if verb == "partitions":
-        return SetPartitions(at_s=at_s, who=who, hold_s=hold_s, partitions=int(asked["partitions"]), query=query)
-    if verb == "release":
-        return Release(at_s=at_s, who=who)
-    raise UserMistake(f"there is no command {verb!r}")

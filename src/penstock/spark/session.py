@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,10 @@ from penstock.spark.refusals import (
 )
 from penstock.spark.shipping import pack_penstock, ship_penstock
 
-_JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# Executors run in a folder of the cluster's own: what a killed one leaves there goes with it.
+_EXECUTOR_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=."
+
+SCRATCH = "scratch"
 
 STREAMING_DEFAULTS = {
     # With these from the first start, a query can later go to Real-Time Mode and back on the same checkpoint; an existing checkpoint keeps its own.
@@ -48,8 +53,7 @@ EMBEDDED_DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.cores": "1",
     "spark.executor.memory": "800m",
-    "spark.executor.extraJavaOptions": _JVM_OPTIONS,
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": _EXECUTOR_OPTIONS,
     "spark.locality.wait": "0s",
     "spark.executor.heartbeatInterval": "2s",
     "spark.network.timeout": "20s",
@@ -76,6 +80,14 @@ def settings_for(job: JobSpec, *, embedded: bool) -> dict[str, str]:
     return {key: value for key, value in defaults.items() if key not in given} | dict(job.spark_conf)
 
 
+def in_scratch(folder: Path) -> dict[str, str]:
+    """Let the driver's JVM put its temporary files in the job's own folder, emptied first of what a killed one left."""
+    scratch = folder / SCRATCH
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    return {"spark.local.dir": str(scratch), "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Djava.io.tmpdir={scratch}"}
+
+
 def given_settings() -> dict[str, str]:
     """What spark-submit was given, or what spark-defaults.conf says."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -100,6 +112,8 @@ def open_session(job: JobSpec, folder: Path, embedded_master: str | None = None,
     refuse_other_spark()
     archive = pack_penstock(folder)
     settings = settings_for(job, embedded=embedded_master is not None)
+    if embedded_master is not None:
+        settings = in_scratch(folder) | settings
     launch_apart(master, settings, archive, log, redact)
     session = start_session(job.name, master, settings, redact)
     ship_penstock(session, archive)
@@ -132,16 +146,30 @@ def launch_apart(master: str | None, settings: Mapping[str, str], archive: Path,
     conf.setAll([(key, value) for key, value in settings.items() if redact(value) == value])
     if master:
         conf.set("spark.master", master)
-    # The Python that Spark plans sources with, in the driver, is the executors' one and may not have Penstock either.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(archive), *filter(None, [os.environ.get("PYTHONPATH")])])
     streams: dict[str, Any] = {}
     if log is not None:
         pipe = log_pipe(log, redact)
         streams = {"stdout": pipe, "stderr": pipe}
-    gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True, **streams})  # type: ignore[no-untyped-call]
+    # The Python that Spark plans sources with, in the driver, is the executors' one and may not have Penstock either.
+    with python_path(archive):
+        gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True, **streams})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
     for pipe in {*streams.values()}:
         os.close(pipe)
+
+
+@contextmanager
+def python_path(archive: Path) -> Iterator[None]:
+    """PYTHONPATH with this archive in front, for processes that are started meanwhile."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(archive), *filter(None, [before])])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def check_session(session: SparkSession) -> None:

@@ -6,14 +6,22 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
+
+from penstock.core.errors import UserMistake
 
 
 def ship_file(session: SparkSession, reference: str | None, folder: str) -> None:
     """Send the file of a `file.py:name` reference to the executors, so that functions in it can run there."""
     file = (reference or "").partition(":")[0]
-    if file.endswith(".py"):
-        session.sparkContext.addPyFile(str((Path(folder) / file).resolve()))
+    if not file.endswith(".py"):
+        return
+    path = (Path(folder) / file).resolve()
+    try:
+        session.sparkContext.addPyFile(str(path))
+    except IllegalArgumentException:
+        raise UserMistake(f"{path}: another file of that name was already sent to the executors; give one of them another name") from None
 
 
 def pack_penstock(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,7 +26,7 @@ from penstock.spark.embedded.cluster import EmbeddedCluster
 from penstock.spark.engine import SparkEngine
 from penstock.spark.files import Files
 from penstock.spark.query import ManagedQuery
-from penstock.spark.session import open_session
+from penstock.spark.session import SCRATCH, open_session
 from penstock.spark.settings import QuerySettings
 from penstock.spark.trace.rows import as_batch, row_maker
 from penstock.spark.trace.state import recipe_of
@@ -106,6 +107,7 @@ class RunningJob:
             if self._cluster is not None:
                 last.callback(self._cluster.wait_gone, 0.0 if stop_now() else CLUSTER_GONE_S)
                 last.callback(self._cluster.close)
+            last.callback(shutil.rmtree, self._folder.path / SCRATCH, ignore_errors=True)
             if self._session is not None and (self._engine is None or self._engine.lives()):
                 last.callback(self._session.stop)
             if self._engine is not None:

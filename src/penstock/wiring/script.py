@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -152,11 +152,15 @@ def executors_of(session: SparkSession) -> int:
     return max(1, len(list(jsc.sc().statusTracker().getExecutorInfos())) - 1)
 
 
-def start_writer(host: ScriptHost, writer: Any, name: str | None, arrival_column: str | None) -> QueryHandle:
+def start_writer(make_host: Callable[[], ScriptHost], writer: Any, name: str | None, arrival_column: str | None) -> QueryHandle:
+    """Start what a writer describes; a writer that cannot be used is refused before there is a host."""
     recipe = WriterRecipe(writer, arrival_column=arrival_column)
+    host = make_host()
     return host.add(name or recipe.name or f"query-{len(host.engine.queries) + 1}", recipe, recipe.trigger, as_it_runs=False)
 
 
-def attach_query(host: ScriptHost, query: Any, name: str | None, restart: RestartFunction | None) -> QueryHandle:
+def attach_query(make_host: Callable[[], ScriptHost], query: Any, name: str | None, restart: RestartFunction | None) -> QueryHandle:
+    """Take in a query that runs."""
     recipe = AttachedRecipe(query, restart)
+    host = make_host()
     return host.add(name or query.name or f"query-{len(host.engine.queries) + 1}", recipe, recipe.trigger, as_it_runs=True)

@@ -35,8 +35,12 @@ def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[by
     import pyspark
 
     home = os.path.dirname(pyspark.__file__)
-    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.master.rest.enabled=false -Dspark.worker.cleanup.enabled=true"
-    environment = dict(os.environ, SPARK_HOME=home, SPARK_LOCAL_IP="127.0.0.1", SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS=options)
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.master.rest.enabled=false -Djava.io.tmpdir={scratch}"
+    environment = dict(
+        os.environ, SPARK_HOME=home, SPARK_LOCAL_IP="127.0.0.1", SPARK_LOCAL_DIRS=str(scratch), SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS=options
+    )
     with open(folder / "daemons.log", "ab") as log:
         return subprocess.Popen(
             [f"{home}/bin/spark-class", class_name, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent
@@ -87,7 +91,8 @@ def keep(folder: Path, slots: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: asked_to_stop.append(number))
     alive = FileLease(folder / "keeper.lock")
-    shutil.rmtree(folder / "work", ignore_errors=True)
+    for left in ("work", "scratch"):
+        shutil.rmtree(folder / left, ignore_errors=True)
     processes, description = launch(folder, slots)
     ready = folder / "cluster.json"
     ready.with_suffix(".new").write_text(json.dumps(description))

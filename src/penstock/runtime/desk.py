@@ -1,0 +1,93 @@
+"""Where operators are heard: turns what comes through the socket into commands, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.event import CommandRefused, ExecutorsMissing, InstructionFailed, InstructionGiven, NothingToDo, SourceRateSet
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import PenstockError, Refused, UserMistake
+from penstock.core.redaction import Redactor
+from penstock.ports import Clock
+from penstock.runtime.controller import Controller
+
+ANSWER_S = 25.0
+SetSourceRate = Callable[[str | None, float | None], str]
+
+
+class Desk:
+    """Answers one request at a time, from any thread; nothing leaves that has not passed the redactor."""
+
+    def __init__(
+        self, *, controller: Controller, clock: Clock, redactor: Redactor, status: Callable[[], Mapping[str, Any]], set_source_rate: SetSourceRate | None
+    ) -> None:
+        self._controller = controller
+        self._clock = clock
+        self._redactor = redactor
+        self._status = status
+        self._set_source_rate = set_source_rate
+
+    def handle(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
+        """The answer; `PenstockError` with the reason where there is none."""
+        try:
+            answer = self._answer(verb, asked, who)
+        except PenstockError as error:
+            raise type(error)(self._redactor.text(str(error))) from None
+        except TimeoutError:
+            raise Refused(f"the controller did not answer within {ANSWER_S:.0f} s; the command is taken when it does") from None
+        except Exception as error:
+            raise Refused(self._redactor.text(f"{type(error).__name__}: {error}")) from None
+        return dict(self._redactor.tree(answer))
+
+    def _answer(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
+        if verb == "status":
+            return self._status()
+        if verb == "outcomes":
+            return self._outcomes([int(number) for number in asked["numbers"]])
+        if verb == "rate":
+            return self._rate(asked.get("source"), asked.get("rows_per_s"), who)
+        return self._command(command_of(verb, asked, who, self._clock.now_s()))
+
+    def _command(self, command: Command) -> Mapping[str, Any]:
+        events = self._controller.submit(command).result(timeout=ANSWER_S)
+        told = [event for event in events if not isinstance(event, NothingToDo)]
+        refused = [event for event in told if isinstance(event, CommandRefused)]
+        if refused and len(refused) == len(told):
+            raise Refused(refused[0].words())
+        return {"said": [event.words() for event in told], "numbers": [event.number for event in told if isinstance(event, InstructionGiven)]}
+
+    def _outcomes(self, numbers: list[int]) -> Mapping[str, Any]:
+        """Which of these instructions are still under way, how the others ended, and which of those were not carried out."""
+        pending = {each.instruction.number for each in self._controller.knowledge.pending}
+        ended = {number: self._controller.recent[number] for number in numbers if number not in pending and number in self._controller.recent}
+        return {
+            "pending": sorted(pending & set(numbers)),
+            "ended": {str(number): event.words() for number, event in ended.items()},
+            "undone": [number for number, event in ended.items() if isinstance(event, (InstructionFailed, ExecutorsMissing))],
+        }
+
+    def _rate(self, source: str | None, rows_per_s: float | None, who: str) -> Mapping[str, Any]:
+        if self._set_source_rate is None:
+            raise Refused("this job has no trace source whose rate could be set")
+        event = SourceRateSet(at_s=self._clock.now_s(), source=self._set_source_rate(source, rows_per_s), who=who, rows_per_s=rows_per_s)
+        self._controller.note([event])
+        return {"said": [event.words()], "numbers": []}
+
+
+def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
+    """The command behind a request."""
+    hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
+    query = asked.get("query")
+    if verb == "scale":
+        return SetExecutors(at_s=at_s, who=who, hold_s=hold_s, executors=int(asked["executors"]))
+    if verb == "trigger":
+        return SetTrigger(at_s=at_s, who=who, hold_s=hold_s, trigger=Trigger.parse(str(asked["trigger"])), query=query)
+    if verb == "rate-limit":
+        return SetRateLimit(at_s=at_s, who=who, hold_s=hold_s, rows_per_s=asked["rows_per_s"], query=query)
+    if verb == "partitions":
+        return SetPartitions(at_s=at_s, who=who, hold_s=hold_s, partitions=int(asked["partitions"]), query=query)
+    if verb == "release":
+        return Release(at_s=at_s, who=who)
+    raise UserMistake(f"there is no command {verb!r}")
