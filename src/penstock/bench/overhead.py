@@ -22,6 +22,7 @@ from penstock.spark.progress import parse_progress
 
 EXECUTORS = 2
 JOB = "bench-overhead"
+KEEPER = "penstock.spark.embedded.keeper"
 WARM_UP_BATCHES = 3
 ROWS_PER_BATCH = 30_000
 HASHES = 20
@@ -142,18 +143,30 @@ def driver_cpu() -> Iterator[dict[str, float]]:
     """CPU and memory of this process and its JVM; the cluster's own processes do not count."""
     spent: dict[str, float] = {}
     processes = driver_processes()
-    before, began = cpu_s(processes), time.monotonic()
+    before, began = {process: cpu_s(process) for process in processes}, time.monotonic()
     yield spent
-    spent["driver_cpu_cores"] = (cpu_s(processes) - before) / (time.monotonic() - began)
-    spent["driver_rss_mb"] = sum(process.memory_info().rss for process in processes if process.is_running()) / 1e6
+    lasted_s = time.monotonic() - began
+    spent["driver_cpu_cores"] = sum(max(0.0, cpu_s(process) - before[process]) for process in processes) / lasted_s
+    spent["driver_rss_mb"] = sum(rss_mb(process) for process in processes)
 
 
 def driver_processes() -> list[psutil.Process]:
     me = psutil.Process()
-    keepers = [child for child in me.children() if "penstock.spark.embedded.keeper" in " ".join(child.cmdline())]
+    keepers = [child for child in me.children() if child.status() != psutil.STATUS_ZOMBIE and KEEPER in child.cmdline()]
     apart = {process.pid for keeper in keepers for process in (keeper, *keeper.children(recursive=True))}
     return [me, *(child for child in me.children(recursive=True) if child.pid not in apart)]
 
 
-def cpu_s(processes: list[psutil.Process]) -> float:
-    return sum(sum(process.cpu_times()[:2]) for process in processes if process.is_running())
+def cpu_s(process: psutil.Process) -> float:
+    """CPU seconds a process has taken; 0 for one that is gone."""
+    try:
+        return float(sum(process.cpu_times()[:2]))
+    except psutil.Error:
+        return 0.0
+
+
+def rss_mb(process: psutil.Process) -> float:
+    try:
+        return float(process.memory_info().rss) / 1e6
+    except psutil.Error:
+        return 0.0
