@@ -10,8 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.domain.trigger import Trigger
 from penstock.spark.plans import leaves, source_of
 from penstock.spark.positions import Positions
+from penstock.spark.positions_of import positions_of
 from penstock.spark.settings import QuerySettings, parse_spark_trigger
-from penstock.spark.writer import trace_positions
 
 REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
 KNOBS = ("trigger", "rate-limit", "partitions", "restart", "shedding")
@@ -29,7 +29,7 @@ class AttachedRecipe:
         self.trigger: Trigger = parse_spark_trigger(str(execution.trigger()))
         self._checkpoint = str(execution.resolvedCheckpointRoot())
         sources = [source_of(node) for node in leaves(execution.analyzedPlan())]
-        self._positions = [trace_positions(options) if name == "trace" else None for name, options, _ in sources]
+        self._positions = [positions_of(name, options) for name, options, _ in sources]
 
     @property
     def checkpoint(self) -> str:

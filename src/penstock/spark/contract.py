@@ -16,6 +16,7 @@ from penstock.references import load_function
 from penstock.spark.jvm import activate
 from penstock.spark.plans import sources_of
 from penstock.spark.positions import Positions, TracePositions
+from penstock.spark.positions_of import positions_of
 from penstock.spark.recipe import observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
 from penstock.spark.shipping import ship_file
@@ -52,6 +53,7 @@ class ContractRecipe:
         self._query = query
         self._traces = traces
         self._sources = [job.source(name) for name in query.sources]
+        self._told: dict[tuple[Any, ...], Positions | None] = {}
         self._positions: list[Positions | None] = [self._traces[s.name].positions if s.name in self._traces else None for s in self._sources]
         self._function = load_function(query.function, job.folder, what=f"queries.{query.name}.function")
         self._foreach = (
@@ -95,9 +97,12 @@ class ContractRecipe:
 
     def _positions_in(self, result: DataFrame) -> list[Positions | None]:
         """Whose positions Spark will report, in the order in which it does: that of the plan, not of the function's arguments."""
-        by_state = {str(trace.state.path): trace.positions for trace in self._traces.values()}
-        states = [options.get("state") for _, options, _ in sources_of(result)]
-        return [by_state.get(state or "") for state in dict.fromkeys(states)] if all(states) else [by_state.get(state or "") for state in states]
+        found = []
+        for name, options, _ in sources_of(result):
+            known = next((trace.positions for trace in self._traces.values() if str(trace.state.path) == options.get("state")), None)
+            key = (name, *sorted((option, value) for option, value in options.items() if option not in LIMIT_OPTIONS.values()))
+            found.append(self._told.setdefault(key, known or positions_of(name, options)))
+        return list(dict.fromkeys(found)) if None not in found else found
 
     def _read(self, source: SourceSpec, settings: QuerySettings) -> DataFrame:
         options = dict(source.options)

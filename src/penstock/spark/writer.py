@@ -7,7 +7,6 @@ with the plan above left as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,10 +17,10 @@ from penstock.core.errors import UserMistake
 from penstock.spark.contract import ARRIVAL_COLUMNS
 from penstock.spark.jvm import activate, field_of
 from penstock.spark.plans import SOURCE_NODE, dataset_of, leaves, source_of, with_leaves, with_options
-from penstock.spark.positions import Positions, TracePositions
+from penstock.spark.positions import Positions
+from penstock.spark.positions_of import positions_of
 from penstock.spark.recipe import observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
-from penstock.spark.trace.state import TraceState, recipe_of
 
 
 class WriterRecipe:
@@ -35,7 +34,7 @@ class WriterRecipe:
         self._dataset = field_of(self._jwriter, "ds")
         self._plan = self._dataset.get(self._jwriter).queryExecution().analyzed()
         self._sources = [source_of(node) for node in leaves(self._plan)]
-        self._positions = [trace_positions(options) if name == "trace" else None for name, options, _ in self._sources]
+        self._positions = [positions_of(name, options) for name, options, _ in self._sources]
         options = option_map(self._jwriter)
         self.name: str | None = options.get("queryname")
         self._checkpoint = options.get("checkpointlocation") or self._session.conf.get("spark.sql.streaming.checkpointLocation", None)
@@ -93,7 +92,3 @@ def option_map(jwriter: Any) -> dict[str, str]:
         entry = entries.next()
         found[str(entry._1()).lower()] = str(entry._2())
     return found
-
-
-def trace_positions(options: Mapping[str, str]) -> TracePositions:
-    return TracePositions(TraceState(Path(options["state"]), recipe_of(options)))
