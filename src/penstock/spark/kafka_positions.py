@@ -6,10 +6,11 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 
 BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
-TIMEOUT_S = 10
+PATIENCE = {"default.api.timeout.ms": "5000", "request.timeout.ms": "4000"}
 
 
 class KafkaPositions:
@@ -22,16 +23,20 @@ class KafkaPositions:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._jvm: Any = SparkContext._jvm
         self._options = {key.removeprefix("kafka."): value for key, value in options.items() if key.startswith("kafka.")}
-        self._topics = [topic.strip() for topic in options.get("subscribe", "").split(",") if topic.strip()]
-        self._pattern = options.get("subscribePattern") or options.get("subscribepattern")
+        told = {option.lower(): value for option, value in options.items()}
+        self._topics = [topic.strip() for topic in told.get("subscribe", "").split(",") if topic.strip()]
+        self._pattern = told.get("subscribepattern")
         self._lock = threading.Lock()
         self._consumer: Any = None
 
-    def newest_rows(self) -> float:
-        with self._lock:
-            consumer = self._client()
-            ends = consumer.endOffsets(self._partitions(consumer), self._jvm.java.time.Duration.ofSeconds(TIMEOUT_S))
-            return float(sum(ends.values()))
+    def newest_rows(self) -> float | None:
+        """The sum of the end offsets; None while no broker answers: that must not end a reading."""
+        try:
+            with self._lock:
+                consumer = self._client()
+                return float(sum(consumer.endOffsets(self._partitions(consumer)).values()))
+        except Py4JJavaError:
+            return None
 
     def origin(self) -> Any:
         return None
@@ -51,7 +56,7 @@ class KafkaPositions:
     def _client(self) -> Any:
         if self._consumer is None:
             settings = self._jvm.java.util.HashMap()
-            for key, value in {**self._options, "key.deserializer": BYTES, "value.deserializer": BYTES, "enable.auto.commit": "false"}.items():
+            for key, value in {**PATIENCE, **self._options, "key.deserializer": BYTES, "value.deserializer": BYTES, "enable.auto.commit": "false"}.items():
                 settings.put(key, value)
             self._consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
         return self._consumer

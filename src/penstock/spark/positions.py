@@ -14,7 +14,9 @@ from penstock.spark.trace.state import TraceState
 class Positions(Protocol):
     """The arithmetic of one source's offsets; all rows are cumulative since its beginning."""
 
-    def newest_rows(self) -> float: ...
+    def newest_rows(self) -> float | None:
+        """How many rows have arrived; None while the source does not answer."""
+        ...
 
     def origin(self) -> Any:
         """The offset a new query begins at; None if that is not known."""
@@ -65,7 +67,8 @@ def where(positions: Sequence[Positions | None], processed: Sequence[Any] | None
     if not positions or any(each is None for each in positions):
         return unknown
     sources = [each for each in positions if each is not None]
-    unknown["newest_rows"] = sum(source.newest_rows() for source in sources)
+    newest = [source.newest_rows() for source in sources]
+    unknown["newest_rows"] = None if None in newest else sum(rows for rows in newest if rows is not None)
     if processed is None or len(processed) != len(sources):
         return unknown
     known = [(source, offset) for source, offset in zip(sources, processed, strict=True) if offset is not None]

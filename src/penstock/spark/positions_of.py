@@ -14,6 +14,6 @@ def positions_of(name: str, options: Mapping[str, str]) -> Positions | None:
     """The positions of a source of this format; None for one that does not tell."""
     if name == "trace":
         return TracePositions(TraceState(Path(options["state"]), recipe_of(options)))
-    if name == "kafka":
+    if name == "kafka" and {option.lower() for option in options} & {"subscribe", "subscribepattern"}:
         return KafkaPositions(options)
     return None

@@ -107,7 +107,9 @@ class RunningJob:
             if self._cluster is not None:
                 last.callback(self._cluster.wait_gone, 0.0 if stop_now() else CLUSTER_GONE_S)
                 last.callback(self._cluster.close)
-            last.callback(shutil.rmtree, self._folder.path / SCRATCH, ignore_errors=True)
+            if self._session is not None:
+                # Only what this process opened: a second controller that was refused must not touch the first one's files.
+                last.callback(shutil.rmtree, self._folder.path / SCRATCH, ignore_errors=True)
             if self._session is not None and (self._engine is None or self._engine.lives()):
                 last.callback(self._session.stop)
             if self._engine is not None:
