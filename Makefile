@@ -1,5 +1,5 @@
 # make demo, make test: each does all its own set-up.
-.PHONY: demo test check acceptance setup lock clean
+.PHONY: demo demo-realtime test check acceptance setup lock clean
 .DEFAULT_GOAL := test
 SHELL := /bin/sh
 BIN := .venv/bin
@@ -10,6 +10,9 @@ setup:
 
 demo: setup            ## a job on the embedded cluster, steered by a script, drawn at the end (about four minutes)
 	@$(RUN) $(BIN)/penstock demo
+
+demo-realtime: setup   ## Kafka and Spark's Real-Time Mode: an embedded broker, a feeder, and a change of the mode on the way (under five minutes)
+	@$(RUN) $(BIN)/penstock demo --realtime
 
 check: setup           ## the fast checks
 	$(BIN)/ruff check --quiet src tests

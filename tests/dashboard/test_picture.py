@@ -85,8 +85,11 @@ def test_hundreds_of_rescales_do_not_hide_the_rest() -> None:
 
 
 def test_names_are_never_taken_for_formulas_or_tags(tmp_path: Path) -> None:
-    draw([], [], PROMISES, tmp_path / "run.png", r"$\frac{<b>&$ --> $x$")
-    ElementTree.fromstring(svg(READINGS, [], PROMISES, r"$\frac{<script>&$ --> $x$"))
+    title = r"$\frac{<script>&$ --> $x$"
+    draw([], [], PROMISES, tmp_path / "run.png", title)
+    assert (tmp_path / "run.png").stat().st_size > 1000
+    text = svg(READINGS, [], PROMISES, title)
+    assert ElementTree.fromstring(text).tag.endswith("svg") and "<script>" not in text
 
 
 def test_another_ending_is_one_line(tmp_path: Path) -> None:

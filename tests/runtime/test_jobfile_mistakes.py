@@ -95,7 +95,8 @@ SINGLE_VALUES = [
     ("querys = 1", 'querys: unknown key, did you mean "query"?'),
     (
         "xyz = 1",
-        "xyz: unknown key, allowed are name, master, checkpoint, metrics, limits, promises, sources, queries, autopilot, settings, spark, query, source, sink",
+        "xyz: unknown key, allowed are name, master, checkpoint, metrics, limits, promises, sources, queries, kafka, cpu, autopilot, settings, spark, "
+        "query, source, sink",
     ),
 ]
 

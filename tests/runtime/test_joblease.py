@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from penstock.core.errors import UserMistake
+from penstock.leases import is_held
 from penstock.runtime.fakes import FolderBeside
 from penstock.runtime.home import JobFolder
 from penstock.runtime.joblease import NOTE, CheckpointLease, take_local
@@ -36,6 +37,14 @@ def leave_note(beside: FolderBeside, **changed: Any) -> None:
     beside.write(NOTE, json.dumps({**note, **changed}).encode())
 
 
+def mine_now(beside: FolderBeside) -> bool:
+    """Take the lease; whether its note then names this process."""
+    taken = lease(beside)
+    taken.take()
+    holder = taken.holder()
+    return holder is not None and (holder.host, holder.pid, holder.lives_here()) == (socket.gethostname(), os.getpid(), True)
+
+
 def here() -> dict[str, Any]:
     return {"host": socket.gethostname(), "pid": os.getpid(), "born_s": psutil.Process().create_time()}
 
@@ -45,7 +54,8 @@ def test_a_second_controller_on_this_machine_is_refused_in_one_line(tmp_path: Pa
     refused = r"^job 'orders' already runs on this machine; steer it with `penstock status --job orders`, or stop that one first$"
     with take_local(folder), pytest.raises(UserMistake, match=refused):
         take_local(folder)
-    take_local(folder).close()
+    with take_local(folder):
+        assert is_held(folder.lease), "once the first has gone, the next one holds it"
 
 
 def test_a_lease_that_cannot_be_written_is_one_line_too(tmp_path: Path) -> None:
@@ -78,7 +88,7 @@ def test_a_driver_on_another_machine_that_was_heard_of_lately_is_left_alone(besi
 
 def test_one_that_has_not_been_heard_of_for_too_long_is_taken_for_dead(beside: FolderBeside) -> None:
     leave_note(beside, renewed_s=time.time() - 1.1 * EXPIRY_S)
-    lease(beside).take()
+    assert mine_now(beside)
 
 
 def test_a_driver_that_lives_on_this_machine_is_left_alone_however_long_it_is_silent(beside: FolderBeside) -> None:
@@ -91,12 +101,12 @@ def test_one_that_died_on_this_machine_is_followed_at_once(beside: FolderBeside)
     with subprocess.Popen(["true"]) as dead:
         dead.wait(5)
     leave_note(beside, host=socket.gethostname(), pid=dead.pid)
-    lease(beside).take()
+    assert mine_now(beside)
 
 
 def test_its_process_id_in_the_hands_of_another_process_is_no_sign_of_life(beside: FolderBeside) -> None:
     leave_note(beside, **{**here(), "born_s": here()["born_s"] - 500})
-    lease(beside).take()
+    assert mine_now(beside)
 
 
 def test_the_checkpoint_of_another_job_is_refused_even_after_its_end(beside: FolderBeside) -> None:
@@ -113,7 +123,7 @@ def test_a_released_lease_is_free_at_once(beside: FolderBeside) -> None:
     first = lease(beside)
     first.take()
     first.release()
-    lease(beside).take()
+    assert mine_now(beside)
 
 
 def test_a_renewal_notices_who_has_taken_over_and_does_not_take_back(beside: FolderBeside) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.spark.sink import count_rows, pages
@@ -112,38 +113,59 @@ def processes_of(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
+def steer_from_another_terminal(cli: Cli) -> None:
+    assert "already runs" in cli("run", "job.toml", code=2)
+    assert "done in" in cli("scale", "1", "--job", "cli-job", "--for", "2h")
+    assert "done in" in cli("trigger", "2s", "--job", "cli-job")
+    assert "done in" in cli("rate-limit", "500/s", "--job", "cli-job")
+    assert "sends 100 rows/s" in cli("rate", "100/s", "--job", "cli-job")
+    refused = cli("scale", "9", "--job", "cli-job", code=2)
+    assert refused.count("\n") == 1 and "1 to 2 executors" in refused
+
+
+def ask_metrics_and_health(metrics_url: str) -> None:
+    with urllib.request.urlopen(metrics_url) as answer:
+        assert 'penstock_executors_running{job="cli-job"}' in answer.read().decode()
+    with urllib.request.urlopen(metrics_url.replace("/metrics", "/healthz")) as answer:
+        assert answer.status == 200 and json.load(answer)["ok"]
+
+
+def kill_after_a_snapshot(cli: Cli, driver: subprocess.Popen[bytes]) -> None:
+    snapshot = cli.folder / "checkpoint/_penstock/history.db"
+    wait_until(snapshot.exists, what="a snapshot beside the checkpoint")
+    before = snapshot.stat().st_mtime_ns
+    wait_until(lambda: snapshot.stat().st_mtime_ns > before + 3e9, what="a snapshot that holds what was said above")
+    children = processes_of(driver.pid)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    psutil.wait_procs(children, timeout=20)
+    assert not [child for child in children if child.is_running() and child.status() != "zombie"], "a killed driver leaves no process behind"
+
+
+def what_it_knew_is_back(cli: Cli) -> None:
+    state = state_of(cli, "cli-job")
+    assert state["desired"]["executors"] == 1, "what the operator had set is desired again"
+    assert {"executors", "trigger:all_rows", "rate-limit:all_rows"} == {hold["knob"] for hold in state["holds"]}
+    query = state["reading"]["queries"][0]
+    assert query["trigger"]["interval_s"] == 2 and query["rate_limit_rows_per_s"] == 500
+
+
+def positions_in(ledger: Path) -> list[int]:
+    files = [ledger / "data" / str(name) for page in pages(ledger) for name in page["files"]]
+    return sorted(position for file in files for position in pq.read_table(file).column("position").to_pylist())
+
+
 def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, state_home: Path) -> None:
     (cli.folder / "job.toml").write_text(JOB.format(name="cli-job"))
-    folder = state_home / "jobs" / "cli-job"
+    folder, ledger = state_home / "jobs" / "cli-job", cli.folder / "ledger"
     with cli.running("job.toml") as driver:
         wait_until(lambda: (state_of(cli, "cli-job")["reading"] or {}).get("throughput_rows_per_s"), 120, "the first batches")
         state = state_of(cli, "cli-job")
         assert state["reading"]["arrival_rows_per_s"] == pytest.approx(300, rel=0.2)
         assert "all_rows" in cli("status", "--job", "cli-job")
-
-        assert "already runs" in cli("run", "job.toml", code=2)
-        assert "done in" in cli("scale", "1", "--job", "cli-job", "--for", "2h")
-        assert "done in" in cli("trigger", "2s", "--job", "cli-job")
-        assert "done in" in cli("rate-limit", "500/s", "--job", "cli-job")
-        assert "sends 100 rows/s" in cli("rate", "100/s", "--job", "cli-job")
-        refused = cli("scale", "9", "--job", "cli-job", code=2)
-        assert refused.count("\n") == 1 and "1 to 2 executors" in refused
-
-        with urllib.request.urlopen(state["metrics"]) as answer:
-            metrics = answer.read().decode()
-        assert 'penstock_executors_running{job="cli-job"}' in metrics
-        with urllib.request.urlopen(state["metrics"].replace("/metrics", "/healthz")) as answer:
-            assert answer.status == 200 and json.load(answer)["ok"]
-
-        snapshot = cli.folder / "checkpoint/_penstock/history.db"
-        wait_until(snapshot.exists, what="a snapshot beside the checkpoint")
-        before = snapshot.stat().st_mtime_ns
-        wait_until(lambda: snapshot.stat().st_mtime_ns > before + 3e9, what="a snapshot that holds what was said above")
-        children = processes_of(driver.pid)
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-        psutil.wait_procs(children, timeout=20)
-        assert not [child for child in children if child.is_running() and child.status() != "zombie"], "a killed driver leaves no process behind"
+        steer_from_another_terminal(cli)
+        ask_metrics_and_health(state["metrics"])
+        kill_after_a_snapshot(cli, driver)
 
     assert json.loads(cli("history", "--job", "cli-job", "--json"))["readings"], "what a killed driver wrote can be read"
     for name in ("history.db", "history.db-wal", "history.db-shm"):
@@ -151,31 +173,19 @@ def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, s
 
     with cli.running("job.toml") as driver:
         wait_until(lambda: state_of(cli, "cli-job")["reading"] is not None, 120, "the driver to be back")
-        state = state_of(cli, "cli-job")
-        assert state["desired"]["executors"] == 1, "what the operator had set is desired again"
-        assert {"executors", "trigger:all_rows", "rate-limit:all_rows"} == {hold["knob"] for hold in state["holds"]}
-        query = state["reading"]["queries"][0]
-        assert query["trigger"]["interval_s"] == 2 and query["rate_limit_rows_per_s"] == 500
-        batches = len(pages(cli.folder / "ledger"))
-        wait_until(lambda: len(pages(cli.folder / "ledger")) > batches + 1, what="further batches")
+        what_it_knew_is_back(cli)
+        batches = len(pages(ledger))
+        wait_until(lambda: len(pages(ledger)) > batches + 1, what="further batches")
         assert "was released" in cli("release", "--job", "cli-job")
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(60) == 0
     assert "no batch was interrupted" in cli.printed and "with what it knew" in cli.printed
-
-    rows = count_rows(cli.folder / "ledger")
-    files = [cli.folder / "ledger/data" / str(name) for page in pages(cli.folder / "ledger") for name in page["files"]]
-    import pyarrow.parquet as pq
-
-    positions = sorted(position for file in files for position in pq.read_table(file).column("position").to_pylist())
-    assert positions == list(range(rows)), "through a kill and restarts: none lost, none doubled"
+    assert positions_in(ledger) == list(range(count_rows(ledger))), "through a kill and restarts: none lost, none doubled"
 
     exported = cli("history", "--job", "cli-job", "--csv", "csv", "--parquet", "parquet", "--plot", "run.png")
     assert "run.png" in exported and (cli.folder / "run.png").stat().st_size > 10_000
     written = [file for root in (folder, cli.folder) for file in root.rglob("*") if file.is_file() and file.name != "penstock.zip"]
-    assert len(written) > 20
-    leaks = [file for file in written if SECRET.encode() in file.read_bytes()]
-    assert not leaks, "a secret appears nowhere"
+    assert len(written) > 20 and not [file for file in written if SECRET.encode() in file.read_bytes()], "a secret appears nowhere"
 
 
 def test_a_query_given_up_ends_the_job_with_its_own_traceback_and_a_second_ctrl_c_ends_at_once(cli: Cli) -> None:

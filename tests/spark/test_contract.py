@@ -51,7 +51,7 @@ def test_several_sources_are_told_apart_whatever_the_order_in_which_the_function
     last = query.commits.last
     fast, slow = (last.end_offsets[i]["position"] - last.start_offsets[i]["position"] for i in (0, 1))
     assert fast == pytest.approx(8 * slow, rel=0.2), "what is taken from each source follows its own rate"
-    waiting = sum(trace.positions.newest_rows() for trace in traces.values()) - sum(end["position"] for end in last.end_offsets)
+    waiting = sum(trace.positions.newest()["trace"] for trace in traces.values()) - sum(end["position"] for end in last.end_offsets)
     assert reading.lag_rows == pytest.approx(waiting, abs=450 * 3)
     assert query.recipe.positions == [traces["fast"].positions, traces["slow"].positions], "in the order of the plan, as Spark reports them"
 

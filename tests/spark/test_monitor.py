@@ -28,7 +28,7 @@ def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
 
     assert reading.arrival_rows_per_s == pytest.approx(500, rel=0.03), "the arrival rate is measured at the source"
     assert reading.throughput_rows_per_s == pytest.approx(500, rel=0.35)
-    newest = plant.traces["q"].positions.newest_rows()
+    newest = plant.traces["q"].positions.newest()["trace"]
     assert reading.lag_rows == pytest.approx(newest - query.commits.last.end_offsets[0]["position"], abs=600)
     assert reading.lag_s == pytest.approx(reading.lag_rows / 500, abs=1.0)
     assert reading.excess_lag_rows is not None and reading.excess_lag_rows <= reading.lag_rows

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from itertools import count
 
 from hypothesis import given, settings
@@ -13,6 +13,7 @@ from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import (
     BatchParts,
     ExecutorReading,
+    PartitionReading,
     Quantiles,
     QueryReading,
     Reading,
@@ -42,7 +43,8 @@ def full_reading() -> Reading:
         name="lookup", state="running", trigger=Trigger(interval_s=n()), rate_limit_rows_per_s=n(), batch_id=n(), batches=n(), since_commit_s=n(), uptime_s=n(),
         arrival_rows_per_s=n(), throughput_rows_per_s=n(), lag_rows=n(), lag_s=n(), excess_lag_rows=n(), latency=quantiles(), clock_skew_s=n(),
         batch=BatchParts(total_s=n(), parts_s={"addBatch": n(), "commit": n()}), busyness=n(), stages=(stage,),
-        state_rows=n(), state_memory_bytes=n(), partitions=n(), failures=n(),
+        state_rows=n(), state_memory_bytes=n(), partitions=n(), failures=n(), in_batch_rows=n(), boundary_pause_s=n(), replayed_rows=n(),
+        source_partitions=tuple(PartitionReading(name=name, arrival_rows_per_s=n(), lag_rows=n()) for name in ("clicks-0", "clicks-1")),
     )  # fmt: skip
     return Reading(
         at_s=n(), uptime_s=n(), since_disturbance_s=n(), executors_running=n(), executors_requested=n(), arrival_rows_per_s=n(), throughput_rows_per_s=n(),
@@ -87,7 +89,8 @@ def test_what_is_unknown_is_left_out() -> None:
     found = samples(metrics_text("demo", bare_reading(), {}, Promises()))
     names = {each.name for each in found}
     assert names >= {"penstock_executors_running", "penstock_query_failures_total", "penstock_executor_slots"}
-    assert not any("lag" in name or "latency" in name or "busyness" in name or "arrival" in name or "promised" in name or "trigger" in name for name in names)
+    unknown = ("lag", "latency", "busyness", "arrival", "promised", "trigger", "in_batch", "pause", "partition")
+    assert not any(word in name for word in unknown for name in names)
     assert all(math.isfinite(each.value) for each in found)
 
 
@@ -105,10 +108,35 @@ def test_before_the_first_reading_only_version_promises_and_events_are_there() -
 def test_samples_are_labelled_by_job_query_stage_executor_and_quantile() -> None:
     found = {each.name: each for each in samples(metrics_text("demo", full_reading(), {}, Promises()))}
     assert found["penstock_query_latency_seconds"].labels == {"job": "demo", "query": "lookup", "quantile": "0.99"}
+    assert found["penstock_query_partition_lag_rows"].labels == {"job": "demo", "query": "lookup", "partition": "clicks-1"}
     assert found["penstock_stage_tasks"].labels == {"job": "demo", "query": "lookup", "stage": "0"}
     assert found["penstock_executor_cpu_cores"].labels == {"job": "demo", "executor": "7"}
     assert found["penstock_query_state"].labels == {"job": "demo", "query": "lookup", "state": "running"}
     assert "version" in found["penstock_build_info"].labels
+
+
+def test_replayed_rows_are_counted_and_a_pause_is_a_gauge() -> None:
+    families = {each.name: each for each in text_string_to_metric_families(metrics_text("demo", full_reading(), {}, Promises()).decode())}
+    assert families["penstock_query_replayed_rows"].type == "counter"
+    assert families["penstock_query_boundary_pause_seconds"].type == families["penstock_query_in_batch_rows"].type == "gauge"
+
+
+def test_what_a_partition_does_not_know_is_left_out_for_that_partition_alone() -> None:
+    partitions = tuple(PartitionReading(name=f"clicks-{each}", arrival_rows_per_s=5.0, lag_rows=lag) for each, lag in enumerate((7.0, None)))
+    reading = bare_reading()
+    reading = replace(reading, queries=(replace(reading.queries[0], source_partitions=partitions),))
+    found = [(each.name, each.labels["partition"], each.value) for each in samples(metrics_text("demo", reading, {}, Promises())) if "partition" in each.labels]
+    assert found == [
+        ("penstock_query_partition_arrival_rows_per_second", "clicks-0", 5.0),
+        ("penstock_query_partition_arrival_rows_per_second", "clicks-1", 5.0),
+        ("penstock_query_partition_lag_rows", "clicks-0", 7.0),
+    ]
+
+
+def test_latency_says_where_it_ends_in_either_mode() -> None:
+    families = {each.name: each for each in text_string_to_metric_families(metrics_text("demo", full_reading(), {}, Promises()).decode())}
+    for name in ("penstock_latency_seconds", "penstock_query_latency_seconds"):
+        assert "from arrival to commit; in Real-Time Mode to the write at the sink" in families[name].documentation
 
 
 @settings(max_examples=30)

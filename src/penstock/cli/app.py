@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import penstock
-from penstock.cli import bench, demo, entry, history, init, run, status, steer
+from penstock.cli import bench, demo, entry, history, init, kafka, run, status, steer
 
 app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False, add_completion=True, rich_markup_mode=None,
@@ -39,3 +39,4 @@ app.command("history")(history.history)
 app.command("entry")(entry.entry)
 app.command("demo")(demo.demo)
 app.add_typer(bench.app, name="bench")
+app.add_typer(kafka.app, name="kafka")

@@ -48,6 +48,35 @@ def source(
 
 
 @app.command()
+def modes(
+    rate: Annotated[float, typer.Option(min=1, help="Rows per second.")] = 1000.0,
+    turns: Annotated[int, typer.Option(min=1, help="How many turns of each mode.")] = 2,
+    seconds: Annotated[float, typer.Option(min=5, help="How long each turn is measured.")] = 30.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Micro-batches and Real-Time Mode side by side: latency at the sink, pause at the boundary, recovery after SIGKILL."""
+    from penstock.bench.modes import measure_modes
+
+    with bar("turns") as progress:
+        result = measure_modes(rate, turns, seconds, progress)
+    show(result, as_json, "modes")
+
+
+@app.command()
+def feeder(
+    rate: Annotated[float, typer.Option(min=1, help="Rows per second that are asked of it.")] = 60_000.0,
+    seconds: Annotated[float, typer.Option(min=3)] = 20.0,
+    as_json: JsonOption = False,
+) -> None:
+    """How many rows per second a feeder puts into a topic, and at what cost."""
+    from penstock.bench.feeder import measure_feeder
+
+    with bar("feeder") as progress:
+        result = measure_feeder(rate, seconds, progress)
+    show(result, as_json, "feeder")
+
+
+@app.command()
 def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
     """Run the long targets of all issues; writes one JSON and one table."""
     from penstock.bench.ceiling import measure_ceiling

@@ -1,13 +1,14 @@
-"""`penstock demo`: the embedded cluster, a job that outgrows one executor, an operator who scales in time, and a picture of it all."""
+"""`penstock demo`: the embedded cluster, a job, an operator who steers it at set times, and a picture of it all."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import threading
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,19 +22,50 @@ from penstock.runtime.home import JobFolder
 from penstock.runtime.jobfile import load_job
 from penstock.stores.reader import HistoryReader
 
-LASTS_S = 205.0
-OPERATOR = ((15.0, 2), (40.0, 4), (150.0, 2), (182.0, 1))
 FRESH = ("checkpoint", "demo.png", "demo.html")
 
 
-def demo(folder: Annotated[Path, typer.Option("--folder", help="Where the job, its picture and its page go.")] = Path("out/demo")) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration:
+    """What is shown: a job of `workloads`, for how long, and what the operator says when, in seconds since its start."""
+
+    workload: str
+    says: str
+    lasts_s: float
+    operator: tuple[tuple[float, str, dict[str, Any]], ...]
+
+
+SCALING = Demonstration(
+    workload="lookup",
+    says="a rate that climbs past one executor and falls again; an operator scales in time",
+    lasts_s=205.0,
+    operator=tuple((at_s, "scale", {"executors": executors}) for at_s, executors in ((15.0, 2), (40.0, 4), (150.0, 2), (182.0, 1))),
+)
+REAL_TIME = Demonstration(
+    workload="clicks",
+    says="Kafka in Real-Time Mode; an operator goes to micro-batches and back, and then takes an executor away",
+    lasts_s=190.0,
+    operator=(
+        (75.0, "trigger", {"trigger": "2s", "query": None}),
+        (115.0, "trigger", {"trigger": "realtime:10s", "query": None}),
+        (155.0, "scale", {"executors": 1}),
+    ),
+)
+
+
+def demo(
+    folder: Annotated[Path | None, typer.Option("--folder", help="Where the job, its picture and its page go (default: out/demo).")] = None,
+    realtime: Annotated[bool, typer.Option("--realtime", help="Show Kafka and Spark's Real-Time Mode instead of live scaling.")] = False,
+) -> None:
     """Show what Penstock does, in about four minutes: nothing to prepare, nothing left running."""
     console = Console()
-    spec = prepare(folder)
-    console.print(f"a rate that climbs past one executor and falls again; an operator scales in time. The job: {folder / 'job.toml'}", highlight=False)
-    operator = Operator(JobFolder(spec.name))
+    shown = REAL_TIME if realtime else SCALING
+    folder = folder or Path("out/demo-realtime" if realtime else "out/demo")
+    spec = prepare(folder, shown.workload)
+    console.print(f"{shown.says}. The job: {folder / 'job.toml'}", highlight=False)
+    operator = Operator(JobFolder(spec.name), shown)
     operator.start()
-    code = run_job(load_job(folder / "job.toml"), for_s=LASTS_S)
+    code = run_job(load_job(folder / "job.toml"), for_s=shown.lasts_s)
     operator.stop()
     if code == 0:
         show(console, spec, folder)
@@ -42,14 +74,14 @@ def demo(folder: Annotated[Path, typer.Option("--folder", help="Where the job, i
     sys.exit(code or (1 if operator.mishaps else 0))
 
 
-def prepare(folder: Path) -> JobSpec:
+def prepare(folder: Path, workload: str) -> JobSpec:
     """A fresh copy of the job, and no memory of an earlier demonstration."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in FRESH:
         path = folder / name
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
     for name in ("job.toml", "job.py"):
-        (folder / name).write_text((files("penstock") / "workloads" / "lookup" / name).read_text())
+        (folder / name).write_text((files("penstock") / "workloads" / workload / name).read_text())
     spec = load_job(folder / "job.toml").spec
     state = JobFolder(spec.name)
     if state.path.exists() and not RemoteJob(state.socket).lives():
@@ -58,11 +90,12 @@ def prepare(folder: Path) -> JobSpec:
 
 
 class Operator(threading.Thread):
-    """Says `penstock scale N` at set times, through the socket, as a person at another terminal would."""
+    """Says what the demonstration wants at set times, through the socket, as a person at another terminal would."""
 
-    def __init__(self, folder: JobFolder) -> None:
+    def __init__(self, folder: JobFolder, shown: Demonstration) -> None:
         super().__init__(name="operator", daemon=True)
         self._folder = folder
+        self._shown = shown
         self._stopping = threading.Event()
         self.mishaps: list[str] = []
 
@@ -72,12 +105,12 @@ class Operator(threading.Thread):
 
     def run(self) -> None:
         remote = RemoteJob(self._folder.socket)
-        for at_s, executors in OPERATOR:
+        for at_s, verb, arguments in self._shown.operator:
             while self._uptime_s(remote) < at_s:
                 if self._stopping.wait(0.5):
                     return
             try:
-                remote.ask("scale", executors=executors)
+                remote.ask(verb, **arguments)
             except PenstockError as error:
                 self.mishaps.append(str(error))
 

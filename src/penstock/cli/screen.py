@@ -11,14 +11,25 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from penstock.core.domain.event import Event, ExecutorLost, InstructionFailed, MemoryLost, NothingToDo, QueryFailed, QueryGivenUp, TurnFailed
+from penstock.core.domain.event import (
+    Event,
+    ExecutorLost,
+    FeedBehind,
+    FeedFailed,
+    InstructionFailed,
+    MemoryLost,
+    NothingToDo,
+    QueryFailed,
+    QueryGivenUp,
+    TurnFailed,
+)
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.units import count_words, duration_words
 
 UNKNOWN = "–"
 BARS = "▁▂▃▄▅▆▇█"
-TROUBLE = (ExecutorLost, InstructionFailed, MemoryLost, QueryFailed, QueryGivenUp, TurnFailed)
+TROUBLE = (ExecutorLost, FeedBehind, FeedFailed, InstructionFailed, MemoryLost, QueryFailed, QueryGivenUp, TurnFailed)
 READINGS_KEPT, EVENTS_KEPT = 60, 8
 LINES_WITHOUT_ROWS = 13
 FEWEST_EVENTS = 3
@@ -108,13 +119,21 @@ def _numbers(readings: Sequence[Reading], promises: Promises) -> RenderableType:
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_column(no_wrap=True, ratio=1)
     lag = Text.assemble((count(now.lag_rows), "bold"), " rows  ", (seconds(now.lag_s), "bold"), f"  excess {count(now.excess_lag_rows)}")
-    executors = Text.assemble((str(now.executors_running), "bold"), f" running, {now.executors_requested} requested  busy ", (percent(now.busyness), "bold"))
+    executors = Text.assemble((str(now.executors_running), "bold"), f" running, {now.executors_requested} requested  ", *_work(now))
     grid.add_row("rate", _rate(now.arrival_rows_per_s), _Sparkline([each.arrival_rows_per_s for each in readings]))
     grid.add_row("throughput", _rate(now.throughput_rows_per_s), _Sparkline([each.throughput_rows_per_s for each in readings]))
     grid.add_row("lag", lag, _Sparkline([each.lag_rows for each in readings]))
     grid.add_row("latency", _latency(now.latency, promises), _Sparkline([each.latency.p95_s if each.latency else None for each in readings]))
     grid.add_row("executors", executors, _Sparkline([each.executors_running for each in readings]))
     return grid
+
+
+def _work(now: Reading) -> tuple[str, tuple[str, str]]:
+    """How hard the executors work: in Real-Time Mode, where tasks run all the time, only their CPU tells."""
+    cores = [each.cpu_cores for each in now.executors if each.cpu_cores is not None]
+    if now.busyness is None and cores:
+        return "CPU ", (f"{sum(cores):.1f} cores", "bold")
+    return "busy ", (percent(now.busyness), "bold")
 
 
 def _rate(rows_per_s: float | None) -> Text:
@@ -137,7 +156,9 @@ def _verdict(p95_s: float | None, promised_s: float | None) -> tuple[str, str]:
 
 
 def _queries(queries: Sequence[QueryReading], shown: int) -> RenderableType:
-    table = _table(_shown("query", shown, len(queries)), "state", "batch", "trigger", "limit", "rows/s", "lag", "p95", "batch time", left=2)
+    replays = any(query.replayed_rows for query in queries)
+    heads = ("state", "batch", "trigger", "limit", "rows/s", "lag", "p95", "batch time", *(["replayed"] if replays else []))
+    table = _table(_shown("query", shown, len(queries)), *heads, left=2)
     for query in queries[:shown]:
         table.add_row(
             Text(query.name),
@@ -148,7 +169,8 @@ def _queries(queries: Sequence[QueryReading], shown: int) -> RenderableType:
             count(query.throughput_rows_per_s),
             count(query.lag_rows),
             seconds(query.latency.p95_s if query.latency else None),
-            seconds(query.batch.total_s if query.batch else None),
+            f"pause {seconds(query.boundary_pause_s)}" if query.trigger.kind == "real_time" else seconds(query.batch.total_s if query.batch else None),
+            *([count(query.replayed_rows)] if replays else []),
         )
     return table
 

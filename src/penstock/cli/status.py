@@ -32,6 +32,8 @@ def show(console: Console, state: dict[str, Any]) -> None:
         return
     reading = decode(Reading, json.dumps(state["reading"]))
     console.print(render(view.after(reading, (), str)))
+    for feed in state["feeds"]:
+        console.print(feed_words(feed), markup=False, highlight=False)
     for hold in state["holds"]:
         console.print(
             f"{hold['knob']} held at {hold['value']} by {hold['who']} for {duration_words(max(0, round(hold['until_s'] - reading.at_s)))} more", markup=False
@@ -40,6 +42,16 @@ def show(console: Console, state: dict[str, Any]) -> None:
         console.print(f"  {clock_time(event['at_s'])}  {event['words']}", markup=False, highlight=False, soft_wrap=True)
     if state["metrics"]:
         console.print(f"metrics: {state['metrics']}   history: {state['history']}", markup=False, highlight=False, soft_wrap=True)
+
+
+def feed_words(feed: dict[str, Any]) -> str:
+    """How a feeder keeps up.
+
+    >>> feed_words({"topic": "clicks", "sent_rows": 12000, "rate_rows_per_s": 2000.0, "behind_s": 0.0, "worst_behind_s": 0.25})
+    'feed clicks: 12,000 rows sent, 2,000/s now, 0.0 s behind its trace (at most 0.2 s so far)'
+    """
+    behind = f"{feed['behind_s']:.1f} s behind its trace (at most {feed['worst_behind_s']:.1f} s so far)"
+    return f"feed {feed['topic']}: {feed['sent_rows']:,.0f} rows sent, {feed['rate_rows_per_s']:,.0f}/s now, {behind}"
 
 
 def clock_time(at_s: float) -> str:

@@ -28,7 +28,7 @@ def scale(
 
 
 def trigger(
-    interval: Annotated[str, typer.Argument(help='The new trigger: "5s", "asap".')], job: JobOption = None, query: QueryOption = None,
+    interval: Annotated[str, typer.Argument(help='The new trigger: "5s", "asap", "realtime:15s".')], job: JobOption = None, query: QueryOption = None,
     hold: HoldOption = None, wait: WaitOption = True,
 ) -> None:  # fmt: skip
     """Change the trigger: by stop right after a commit and start from the checkpoint."""

@@ -19,7 +19,7 @@ class Config:
 
     reading_interval_s: float = setting(5.0, "time between two readings (15 s where the cluster is not the embedded one)", lowest=0.2, highest=600)
     reading_window_s: float = setting(
-        15.0, "throughput, latency and busyness are taken over at least so long a time, ended by a commit", lowest=1, highest=3600
+        15.0, "throughput, latency and busyness are taken over at least so long a time, ended by a commit where there are micro-batches", lowest=1, highest=3600
     )
     hold_s: float = setting(3600.0, "an operator's command holds its value for so long unless he says otherwise", lowest=1, highest=30 * 86400)
     executors_timeout_s: float = setting(120.0, "executors asked for that have not come by then are reported missing", lowest=1, highest=3600)

@@ -6,14 +6,14 @@ class PenstockError(Exception):
 
 
 class UserMistake(PenstockError):
-    """Something the user can put right; the message is one line: what is wrong, where, what to do.
+    """Something the user can put right; the message is one line: what is wrong, where, what to do. Several mistakes found together are a line each.
 
     >>> str(UserMistake("limits.min_executors: found 5, at most limits.max_executors (4) is allowed"))
     'limits.min_executors: found 5, at most limits.max_executors (4) is allowed'
     """
 
-    def __init__(self, line: str) -> None:
-        super().__init__(" ".join(line.split()))
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(" ".join(line.split()) for line in lines))
 
 
 class Refused(PenstockError):

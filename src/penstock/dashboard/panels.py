@@ -29,7 +29,7 @@ def lag(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
     _head(axes, "Lag", "rows")
     axes.fill_between(x, columns.lag_rows, color=BLUE, alpha=0.15, linewidth=0)
     _line(axes, x, columns.lag_rows, BLUE, "all")
-    _line(axes, x, columns.excess_lag_rows, PURPLE, "beyond the sawtooth of batches")
+    _line(axes, x, columns.excess_lag_rows, PURPLE, "beyond what is healthy")
     _rows_axis(axes, columns.lag_rows, columns.excess_lag_rows)
 
 

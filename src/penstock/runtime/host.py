@@ -49,6 +49,7 @@ class About:
     master: str
     mode: str
     spark_version: str
+    application_id: str = ""
 
 
 class Host:
@@ -65,6 +66,7 @@ class Host:
         self.events_by_kind: Counter[str] = Counter()
         self.recent: list[Event] = []
         self.set_source_rate: Callable[[str | None, float | None], str] | None = None
+        self.feeds: Callable[[], list[dict[str, Any]]] = list
         self._metrics_address = metrics_address
         self._views = list(views)
         self._early: list[Event] = []
@@ -193,11 +195,13 @@ class Host:
             "master": about.master,
             "mode": about.mode,
             "spark_version": about.spark_version,
+            "application_id": about.application_id,
             "history": str(self.history_path),
             "metrics": self.metrics_url,
             "reading": None if reading is None else json.loads(encode(reading, self.redactor)),
             "desired": {"executors": knowledge.desired.executors},
             "holds": [{"knob": hold.knob, "value": hold.value, "who": hold.who, "until_s": hold.until_s} for hold in knowledge.holds],
+            "feeds": self.feeds(),
             "pending": [pending.instruction.knob for pending in knowledge.pending],
             "limits": {"min_executors": self.terms.limits.min_executors, "max_executors": self.terms.limits.max_executors},
             "promises": {"latency_p95_s": self.terms.promises.latency_p95_s, "recovery_s": self.terms.promises.recovery_s},

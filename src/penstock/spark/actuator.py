@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 from penstock.core.config import Config
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.units import count_words
 from penstock.core.errors import Refused
 from penstock.spark.causes import cause_of
-from penstock.spark.executors import ExecutorPool
+from penstock.spark.executors import ExecutorPool, Scaled
 from penstock.spark.files import Files
-from penstock.spark.query import ManagedQuery, is_waiting
+from penstock.spark.query import Changed, ManagedQuery, is_waiting
 from penstock.spark.settings import QuerySettings
 
 POLL_S = 0.02
@@ -52,11 +53,47 @@ class SparkActuator:
         raise TypeError(f"{type(instruction).__name__} is not for Spark")
 
     def _scale(self, instruction: ScaleExecutors) -> Outcome:
+        flowing = [query for query in self._queries if query.state == "running" and query.is_real_time]
+        if flowing and instruction.executors < len(self._pool.running()):
+            return self._shrink_under(flowing, instruction)
         excess = self._excess()
         scaled = self._pool.scale(instruction.executors, self._config.executors_timeout_s, self._wait_for_gap)
         after = self._excess()
         delayed = None if excess is None or after is None else max(0.0, after - excess)
         return Outcome(number=instruction.number, done=scaled.done, took_s=scaled.took_s, delayed_rows=delayed, reason=scaled.reason)
+
+    def _shrink_under(self, flowing: Sequence[ManagedQuery], instruction: ScaleExecutors) -> Outcome:
+        """Take executors away from queries in Real-Time Mode: their tasks never end and are not retried, so they are stopped meanwhile."""
+        needed, left = sum(query.recipe.slots_needed for query in flowing), instruction.executors * self._pool.slots_each
+        if needed > left:
+            raise Refused(f"{needed} slots are needed all the time in Real-Time Mode, {instruction.executors} executors have {left}")
+        began = time.monotonic()
+        scaled: list[Scaled] = []
+
+        def shrink() -> None:
+            scaled.append(self._pool.scale(instruction.executors, self._config.executors_timeout_s, lambda: None, see_them_gone=False))
+
+        costs = self._while_stopped(list(flowing), shrink)
+        delayed = [each.delayed_rows for each in costs]
+        return Outcome(
+            number=instruction.number,
+            done=scaled[0].done,
+            took_s=time.monotonic() - began,
+            delayed_rows=None if None in delayed else sum(rows for rows in delayed if rows is not None),
+            reason=scaled[0].reason or changed_words(costs[-1]),
+        )
+
+    def _while_stopped(self, queries: list[ManagedQuery], act: Callable[[], None]) -> list[Changed]:
+        """Stop the queries, each right after a commit, act, and start them again."""
+        inner: list[Changed] = []
+
+        def then() -> None:
+            if queries[1:]:
+                inner.extend(self._while_stopped(queries[1:], act))
+            else:
+                act()
+
+        return [*inner, queries[0].change(queries[0].settings, self._config.commit_wait_s, then)]
 
     def _excess(self) -> float | None:
         last = self._last_reading()
@@ -82,8 +119,8 @@ class SparkActuator:
         settings = QuerySettings(trigger=instruction.trigger, rate_limit_rows_per_s=instruction.rate_limit_rows_per_s, partitions=partitions)
         began = time.monotonic()
         changed = query.change(settings, self._config.commit_wait_s, lambda: self._repartition(query, instruction.partitions))
-        note = f"down {changed.down_s:.2f} s" + ("" if changed.between_batches else ", a batch was interrupted and is replayed")
-        return Outcome(number=instruction.number, done=True, took_s=time.monotonic() - began, delayed_rows=changed.delayed_rows, reason=note)
+        took_s = time.monotonic() - began
+        return Outcome(number=instruction.number, done=True, took_s=took_s, delayed_rows=changed.delayed_rows, reason=changed_words(changed))
 
     def _repartition(self, query: ManagedQuery, partitions: int | None) -> None:
         """Re-partition the state of a stopped query; a query without state takes the number at its next start."""
@@ -92,3 +129,13 @@ class SparkActuator:
         if Files(self._session).names(f"{query.recipe.checkpoint}/state"):
             query.settle(self._config.commit_wait_s)
             self._session._streamingCheckpointManager.repartition(query.recipe.checkpoint, partitions)
+
+
+def changed_words(changed: Changed) -> str:
+    """What a restart cost, in words.
+
+    >>> changed_words(Changed(down_s=0.5, between_batches=True, delayed_rows=None, replayed_rows=120.0))
+    'down 0.50 s, 120 rows replayed'
+    """
+    replayed = f", {count_words(changed.replayed_rows)} rows replayed" if changed.replayed_rows else ""
+    return f"down {changed.down_s:.2f} s{replayed}" + ("" if changed.between_batches else ", a batch was interrupted and is replayed")

@@ -11,6 +11,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.spark.plans import leaves, source_of
 from penstock.spark.positions import Positions
 from penstock.spark.positions_of import positions_of
+from penstock.spark.recipe import OutputTopic
 from penstock.spark.settings import QuerySettings, parse_spark_trigger
 
 REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
@@ -44,6 +45,20 @@ class AttachedRecipe:
         if self._restart is not None:
             return {"partitions": "an attached query's partitions are its owner's", "shedding": "an attached query's plan cannot be opened"}
         return dict.fromkeys(KNOBS, REMEDY)
+
+    @property
+    def output(self) -> OutputTopic | None:
+        return None
+
+    @property
+    def slots_needed(self) -> int:
+        return 0
+
+    def check(self, settings: QuerySettings) -> None:
+        """Nothing: its owner's function knows what can be started."""
+
+    def ready(self, settings: QuerySettings) -> bool:
+        return True
 
     def start(self, settings: QuerySettings) -> StreamingQuery:
         if self._query is not None:

@@ -13,6 +13,7 @@ _NOISE = re.compile(r"\s*(SQLSTATE: \w+|JVM stacktrace:.*)", re.DOTALL)
 
 def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[str, str]:
     """(one line, traceback or "") for an exception of a query: the innermost Python error of the user's code wins over Spark's wrapping.
+    What Spark's JVM has to say beyond its first sentence is in Spark's log.
 
     Both are redacted before anything is cut: half a secret would pass.
 
@@ -26,10 +27,10 @@ def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[
     if found:
         shown = found[-1]
         return shown["last"].strip()[:500], shown[0]
-    own = redact("".join(traceback.format_exception(error))) if error.__traceback__ else text
     if java is not None or type(error).__module__.startswith("pyspark"):
-        return first_sentence(text), own[:LONGEST_TRACEBACK]
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:500], own
+        return first_sentence(text), ""
+    own = redact("".join(traceback.format_exception(error))) if error.__traceback__ else text
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:500], own[:LONGEST_TRACEBACK]
 
 
 def first_sentence(text: str) -> str:

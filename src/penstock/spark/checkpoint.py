@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.spark.files import Files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateFormat:
+    """The version of the state's checkpoints, the class that keeps the state, and its partitions: frozen since the query's first start."""
+
+    version: int
+    provider: str
+    partitions: int | None
 
 
 class Checkpoint:
@@ -23,6 +33,20 @@ class Checkpoint:
 
     def _newest(self, folder: str) -> int | None:
         return max((int(name) for name in self._files.names(f"{self.path}/{folder}") if name.isdigit()), default=None)
+
+    def state_format(self) -> StateFormat | None:
+        """How the state is kept; None for a query without state, or before the first commit."""
+        batch = self.last_committed()
+        if batch is None or not self._files.names(f"{self.path}/state"):
+            return None
+        commit, offsets = (self._files.read(f"{self.path}/{folder}/{batch}") for folder in ("commits", "offsets"))
+        conf = json.loads(offsets.decode().splitlines()[1])["conf"] if offsets else {}
+        partitions = conf.get("spark.sql.shuffle.partitions")
+        return StateFormat(
+            version=int(commit.decode().splitlines()[0].removeprefix("v")) if commit else 1,
+            provider=str(conf.get("spark.sql.streaming.stateStore.providerClass", "")).rpartition(".")[2],
+            partitions=int(partitions) if partitions else None,
+        )
 
     def committed_offsets(self) -> tuple[Any, ...] | None:
         """The offsets of each source up to which everything is committed; None before the first commit."""

@@ -12,17 +12,22 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.domain.job import JobSpec, QuerySpec, SourceSpec
 from penstock.core.errors import UserMistake
+from penstock.kafka.options import java_options
 from penstock.references import load_function
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.executors import ExecutorPool
+from penstock.spark.files import Files
 from penstock.spark.jvm import activate
 from penstock.spark.plans import sources_of
-from penstock.spark.positions import Positions, TracePositions
+from penstock.spark.positions import Positions, TracePositions, where
 from penstock.spark.positions_of import positions_of
-from penstock.spark.recipe import observed, started
+from penstock.spark.realtime import Slots, plan_of, refusals, refuse, shuffles_in
+from penstock.spark.recipe import OutputTopic, observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
 from penstock.spark.shipping import ship_file
 from penstock.spark.sink import LedgerSink
-from penstock.spark.trace.source import TraceSource
-from penstock.spark.trace.state import TraceState, recipe_of
+from penstock.spark.trace_source import TraceSource
+from penstock.trace.state import TraceState, recipe_of
 
 ARRIVAL_COLUMNS = {"trace": "arrival", "kafka": "timestamp"}
 
@@ -47,8 +52,10 @@ def prepare_trace(source: SourceSpec, folder: str, state_path: Path) -> Trace:
 class ContractRecipe:
     """Starts a declared query: builds its sources anew, calls the user's function on them, and writes to the declared sink."""
 
-    def __init__(self, session: SparkSession, job: JobSpec, query: QuerySpec, traces: Mapping[str, Trace]) -> None:
+    def __init__(self, session: SparkSession, job: JobSpec, query: QuerySpec, traces: Mapping[str, Trace], pool: ExecutorPool | None = None) -> None:
         self._session = session
+        self._pool = pool
+        self._slots: Slots | None = None
         self._job = job
         self._query = query
         self._traces = traces
@@ -77,7 +84,43 @@ class ContractRecipe:
             return {}
         return {"rate-limit": f"source {unlimited[0]!r} has no limit in rows; those of the formats {', '.join(LIMIT_OPTIONS)} have"}
 
+    @property
+    def output(self) -> OutputTopic | None:
+        sink = self._query.sink
+        topic = next((value for name, value in sink.options.items() if name.lower() == "topic"), None)
+        if sink.format != "kafka" or topic is None:
+            return None
+        return OutputTopic(topic=topic, client=java_options(sink.options), arrival_field=sink.arrival_field)
+
+    def check(self, settings: QuerySettings) -> None:
+        if settings.trigger.kind == "real_time":
+            self._check_real_time(self._result(settings), settings)
+
+    def ready(self, settings: QuerySettings) -> bool:
+        if settings.trigger.kind != "real_time" or self._slots is None or self._pool is None:
+            return True
+        return len(self._pool.running()) * self._pool.slots_each >= self._slots.needed
+
+    @property
+    def slots_needed(self) -> int:
+        return self._slots.needed if self._slots else 0
+
     def start(self, settings: QuerySettings) -> StreamingQuery:
+        result = self._result(settings)
+        self._positions = self._positions_in(result)
+        self._slots = None
+        if settings.trigger.kind == "real_time":
+            self._check_real_time(result, settings)
+        writer: Any = result.writeStream.queryName(self._query.name).outputMode(self._query.output_mode).option("checkpointLocation", self.checkpoint)
+        writer = writer.foreachBatch(self._foreach) if self._foreach else writer.format(self._query.sink.format)
+        if self._query.sink.format == "ledger":
+            writer = writer.option("owner", self.checkpoint)
+        writer = writer.options(**self._query.sink.options).trigger(**spark_trigger(settings.paced_trigger))
+        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self._query.name)
+        return started(self._session, writer, settings.partitions)
+
+    def _result(self, settings: QuerySettings) -> DataFrame:
+        """What the user's function makes of its sources."""
         activate(self._session)
         register_formats(self._session)
         frames = [
@@ -86,14 +129,24 @@ class ContractRecipe:
         result = self._function(*frames)
         if not isinstance(result, DataFrame) or not result.isStreaming:
             raise UserMistake(f"queries.{self._query.name}.function: {self._query.function} returned {type(result).__name__}, a streaming DataFrame is needed")
-        self._positions = self._positions_in(result)
-        writer: Any = result.writeStream.queryName(self._query.name).outputMode(self._query.output_mode).option("checkpointLocation", self.checkpoint)
-        writer = writer.foreachBatch(self._foreach) if self._foreach else writer.format(self._query.sink.format)
-        if self._query.sink.format == "ledger":
-            writer = writer.option("owner", self.checkpoint)
-        writer = writer.options(**self._query.sink.options).trigger(**spark_trigger(settings.paced_trigger))
-        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self._query.name)
-        return started(self._session, writer, settings.partitions)
+        return result
+
+    def _check_real_time(self, result: DataFrame, settings: QuerySettings) -> None:
+        sources = [(name, options) for name, options, _ in sources_of(result)]
+        state = Checkpoint(Files(self._session), self.checkpoint).state_format()
+        plan = plan_of(result)
+        newest = where(self._positions_in(result), None).newest
+        slots = None
+        if newest is not None:
+            partitions = settings.partitions or (state.partitions if state else None)
+            slots = Slots(source_partitions=len(newest), shuffle_partitions=shuffles_in(plan, partitions))
+        available = (self._pool.requested, self._pool.slots_each) if self._pool else (0, 0)
+        sink = self._query.sink.format or "foreach_batch"
+        lines = refusals(
+            sources=sources, sink=sink, output_mode=self._query.output_mode, plan=plan, state=state, slots=slots if self._pool else None, available=available
+        )
+        refuse(self._query.name, lines)
+        self._slots = slots
 
     def _positions_in(self, result: DataFrame) -> list[Positions | None]:
         """Whose positions Spark will report, in the order in which it does: that of the plan, not of the function's arguments."""

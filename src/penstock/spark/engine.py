@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -15,11 +16,15 @@ from penstock.ports import Clock
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.commits import CommitListener
+from penstock.spark.cpu import MeasuredCpu
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
+from penstock.spark.graphite import GraphiteCpu
 from penstock.spark.jvm import StatusStore
+from penstock.spark.live import LiveRows
 from penstock.spark.monitor import SparkMonitor
 from penstock.spark.processes import ExecutorProcesses
+from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
 from penstock.spark.recipe import Recipe
 from penstock.spark.settings import QuerySettings
@@ -34,6 +39,7 @@ class SparkEngine:
     def __init__(
         self, session: SparkSession, *, executors: int, config: Config, clock: Clock,
         emit: Callable[[Sequence[Event]], None], redact: Callable[[str], str] = str,
+        reported_cpu: GraphiteCpu | None = None, asked_cpu: PrometheusCpu | None = None,
     ) -> None:  # fmt: skip
         self.session = session
         self.queries: list[ManagedQuery] = []
@@ -41,16 +47,16 @@ class SparkEngine:
         self._config = config
         self._clock = clock
         self._emit = emit
-        store = StatusStore(session)
+        self._store = store = StatusStore(session)
         self.pool = ExecutorPool(session, store, executors)
         self.processes = ExecutorProcesses(session.sparkContext.applicationId)
         self._listener = CommitListener()
         session.streams.addListener(self._listener)
         self._supervisor = Supervisor(config, clock, emit, redact, self._listener.ended)
         self.monitor = SparkMonitor(
-            store=store, pool=self.pool, queries=self.queries, config=config, clock=clock, processes=self.processes, emit=emit,
+            store=store, pool=self.pool, queries=self.queries, config=config, clock=clock, cpu=MeasuredCpu(self.processes, reported_cpu, asked_cpu), emit=emit,
             default_partitions=lambda: int(session.conf.get("spark.sql.shuffle.partitions") or 200),
-            disturbed_s=lambda: self._supervisor.disturbed_s, redact=redact,
+            disturbed_s=lambda: self._supervisor.disturbed_s, redact=redact, heartbeat_s=heartbeat_s(session),
         )  # fmt: skip
         self._actuator = SparkActuator(
             session=session, pool=self.pool, queries=self.queries, config=config, redact=redact, last_reading=lambda: self.monitor.last
@@ -65,7 +71,7 @@ class SparkEngine:
     def add(self, name: str, recipe: Recipe, settings: QuerySettings) -> ManagedQuery:
         """Take in a query: start it, observe it, keep it alive; say what cannot be done for it."""
         checkpoint = Checkpoint(self.files, recipe.checkpoint) if recipe.checkpoint else None
-        query = ManagedQuery(name, recipe, settings, self._listener, self._clock, checkpoint)
+        query = ManagedQuery(name, recipe, settings, self._listener, self._clock, checkpoint, LiveRows(self._store, heartbeat_s(self.session)))
         self.queries.append(query)
         now_s = self._clock.now_s()
         self._emit([CannotDo(at_s=now_s, query=name, what=what, remedy=remedy) for what, remedy in recipe.unable.items()])
@@ -93,8 +99,17 @@ class SparkEngine:
     def close(self) -> None:
         """Stop watching; the session stays, it may be the user's own."""
         self._supervisor.close()
+        self.monitor.close()
         if self.lives():
             self.session.streams.removeListener(self._listener)
+
+
+def heartbeat_s(session: SparkSession) -> float:
+    """How often executors tell what their tasks have read."""
+    jvm: Any = session._jvm
+    return (
+        float(jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(session.sparkContext.getConf().get("spark.executor.heartbeatInterval", "10s"))) / 1000
+    )
 
 
 def stop_one(query: ManagedQuery, grace_s: float, stop_now: Callable[[], bool]) -> bool:

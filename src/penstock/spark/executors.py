@@ -34,6 +34,7 @@ class ExecutorPool:
         self._no_localities = singleton(jvm.scala.collection.immutable, "Map").empty()
         self._farewell = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("no longer needed", singleton(jvm.scala, "None"))
         self._decommission = session.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
+        self.slots_each = int(session.sparkContext.getConf().get("spark.executor.cores", "1") or 1)
         self.requested = requested
         self.dismissed: set[str] = set()
 
@@ -54,7 +55,7 @@ class ExecutorPool:
         self.requested = executors if taken else self.requested
         return taken
 
-    def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object]) -> Scaled:
+    def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object], *, see_them_gone: bool = True) -> Scaled:
         """Grow or shrink to so many executors. Surplus ones leave between batches; those that never come end in "missing"."""
         began = time.monotonic()
         if not self.request(executors):
@@ -64,7 +65,7 @@ class ExecutorPool:
             self._dismiss(self.running()[executors:])
             # Each executor killed lowers Spark's own target by one: without asking again, a crashed one would never be replaced.
             self.request(executors)
-        arrived = self._await(executors, began + timeout_s)
+        arrived = self._await(executors, began + timeout_s, see_them_gone)
         return Scaled(done=arrived, took_s=time.monotonic() - began, reason="" if arrived else "missing")
 
     def _dismiss(self, surplus: list[str]) -> None:
@@ -74,11 +75,11 @@ class ExecutorPool:
             if not (self._decommission and backend.decommissionExecutor(executor_id, self._farewell, False, False)):
                 self._context.killExecutor(executor_id)
 
-    def _await(self, executors: int, deadline: float) -> bool:
-        """Wait until exactly so many run and those dismissed are gone."""
+    def _await(self, executors: int, deadline: float, see_them_gone: bool) -> bool:
+        """Wait until exactly so many run and, if asked for, those dismissed are gone."""
         while True:
             alive = {each["id"] for each in self._store.executors()}
-            if len(alive - self.dismissed) >= executors and not alive & self.dismissed:
+            if len(alive - self.dismissed) >= executors and not (see_them_gone and alive & self.dismissed):
                 return True
             if time.monotonic() > deadline:
                 return len(alive - self.dismissed) >= executors

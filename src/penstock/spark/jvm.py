@@ -8,6 +8,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+MOST_TASKS = 10_000
+
 
 class StatusStore:
     """What Spark knows about its executors, jobs and stages, without the web UI: each answer one call, as JSON."""
@@ -53,6 +55,14 @@ class StatusStore:
         except Py4JJavaError:
             return None
         return shares
+
+    def tasks(self, stage_id: int) -> list[dict[str, Any]]:
+        """The tasks of a stage's last attempt, with what they have read so far; none for a stage that never ran, or is forgotten."""
+        try:
+            attempt = self._store.lastStageAttempt(stage_id).attemptId()
+            return list(self._json(self._store.taskList(stage_id, attempt, MOST_TASKS)))
+        except Py4JJavaError:
+            return []
 
 
 def activate(session: SparkSession) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.core.config import Config
 from penstock.core.domain.event import ClockSkewed, Event, ExecutorLost
 from penstock.core.domain.reading import Reading
-from penstock.core.monitor.facts import BatchFact, ExecutorFact, Observation, QueryFacts
+from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.core.monitor.observe import Memory, observe
 from penstock.ports import Clock
+from penstock.spark.cpu import ExecutorCpu
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
-from penstock.spark.positions import rows_between, where
-from penstock.spark.processes import ExecutorProcesses
-from penstock.spark.progress import batch_fact
 from penstock.spark.query import ManagedQuery
-from penstock.spark.stages import StageReader
+from penstock.spark.query_reader import QueryReader
 
 
 @dataclass
@@ -35,20 +33,22 @@ class SparkMonitor:
 
     def __init__(
         self, *, store: StatusStore, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, clock: Clock,
-        processes: ExecutorProcesses, default_partitions: Callable[[], int],
+        cpu: ExecutorCpu, default_partitions: Callable[[], int],
         emit: Callable[[Sequence[Event]], None], disturbed_s: Callable[[], float | None], redact: Callable[[str], str],
+        heartbeat_s: float,
     ) -> None:  # fmt: skip
         self._store = store
         self._pool = pool
         self._queries = queries
         self._config = config
         self._clock = clock
-        self._processes = processes
+        self._cpu = cpu
         self._default_partitions = default_partitions
         self._emit = emit
         self._query_disturbed_s = disturbed_s
         self._redact = redact
-        self._stages: dict[str, StageReader] = {}
+        self._heartbeat_s = heartbeat_s
+        self._readers: dict[str, QueryReader] = {}
         self._memory = Memory()
         self._seen = _Seen(executors=set(), skewed=set())
         self._executors_changed_s: float | None = None
@@ -90,7 +90,8 @@ class SparkMonitor:
                 host=hosts[each["id"]],
                 slots=each["maxTasks"] or each["totalCores"],
                 added_s=each["addTime"] / 1000 + steady_minus_wall_s,
-                cpu_s=self._processes.cpu_s(each["id"]) if self._processes.is_here(hosts[each["id"]]) else None,
+                cpu_s=self._cpu.cpu_s(each["id"], hosts[each["id"]]),
+                cpu_cores=self._cpu.cores(each["id"], hosts[each["id"]]),
             )
             for each in alive
         )
@@ -102,40 +103,16 @@ class SparkMonitor:
             self._emit([ExecutorLost(at_s=now_s, executor_id=each, reason=" ".join(reasons.get(each, "unknown").split())[:300]) for each in sorted(lost)])
 
     def _query(self, query: ManagedQuery, now_s: float) -> QueryFacts:
-        place = where(query.recipe.positions, query.processed_offsets())
-        state_partitions = query.commits.last.state_partitions if query.commits.last else None
-        idle_wall_s = query.commits.idle_wall_s
-        return QueryFacts(
-            name=query.name,
-            state=query.state,
-            trigger=query.settings.trigger,
-            rate_limit_rows_per_s=query.settings.rate_limit_rows_per_s,
-            started_s=query.started_s,
-            batches=self._batches(query, now_s),
-            idle_s=None if idle_wall_s is None else idle_wall_s + now_s - time.time(),
-            partitions=state_partitions or query.settings.partitions or self._default_partitions(),
-            failures=len(query.failures),
-            unable=query.recipe.unable,
-            **place,
-        )
+        if query.name not in self._readers:
+            self._readers[query.name] = QueryReader(
+                query, self._store, self._clock, heartbeat_s=self._heartbeat_s, default_partitions=self._default_partitions,
+                say=lambda event: self._emit([replace(event, at_s=self._clock.now_s())]),
+            )  # fmt: skip
+        return self._readers[query.name].facts(now_s)
 
-    def _batches(self, query: ManagedQuery, now_s: float) -> tuple[BatchFact, ...]:
-        reports = query.commits.take()
-        stages: dict[tuple[str, int], tuple[object, ...]] = {}
-        for run_id in {report.run_id for report in reports}:
-            reader = self._stages.setdefault(query.name, StageReader(self._store))
-            wanted = {report.batch_id for report in reports if report.run_id == run_id}
-            stages |= {(run_id, batch): found for batch, found in reader.stages_of(run_id, wanted).items()}
-        positions = query.recipe.positions
-        return tuple(
-            batch_fact(
-                report,
-                steady_minus_wall_s=now_s - time.time(),
-                rows=rows_between(positions, report.start_offsets, report.end_offsets),
-                stages=stages.get((report.run_id, report.batch_id), ()),  # type: ignore[arg-type]
-            )
-            for report in reports
-        )
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
 
     def _report_skew(self, reading: Reading) -> None:
         skewed = {query.name: query.clock_skew_s for query in reading.queries if query.clock_skew_s is not None}

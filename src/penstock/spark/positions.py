@@ -1,20 +1,21 @@
-"""How far a source has come and how far a query has followed, in rows, for sources that tell."""
+"""Where a query stands in its sources: only a source whose offsets count rows can tell how much has arrived and how much waits."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.spark.trace.state import TraceState
+from penstock.trace.state import TraceState
 
 
 class Positions(Protocol):
-    """The arithmetic of one source's offsets; all rows are cumulative since its beginning."""
+    """The arithmetic of one source's offsets; all rows are cumulative since its beginning, by the source's partitions."""
 
-    def newest_rows(self) -> float | None:
+    def newest(self) -> Mapping[str, float] | None:
         """How many rows have arrived; None while the source does not answer."""
         ...
 
@@ -22,7 +23,9 @@ class Positions(Protocol):
         """The offset a new query begins at; None if that is not known."""
         ...
 
-    def rows_at(self, offset: Any) -> float: ...
+    def at(self, offset: Any) -> Mapping[str, float]:
+        """How many rows an offset covers."""
+        ...
 
     def waited_s(self, offset: Any) -> float | None:
         """How long the first row not covered by `offset` has waited; 0 if there is none."""
@@ -35,44 +38,71 @@ class TracePositions:
     def __init__(self, state: TraceState) -> None:
         self._state = state
 
-    def newest_rows(self) -> float:
+    def newest(self) -> Mapping[str, float]:
         now = time.time()
-        return float(self._state.begin(now).newest_at(now))
+        return {"trace": float(self._state.begin(now).newest_at(now))}
 
     def origin(self) -> Any:
         return {"position": 0}
 
-    def rows_at(self, offset: Any) -> float:
-        return float(offset["position"])
+    def at(self, offset: Any) -> Mapping[str, float]:
+        return {"trace": float(offset["position"])}
 
     def waited_s(self, offset: Any) -> float | None:
         arrived = float(self._state.schedule().arrival_of(np.array([int(offset["position"])], dtype=np.int64))[0])
         return max(0.0, time.time() - arrived)
 
 
-def rows_between(positions: Sequence[Positions | None], start: Sequence[Any], end: Sequence[Any]) -> float | None:
-    """Rows from the start offsets to the end offsets of all sources; None where one of them does not count rows."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a query stands; None where a source does not tell. By partition, `processed` lacks those that are not known."""
+
+    newest_rows: float | None = None
+    processed_rows: float | None = None
+    oldest_waiting_s: float | None = None
+    newest: Mapping[str, float] | None = None
+    processed: Mapping[str, float] | None = None
+
+
+def where(positions: Sequence[Positions | None], offsets: Sequence[Any] | None) -> Place:
+    """Newest and processed rows over all sources, and how long the oldest waiting row has waited."""
+    sources = [each for each in positions if each is not None]
+    if not sources or len(sources) < len(positions):
+        return Place()
+    newest = merged([source.newest() for source in sources])
+    newest_rows = None if newest is None else sum(newest.values())
+    if offsets is None or len(offsets) != len(sources):
+        return Place(newest_rows=newest_rows, newest=newest)
+    known = [(source, offset) for source, offset in zip(sources, offsets, strict=True) if offset is not None]
+    waits = [source.waited_s(offset) for source, offset in known]
+    processed = merged([source.at(offset) for source, offset in known])
+    return Place(
+        newest_rows=newest_rows,
+        processed_rows=sum(processed.values()) if processed else None if len(known) < len(sources) else 0.0,
+        oldest_waiting_s=None if any(wait is None for wait in waits) else max((wait for wait in waits if wait is not None), default=None),
+        newest=newest,
+        processed=processed,
+    )
+
+
+def merged(counts: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
+    """The counts of several sources together; None if one of them is unknown."""
+    known = [each for each in counts if each is not None]
+    if len(known) < len(counts):
+        return None
+    together: dict[str, float] = {}
+    for i, each in enumerate(known):
+        together |= {name if name not in together else f"{name} ({i})": rows for name, rows in each.items()}
+    return together
+
+
+def between(positions: Sequence[Positions | None], start: Sequence[Any], end: Sequence[Any]) -> dict[str, float] | None:
+    """Rows from the start offsets to the end offsets of all sources, by partition; None where one of them does not count rows."""
     if len(positions) != len(end) or any(each is None for each in positions) or any(offset is None for offset in end):
         return None
-    total = 0.0
+    counts: list[Mapping[str, float] | None] = []
     for source, first, last in zip(positions, start, end, strict=False):
         assert source is not None
-        total += source.rows_at(last) - (0.0 if first is None else source.rows_at(first))
-    return total
-
-
-def where(positions: Sequence[Positions | None], processed: Sequence[Any] | None) -> Mapping[str, float | None]:
-    """Newest and processed rows over all sources, and how long the oldest waiting row has waited; None where unknown."""
-    unknown: dict[str, float | None] = {"newest_rows": None, "processed_rows": None, "oldest_waiting_s": None}
-    if not positions or any(each is None for each in positions):
-        return unknown
-    sources = [each for each in positions if each is not None]
-    newest = [source.newest_rows() for source in sources]
-    unknown["newest_rows"] = None if None in newest else sum(rows for rows in newest if rows is not None)
-    if processed is None or len(processed) != len(sources):
-        return unknown
-    known = [(source, offset) for source, offset in zip(sources, processed, strict=True) if offset is not None]
-    waits = [source.waited_s(offset) for source, offset in known]
-    unknown["processed_rows"] = sum(source.rows_at(offset) for source, offset in known)
-    unknown["oldest_waiting_s"] = None if any(wait is None for wait in waits) else max((wait for wait in waits if wait is not None), default=None)
-    return unknown
+        begin = {} if first is None else source.at(first)
+        counts.append({name: rows - begin.get(name, 0.0) for name, rows in source.at(last).items()})
+    return merged(counts)

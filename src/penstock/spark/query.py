@@ -16,6 +16,7 @@ from penstock.core.execute.restarts import Failure
 from penstock.ports import Clock
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.commits import CommitListener, Commits
+from penstock.spark.live import LiveRows
 from penstock.spark.positions import where
 from penstock.spark.recipe import Recipe
 from penstock.spark.settings import QuerySettings
@@ -26,11 +27,13 @@ ONE_BATCH_S = 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """How a query was stopped: whether it was between batches, and how far its sources had come."""
+    """How a query was stopped: whether it was between batches, how far its sources had come, and, in Real-Time Mode, how many rows it had read
+    since its last commit: the next batch begins before a stop is through, and what it has read is read again."""
 
     at_s: float
     between_batches: bool
     newest_rows: float | None
+    replayed_rows: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,7 @@ class Changed:
     down_s: float
     between_batches: bool
     delayed_rows: float | None
+    replayed_rows: float | None = None
 
 
 def is_waiting(query: StreamingQuery) -> bool:
@@ -51,7 +55,9 @@ def is_waiting(query: StreamingQuery) -> bool:
 class ManagedQuery:
     """States: starting, running, restarting (by Penstock), failed (waits for its restart), given up, ended (nothing left to do), stopped (by the user)."""
 
-    def __init__(self, name: str, recipe: Recipe, settings: QuerySettings, listener: CommitListener, clock: Clock, checkpoint: Checkpoint | None) -> None:
+    def __init__(
+        self, name: str, recipe: Recipe, settings: QuerySettings, listener: CommitListener, clock: Clock, checkpoint: Checkpoint | None, live: LiveRows
+    ) -> None:
         self.name = name
         self.recipe = recipe
         self.settings = settings
@@ -66,6 +72,7 @@ class ManagedQuery:
         self._listener = listener
         self._clock = clock
         self._checkpoint = checkpoint
+        self.live = live
         self._query: StreamingQuery | None = None
         self._begun_at_commit = 0
         self._processed: tuple[Any, ...] | None = None
@@ -106,8 +113,22 @@ class ManagedQuery:
             return self.commits.last.end_offsets
         return self._processed
 
+    @property
+    def committed_batch(self) -> int | None:
+        return self.commits.last.batch_id if self.commits.last else None
+
+    @property
+    def is_real_time(self) -> bool:
+        return self.settings.trigger.kind == "real_time"
+
+    def count_replayed(self) -> float:
+        """After the end of a run: how many rows the next one reads again, at most."""
+        place = where(self.recipe.positions, self.processed_offsets())
+        known = place.newest_rows is not None and place.processed_rows is not None
+        return self.live.ended(self.committed_batch, (place.newest_rows or 0.0) - (place.processed_rows or 0.0) if known else None)
+
     def newest_rows(self) -> float | None:
-        return where(self.recipe.positions, None)["newest_rows"]
+        return where(self.recipe.positions, None).newest_rows
 
     def stop_after_commit(self, timeout_s: float, stop_now: Callable[[], bool] = lambda: False) -> Stopped:
         """Stop between two batches: at once if none runs, else right after the running one commits; after the time-out, or when told to, where it is."""
@@ -122,7 +143,8 @@ class ManagedQuery:
                     break
             moment = Stopped(at_s=self._clock.now_s(), between_batches=between, newest_rows=self.newest_rows())
             query.stop()
-            return replace(moment, between_batches=between and self._all_committed())
+            replayed = self.count_replayed() if self.is_real_time else None
+            return replace(moment, between_batches=between and self._all_committed(), replayed_rows=replayed)
 
     def _all_committed(self) -> bool:
         """Whether nothing is logged that is not committed: after a commit the next batch may have begun before it was heard."""
@@ -143,6 +165,7 @@ class ManagedQuery:
         with self.lock:
             if self.state != "running":
                 raise Refused(f"query {self.name} is {self.state}: it can be changed while it runs")
+            self.recipe.check(settings)
             self.state = "restarting"
             before = self.settings
             stopped = self.stop_after_commit(commit_wait_s, self.closing.is_set)
@@ -153,6 +176,7 @@ class ManagedQuery:
                 changed = self._cost_since(stopped)
                 self.state = "restarting"
                 self._see_it_live(commit_wait_s)
+                changed = self._cost_since(stopped) if self.is_real_time else changed
                 self.state = "running"
             except Exception:
                 self.settings = before
@@ -166,13 +190,16 @@ class ManagedQuery:
             down_s=self._clock.now_s() - stopped.at_s,
             between_batches=stopped.between_batches,
             delayed_rows=None if newest is None or stopped.newest_rows is None else newest - stopped.newest_rows,
+            replayed_rows=stopped.replayed_rows,
         )
 
     def _see_it_live(self, timeout_s: float) -> None:
-        """Wait until it has committed a batch or waits for data; raise what ended it, if something did."""
+        """Wait until it has committed a batch or waits for data, in Real-Time Mode until its tasks read; raise what ended it, if something did."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not self.closing.is_set():
             if self.commits.wait_beyond(self._begun_at_commit, POLL_S) or is_waiting(self.query):
+                return
+            if self.is_real_time and self.live.is_reading(str(self.query.runId)):
                 return
             if not self.query.isActive:
                 raise self.query.exception() or Refused(f"query {self.name} ended at once")

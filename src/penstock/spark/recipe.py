@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
@@ -27,7 +28,34 @@ class Recipe(Protocol):
         """The knobs that cannot be turned for this query, each with what would change that."""
         ...
 
+    @property
+    def output(self) -> OutputTopic | None:
+        """The topic it writes to, if that can be looked at."""
+        ...
+
+    @property
+    def slots_needed(self) -> int:
+        """The slots it takes all the time, in Real-Time Mode; 0 in micro-batches, whose tasks wait for each other, and where it is not known."""
+        ...
+
+    def check(self, settings: QuerySettings) -> None:
+        """Raise a `UserMistake`, a line for each thing Spark would refuse later, if the query cannot be started so."""
+        ...
+
+    def ready(self, settings: QuerySettings) -> bool:
+        """Whether what a start needs is there at this moment: in Real-Time Mode a slot for every task."""
+        ...
+
     def start(self, settings: QuerySettings) -> StreamingQuery: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputTopic:
+    """Where a query writes to in Kafka: the options of the client (Java's names), and which field of a record tells when its input came."""
+
+    topic: str
+    client: Mapping[str, str]
+    arrival_field: str
 
 
 _shuffle_partitions = threading.Lock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import UserMistake
 from penstock.spark.causes import cause_of
+from penstock.spark.connector import provide_connector
 from penstock.spark.logs import log_pipe
 from penstock.spark.refusals import (
     find_master,
@@ -33,6 +34,11 @@ from penstock.spark.shipping import pack_penstock, ship_penstock
 _EXECUTOR_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=."
 
 SCRATCH = "scratch"
+
+# In Real-Time Mode all tasks run all the time: slots are logical, and room to take an executor away is worth more than a slot a core.
+REAL_TIME_SLOTS = "8"
+# Heartbeats are what tells how far a running batch has come.
+EMBEDDED_HEARTBEAT, HEARTBEAT = "500ms", "1s"
 
 STREAMING_DEFAULTS = {
     # With these from the first start, a query can later go to Real-Time Mode and back on the same checkpoint; an existing checkpoint keeps its own.
@@ -66,17 +72,20 @@ EMBEDDED_DEFAULTS = {
 def settings_for(job: JobSpec, *, embedded: bool) -> dict[str, str]:
     """The Spark settings of a job: what its file says wins, then what spark-submit or spark-defaults.conf say, then Penstock's defaults."""
     given = dict(job.spark_conf) if embedded else given_settings() | dict(job.spark_conf)
-    cores_text = given.get("spark.executor.cores", "1")
+    flows = any(query.trigger.kind == "real_time" for query in job.queries)
+    cores_text = given.get("spark.executor.cores", REAL_TIME_SLOTS if embedded and flows else "1")
     if not cores_text.isdigit():
         raise UserMistake(f"spark.executor.cores: found {cores_text!r}, a whole number of at least 1 is allowed")
     all_cores = str(job.limits.max_executors * int(cores_text))
     defaults = dict(STREAMING_DEFAULTS)
     if embedded:
         defaults |= EMBEDDED_DEFAULTS | {"spark.cores.max": all_cores, "spark.sql.shuffle.partitions": str(job.limits.max_executors)}
+        defaults |= {"spark.executor.cores": cores_text}
     else:
         master = job.master or given.get("spark.master", "")
         defaults |= {"spark.executor.instances": str(job.limits.first)}
         defaults |= {"spark.executor.cores": cores_text, "spark.cores.max": all_cores} if master.startswith("spark://") else {}
+    defaults |= {"spark.executor.heartbeatInterval": EMBEDDED_HEARTBEAT if embedded else HEARTBEAT} if flows else {}
     return {key: value for key, value in defaults.items() if key not in given} | dict(job.spark_conf)
 
 
@@ -96,10 +105,14 @@ def given_settings() -> dict[str, str]:
     return spark_defaults()
 
 
-def open_session(job: JobSpec, folder: Path, embedded_master: str | None = None, log: Path | None = None, redact: Callable[[str], str] = str) -> SparkSession:
+def open_session(
+    job: JobSpec, folder: Path, embedded_master: str | None = None, log: Path | None = None, redact: Callable[[str], str] = str,
+    say: Callable[[str], None] = lambda line: None, more: Mapping[str, str] | None = None,
+) -> SparkSession:  # fmt: skip
     """Start Spark for a job, with Penstock on its executors, or raise one clear line.
 
-    `folder` is the job's own, for what must stay while it runs; `log` takes what Spark would write to the terminal.
+    `folder` is the job's own, for what must stay while it runs; `log` takes what Spark would write to the terminal; `say` hears which Kafka
+    connector was found, for a job that needs one; `more` are settings that give way to the job's own.
     """
     refuse_connect()
     master = embedded_master or find_master(job.master)
@@ -111,13 +124,24 @@ def open_session(job: JobSpec, folder: Path, embedded_master: str | None = None,
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     refuse_other_spark()
     archive = pack_penstock(folder)
-    settings = settings_for(job, embedded=embedded_master is not None)
+    settings = {**(more or {}), **settings_for(job, embedded=embedded_master is not None)}
     if embedded_master is not None:
         settings = in_scratch(folder) | settings
     launch_apart(master, settings, archive, log, redact)
+    if job.uses_kafka:
+        settings |= with_connector(job.kafka.connector, settings.get("spark.jars", ""), say)
     session = start_session(job.name, master, settings, redact)
     ship_penstock(session, archive)
     return session
+
+
+def with_connector(given: Sequence[str], jars: str, say: Callable[[str], None]) -> dict[str, str]:
+    """The Kafka connector for the driver, which gets it here, and for the executors, which get it by the returned setting."""
+    SparkContext._ensure_initialized()
+    found, words = provide_connector(SparkContext._jvm, given)
+    if words:
+        say(words)
+    return {"spark.jars": ",".join([*filter(None, [jars]), *found.jars])} if found.jars else {}
 
 
 def start_session(name: str, master: str | None, settings: Mapping[str, str], redact: Callable[[str], str]) -> SparkSession:

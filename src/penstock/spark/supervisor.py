@@ -26,6 +26,7 @@ class Due:
     failed_s: float
     attempt: int
     cause: str
+    replayed_rows: float | None
 
 
 class Supervisor:
@@ -104,6 +105,7 @@ class Supervisor:
     def _failed(self, query: ManagedQuery, error: BaseException) -> None:
         now_s = self._clock.now_s()
         cause, trace = cause_of(error, self._redact)
+        replayed = query.count_replayed() if query.is_real_time else None
         query.failures.append(Failure(at_s=now_s, cause=cause, committed=query.committed_since_start))
         self.disturbed_s = now_s
         self._emit([QueryFailed(at_s=now_s, query=query.name, cause=cause, traceback=trace)])
@@ -114,7 +116,7 @@ class Supervisor:
             self._emit([QueryGivenUp(at_s=now_s, query=query.name, restarts=len(query.failures) - 1, cause=cause, reason=answer.reason)])
         else:
             query.state = "failed"
-            self._due[query.name] = Due(at_s=now_s + answer.wait_s, failed_s=now_s, attempt=answer.attempt, cause=cause)
+            self._due[query.name] = Due(at_s=now_s + answer.wait_s, failed_s=now_s, attempt=answer.attempt, cause=cause, replayed_rows=replayed)
 
     def _answer(self, query: ManagedQuery, error: BaseException) -> Restart | GiveUp:
         if "restart" in query.recipe.unable:
@@ -131,6 +133,8 @@ class Supervisor:
         due = self._due.get(query.name)
         if due is None or self._clock.now_s() < due.at_s:
             return
+        if not query.recipe.ready(query.settings) and self._clock.now_s() < due.failed_s + self._config.executors_timeout_s:
+            return
         del self._due[query.name]
         try:
             query.start()
@@ -139,4 +143,7 @@ class Supervisor:
             return
         now_s = self._clock.now_s()
         self.disturbed_s = now_s
-        self._emit([QueryRestarted(at_s=now_s, query=query.name, attempt=due.attempt, downtime_s=now_s - due.failed_s, cause=due.cause)])
+        restarted = QueryRestarted(
+            at_s=now_s, query=query.name, attempt=due.attempt, downtime_s=now_s - due.failed_s, cause=due.cause, replayed_rows=due.replayed_rows
+        )
+        self._emit([restarted])

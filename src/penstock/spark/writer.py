@@ -14,12 +14,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
+from penstock.kafka.options import java_options
 from penstock.spark.contract import ARRIVAL_COLUMNS
 from penstock.spark.jvm import activate, field_of
 from penstock.spark.plans import SOURCE_NODE, dataset_of, leaves, source_of, with_leaves, with_options
 from penstock.spark.positions import Positions
 from penstock.spark.positions_of import positions_of
-from penstock.spark.recipe import observed, started
+from penstock.spark.recipe import OutputTopic, observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
 
 
@@ -58,6 +59,23 @@ class WriterRecipe:
     def unable(self) -> Mapping[str, str]:
         unlimited = [name for name, _, _ in self._sources if name not in LIMIT_OPTIONS]
         return {"rate-limit": f"the source {unlimited[0]!r} has no limit in rows; those of {', '.join(LIMIT_OPTIONS)} have"} if unlimited else {}
+
+    @property
+    def output(self) -> OutputTopic | None:
+        options = option_map(self._jwriter)
+        if str(field_of(self._jwriter, "source").get(self._jwriter)) != "kafka" or "topic" not in options:
+            return None
+        return OutputTopic(topic=options["topic"], client=java_options(options), arrival_field="arrival")
+
+    @property
+    def slots_needed(self) -> int:
+        return 0
+
+    def check(self, settings: QuerySettings) -> None:
+        """Nothing: what a script's own writer describes, Spark checks at its start."""
+
+    def ready(self, settings: QuerySettings) -> bool:
+        return True
 
     def start(self, settings: QuerySettings) -> StreamingQuery:
         activate(self._session)

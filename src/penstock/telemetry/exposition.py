@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import (
     ExecutorReading,
+    PartitionReading,
     Quantiles,
     QueryReading,
     Reading,
@@ -26,6 +27,7 @@ from penstock.core.domain.reading import (
 )
 
 T = TypeVar("T")
+LATENCY = "Latency from arrival to commit; in Real-Time Mode to the write at the sink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ JOB: tuple[Measure[Reading], ...] = (
     Measure("throughput_rows_per_second", "Rows processed.", lambda r: r.throughput_rows_per_s),
     Measure("lag_rows", "Rows that have arrived and are not processed.", lambda r: r.lag_rows),
     Measure("lag_seconds", "Lag as time: the worst of the queries.", lambda r: r.lag_s),
-    Measure("excess_lag_rows", "Lag beyond the sawtooth that micro-batches always have.", lambda r: r.excess_lag_rows),
+    Measure("excess_lag_rows", "Lag beyond what a healthy query always has.", lambda r: r.excess_lag_rows),
     Measure("busyness_ratio", "Share of the executors' slot time spent in tasks.", lambda r: r.busyness),
     Measure("failures", "Failures seen since the job was started.", lambda r: r.failures, counts=True),
 )
@@ -69,7 +71,7 @@ QUERY: tuple[Measure[QueryReading], ...] = (
     Measure("query_throughput_rows_per_second", "Rows the query processed.", lambda q: q.throughput_rows_per_s),
     Measure("query_lag_rows", "Rows that have arrived and the query has not processed.", lambda q: q.lag_rows),
     Measure("query_lag_seconds", "The query's lag as time.", lambda q: q.lag_s),
-    Measure("query_excess_lag_rows", "The query's lag beyond the sawtooth that micro-batches always have.", lambda q: q.excess_lag_rows),
+    Measure("query_excess_lag_rows", "The query's lag beyond what a healthy query always has.", lambda q: q.excess_lag_rows),
     Measure("query_clock_skew_seconds", "How far in the future the query's records arrive.", lambda q: q.clock_skew_s),
     Measure("query_batch_seconds", "Duration of an average batch of the window.", lambda q: q.batch.total_s if q.batch else None),
     Measure("query_busyness_ratio", "Share of the executors' slot time spent in the query's tasks.", lambda q: q.busyness),
@@ -77,6 +79,19 @@ QUERY: tuple[Measure[QueryReading], ...] = (
     Measure("query_state_memory_bytes", "Memory the query's state takes.", lambda q: q.state_memory_bytes),
     Measure("query_partitions", "Shuffle partitions of the query.", lambda q: q.partitions),
     Measure("query_failures", "Failures of the query since the job was started.", lambda q: q.failures, counts=True),
+    Measure("query_in_batch_rows", "Rows the running batch has read so far.", lambda q: q.in_batch_rows),
+    Measure("query_boundary_pause_seconds", "How long rows last waited between two batches of Real-Time Mode.", lambda q: q.boundary_pause_s),
+    Measure(
+        "query_replayed_rows",
+        "Rows read again after restarts: the most that can be twice in a sink that is not idempotent.",
+        lambda q: q.replayed_rows,
+        counts=True,
+    ),
+)
+
+PARTITION: tuple[Measure[PartitionReading], ...] = (
+    Measure("query_partition_arrival_rows_per_second", "Rows that arrive at the partition, measured there.", lambda p: p.arrival_rows_per_s),
+    Measure("query_partition_lag_rows", "Rows of the partition that have arrived and the query has not processed.", lambda p: p.lag_rows),
 )
 
 STAGE: tuple[Measure[StageReading], ...] = (
@@ -129,11 +144,14 @@ def _standing(job: str, events_by_kind: Mapping[str, int], promises: Promises) -
 def _of_reading(job: str, reading: Reading) -> Iterator[Metric]:
     queries = [((job, query.name), query) for query in reading.queries]
     yield from _families(JOB, ("job",), [((job,), reading)])
-    yield _latency("latency_seconds", "Latency from arrival to commit: the worst of the queries.", ("job",), [((job,), reading.latency)])
+    yield _latency("latency_seconds", f"{LATENCY}: the worst of the queries.", ("job",), [((job,), reading.latency)])
     yield from _families(QUERY, ("job", "query"), queries)
-    yield _latency("query_latency_seconds", "Latency from arrival to commit.", ("job", "query"), [(labels, query.latency) for labels, query in queries])
+    yield _latency("query_latency_seconds", f"{LATENCY}.", ("job", "query"), [(labels, query.latency) for labels, query in queries])
     yield _states(queries)
     yield _batch_parts(queries)
+    yield from _families(
+        PARTITION, ("job", "query", "partition"), [((*labels, each.name), each) for labels, query in queries for each in query.source_partitions]
+    )
     yield from _families(STAGE, ("job", "query", "stage"), [((*labels, str(stage.position)), stage) for labels, query in queries for stage in query.stages])
     yield from _families(EXECUTOR, ("job", "executor"), [((job, each.executor_id), each) for each in reading.executors])
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import SparkSession
 
+from penstock.core.domain.event import ConnectorFound
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.core.knowledge import Desired
@@ -22,14 +23,19 @@ from penstock.runtime.host import About, Host, View
 from penstock.runtime.jobfile import LoadedJob
 from penstock.spark.beside import CheckpointFolder
 from penstock.spark.contract import ContractRecipe
+from penstock.spark.cpu import reporting_settings, reports_cpu
 from penstock.spark.embedded.cluster import EmbeddedCluster
 from penstock.spark.engine import SparkEngine
+from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
+from penstock.spark.graphite import GraphiteCpu
+from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
 from penstock.spark.session import SCRATCH, open_session
 from penstock.spark.settings import QuerySettings
-from penstock.spark.trace.rows import as_batch, row_maker
-from penstock.spark.trace.state import recipe_of
+from penstock.trace.rows import as_batch, row_maker
+from penstock.trace.state import recipe_of
+from penstock.wiring.kafka import JobKafka
 from penstock.wiring.traces import open_traces, rate_setter
 
 CLUSTER_GONE_S = 20.0
@@ -45,6 +51,8 @@ class RunningJob:
         self._cluster: EmbeddedCluster | None = None
         self._session: SparkSession | None = None
         self._engine: SparkEngine | None = None
+        self._kafka: JobKafka | None = None
+        self._reported_cpu: GraphiteCpu | None = None
         self._spark_log = spark_log
         self._on_step = on_step
         terms = Terms(limits=self.spec.limits, promises=self.spec.promises, config=self.spec.config)
@@ -64,7 +72,11 @@ class RunningJob:
         if self.spec.master == "embedded":
             self._cluster = EmbeddedCluster.join(home() / "cluster")
             self._on_step()
-        self._session = open_session(self.spec, self._folder.path, self._cluster.master if self._cluster else None, self._spark_log, self._redactor.text)
+        if reports_cpu(self.spec):
+            self._reported_cpu = GraphiteCpu()
+        more = reporting_settings(self.spec, self._reported_cpu) if self._reported_cpu else None
+        master = self._cluster.master if self._cluster else None
+        self._session = open_session(self.spec, self._folder.path, master, self._spark_log, self._redactor.text, self._say_connector, more)
         self._on_step()
         try:
             self._open(self._session)
@@ -74,29 +86,48 @@ class RunningJob:
             self._on_step()
             self._add(self._session, query.name)
 
+    def _say_connector(self, line: str) -> None:
+        self.host.note([ConnectorFound(at_s=self.host.clock.now_s(), line=line)])
+
     def _open(self, session: SparkSession) -> None:
         files = Files(session)
         refuse_foreign_checkpoint(files, self.spec)
         beside = CheckpointFolder(files, self.spec.checkpoint)
+        self._kafka = JobKafka(self.spec, beside.local_path("") or self._folder.path, self.host.clock, self.host.note)
+        self.spec = self._kafka.start_broker()
+        self._on_step()
+        if self._reported_cpu is not None:
+            self._reported_cpu.listen_to(session.sparkContext.applicationId)
         self._engine = SparkEngine(
-            session, executors=self.spec.limits.first, config=self.spec.config, clock=self.host.clock, emit=self.host.note, redact=self._redactor.text
-        )
+            session, executors=self.spec.limits.first, config=self.spec.config, clock=self.host.clock, emit=self.host.note, redact=self._redactor.text,
+            reported_cpu=self._reported_cpu, asked_cpu=PrometheusCpu(self.spec.cpu_query) if self.spec.cpu_query else None,
+        )  # fmt: skip
         master = self.spec.master or str(session.sparkContext.master)
-        self.host.open(
-            self._engine, declared_of(self.spec), About(job=self.spec.name, master=master, mode=self.spec.mode, spark_version=session.version), beside
-        )
+        about = About(job=self.spec.name, master=master, mode=self.spec.mode, spark_version=session.version, application_id=session.sparkContext.applicationId)
+        self.host.open(self._engine, declared_of(self.spec), about, beside)
         self._traces = open_traces(self.spec, beside, self._folder.path)
-        if self._traces:
-            self.host.set_source_rate = rate_setter(self._traces, beside)
-        if not self._engine.pool.unable:
-            self._engine.pool.request(self.host.controller.knowledge.desired.executors)
+        self._ask_for_executors(self._engine.pool, self.host.controller.knowledge.desired)
+        self._kafka.make_topics()
+        self._kafka.start_feeds()
+        self.host.feeds = self._kafka.status
+        if self._traces or self._kafka.rates:
+            self.host.set_source_rate = rate_setter(self._traces, self._kafka.rates, beside)
         self.host.start()
+
+    def _ask_for_executors(self, pool: ExecutorPool, desired: Desired) -> None:
+        """Ask for the first executors; a query in Real-Time Mode cannot begin before they are there, nor lose one without a restart."""
+        if pool.unable:
+            return
+        if any(trigger.kind == "real_time" for trigger in desired.triggers.values()):
+            pool.scale(desired.executors, self.spec.config.executors_timeout_s, lambda: None, see_them_gone=False)
+        else:
+            pool.request(desired.executors)
 
     def _add(self, session: SparkSession, name: str) -> None:
         query = next(each for each in self.spec.queries if each.name == name)
         desired = self.host.controller.knowledge.desired
         settings = QuerySettings(trigger=desired.triggers[name], rate_limit_rows_per_s=desired.rate_limits_rows_per_s[name])
-        self.engine.add(name, ContractRecipe(session, self.spec, query, self._traces), settings)
+        self.engine.add(name, ContractRecipe(session, self.spec, query, self._traces, self.engine.pool), settings)
 
     def given_up(self) -> list[ManagedQuery]:
         return [query for query in self._engine.queries if query.state == "given up"] if self._engine else []
@@ -112,9 +143,15 @@ class RunningJob:
                 last.callback(shutil.rmtree, self._folder.path / SCRATCH, ignore_errors=True)
             if self._session is not None and (self._engine is None or self._engine.lives()):
                 last.callback(self._session.stop)
+            if self._reported_cpu is not None:
+                last.callback(self._reported_cpu.close)
+            if self._kafka is not None:
+                last.callback(self._kafka.stop_broker)
             if self._engine is not None:
                 last.callback(self._engine.close)
             last.callback(self.host.close, reason)
+            if self._kafka is not None:
+                last.callback(self._kafka.stop_feeds)
             return self._engine is None or not self._engine.lives() or self._engine.stop_queries(self.spec.config.stop_grace_s, stop_now)
 
 
@@ -124,11 +161,11 @@ def check_code(spec: JobSpec) -> None:
         load_function(query.function, spec.folder, what=f"queries.{query.name}.function")
         if query.sink.foreach_batch:
             load_function(query.sink.foreach_batch, spec.folder, what=f"queries.{query.name}.sink.foreach_batch")
-    for source in spec.sources:
-        if source.format == "trace":
-            options = {**source.options, "folder": spec.folder}
-            recipe_of(options)
-            as_batch(row_maker(options)(np.arange(1, dtype=np.int64), 0))
+    traces = [source.options for source in spec.sources if source.format == "trace"]
+    for given in [*traces, *(feed.options for feed in spec.kafka.feeds)]:
+        options = {**given, "folder": spec.folder}
+        recipe_of(options)
+        as_batch(row_maker(options)(np.arange(1, dtype=np.int64), 0))
 
 
 def refuse_foreign_checkpoint(files: Files, spec: JobSpec) -> None:

@@ -89,7 +89,10 @@ class ScriptHost:
             self.host.controller.declare(name, trigger, None)
             return
         beside = CheckpointFolder(self.engine.files, recipe.checkpoint) if recipe.checkpoint else None
-        about = About(job=self.host.folder.name, master=str(self.session.sparkContext.master), mode="observe", spark_version=self.session.version)
+        context = self.session.sparkContext
+        about = About(
+            job=self.host.folder.name, master=str(context.master), mode="observe", spark_version=self.session.version, application_id=context.applicationId
+        )
         declared = Desired(executors=self.terms.limits.first, triggers={name: trigger}, rate_limits_rows_per_s={name: None}, partitions={name: None})
         self.host.open(self.engine, declared, about, beside)
         self._opened = True

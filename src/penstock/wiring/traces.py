@@ -10,6 +10,7 @@ from penstock.core.domain.job import JobSpec
 from penstock.core.errors import UserMistake
 from penstock.spark.beside import CheckpointFolder
 from penstock.spark.contract import Trace, prepare_trace
+from penstock.trace.state import TraceState
 
 STATE = "trace-{}.json"
 # The source's own process may just be handing out rows of this very moment: a new rate begins a little later.
@@ -38,18 +39,18 @@ def open_traces(spec: JobSpec, beside: CheckpointFolder, folder: Path) -> dict[s
     return traces
 
 
-def rate_setter(traces: Mapping[str, Trace], beside: CheckpointFolder) -> Callable[[str | None, float | None], str]:
-    """A function that overrides the rate of one of these traces from now on, here and beside the checkpoint."""
+def rate_setter(traces: Mapping[str, Trace], feeds: Mapping[str, TraceState], beside: CheckpointFolder) -> Callable[[str | None, float | None], str]:
+    """A function that overrides the rate of a trace source or a feeder from now on; what lies beside the checkpoint goes along."""
+    states = {name: trace.state for name, trace in traces.items()} | dict(feeds)
 
     def set_rate(source: str | None, rows_per_s: float | None) -> str:
-        if source is None and len(traces) == 1:
-            source = next(iter(traces))
-        if source is None or source not in traces:
-            raise UserMistake(f"found source {source!r}, one of {', '.join(traces)} is needed")
-        state = traces[source].state
-        state.override(time.time() + OVERRIDE_LEAD_S, rows_per_s)
-        if beside.local_path(STATE.format(source)) is None:
-            beside.write(STATE.format(source), state.path.read_bytes())
+        if source is None and len(states) == 1:
+            source = next(iter(states))
+        if source is None or source not in states:
+            raise UserMistake(f"found source {source!r}, one of {', '.join(states)} is needed")
+        states[source].override(time.time() + OVERRIDE_LEAD_S, rows_per_s)
+        if source in traces and beside.local_path(STATE.format(source)) is None:
+            beside.write(STATE.format(source), states[source].path.read_bytes())
         return source
 
     return set_rate

@@ -74,6 +74,11 @@ def test_a_rate_limit_that_is_no_rate_is_refused(rows_per_s: float) -> None:
     assert refusals(FRESH, SetRateLimit(at_s=1.0, who="ann", rows_per_s=rows_per_s, query="a")) == ["a limit above 0 rows/s is allowed"]
 
 
+def test_a_batch_duration_that_spark_refuses_in_real_time_mode_is_refused_at_once() -> None:
+    wish = SetTrigger(at_s=1.0, who="ann", trigger=Trigger.parse("realtime:4s"), query="a")
+    assert refusals(FRESH, wish) == ["a batch duration of at least 5s is allowed in Real-Time Mode"]
+
+
 def test_no_partitions_are_refused() -> None:
     assert refusals(FRESH, SetPartitions(at_s=1.0, who="ann", partitions=0, query="a")) == ["at least 1 partition is allowed"]
 

@@ -184,9 +184,11 @@ class QueryRestarted(Event):
     attempt: int
     downtime_s: float
     cause: str
+    replayed_rows: float | None = None
 
     def words(self) -> str:
-        return f"query {self.query} restarted from its checkpoint (restart {self.attempt}), down {self.downtime_s:.1f} s, because: {self.cause}"
+        replayed = "" if self.replayed_rows is None else f", {count_words(self.replayed_rows)} rows replayed"
+        return f"query {self.query} restarted from its checkpoint (restart {self.attempt}), down {self.downtime_s:.1f} s{replayed}, because: {self.cause}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +229,53 @@ class SourceRateSet(Event):
     def words(self) -> str:
         what = "follows its trace again" if self.rows_per_s is None else f"sends {count_words(self.rows_per_s)} rows/s"
         return f"{self.who}: source {self.source} {what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorFound(Event):
+    """Which Kafka connector is used, and why it is not the one of this Spark."""
+
+    line: str
+
+    def words(self) -> str:
+        return self.line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedBehind(Event):
+    topic: str
+    behind_rows: float
+    behind_s: float
+
+    def words(self) -> str:
+        return f"the feeder of {self.topic} cannot keep up: {count_words(self.behind_rows)} rows, {self.behind_s:.1f} s behind its trace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedCaughtUp(Event):
+    topic: str
+
+    def words(self) -> str:
+        return f"the feeder of {self.topic} keeps up again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedFailed(Event):
+    topic: str
+    reason: str
+
+    def words(self) -> str:
+        return f"the feeder of {self.topic} ended: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedEnded(Event):
+    topic: str
+    sent_rows: float
+    worst_behind_s: float
+
+    def words(self) -> str:
+        return f"the feeder of {self.topic} sent {count_words(self.sent_rows)} rows, never more than {self.worst_behind_s:.1f} s behind its trace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.core.config import Config
+from penstock.core.domain.kafka import CpuQuery, KafkaSpec
 from penstock.core.domain.trigger import Trigger
 
 
@@ -43,11 +44,15 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSpec:
-    """Where a query writes: a format with options, or the user's own `foreachBatch` function."""
+    """Where a query writes: a format with options, or the user's own `foreachBatch` function.
+
+    `arrival_field` is the header or JSON field of a record in a Kafka sink that tells when its input had arrived: latency at the sink is measured from it.
+    """
 
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     foreach_batch: str | None = None
+    arrival_field: str = "arrival"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +86,13 @@ class JobSpec:
     config: Config = Config()
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
+    kafka: KafkaSpec = field(default_factory=KafkaSpec)
+    cpu_query: CpuQuery | None = None
 
     def source(self, name: str) -> SourceSpec:
         return next(each for each in self.sources if each.name == name)
+
+    @property
+    def uses_kafka(self) -> bool:
+        """Whether a source or a sink is a topic."""
+        return any(source.format == "kafka" for source in self.sources) or any(query.sink.format == "kafka" for query in self.queries)

@@ -9,7 +9,7 @@ from penstock.core.domain.trigger import Trigger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """Latency from a record's arrival to the commit of its batch."""
+    """Latency from a record's arrival to the commit of its batch; in Real-Time Mode to the write of its result at the sink."""
 
     p50_s: float
     p95_s: float
@@ -20,7 +20,8 @@ class Quantiles:
 class ExecutorReading:
     """One executor over the window.
 
-    `busyness` is task time over slots x wall time; `cpu_cores` what its process tree took, where that can be read.
+    `busyness` is task time over slots x wall time, unknown in Real-Time Mode, where tasks run all the time; `cpu_cores` is what its process tree took,
+    where that can be read.
     """
 
     executor_id: str
@@ -45,6 +46,15 @@ class StageReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReading:
+    """One partition of a query's source: how fast rows arrive there, and how many wait."""
+
+    name: str
+    arrival_rows_per_s: float | None
+    lag_rows: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchParts:
     """Where the time of an average batch of the window went, in seconds."""
 
@@ -54,7 +64,11 @@ class BatchParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryReading:
-    """One query over the window. `unable` says which of its knobs cannot be turned, and what would change that."""
+    """One query over the window. `unable` says which of its knobs cannot be turned, and what would change that.
+
+    `in_batch_rows` is what the running batch has read so far, `boundary_pause_s` how long rows last waited between two batches of Real-Time Mode,
+    `replayed_rows` what was read again after restarts.
+    """
 
     name: str
     state: str
@@ -79,6 +93,10 @@ class QueryReading:
     partitions: int | None = None
     failures: int = 0
     unable: dict[str, str] = field(default_factory=dict)
+    in_batch_rows: float | None = None
+    boundary_pause_s: float | None = None
+    replayed_rows: float = 0.0
+    source_partitions: tuple[PartitionReading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,9 @@ from penstock.core.errors import UserMistake
 
 Kind = Literal["processing_time", "real_time", "available_now"]
 
+SHORTEST_REAL_TIME_S = 5.0
+"""Spark refuses a shorter batch duration in Real-Time Mode."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:

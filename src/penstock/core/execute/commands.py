@@ -9,7 +9,8 @@ from typing import Any
 
 from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
 from penstock.core.domain.event import CommandRefused, CommandTaken, Event, HoldEnded
-from penstock.core.domain.units import count_words
+from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
+from penstock.core.domain.units import count_words, duration_words
 from penstock.core.execute.holds import hold
 from penstock.core.knowledge import Hold, Knowledge
 from penstock.core.terms import Terms
@@ -59,12 +60,22 @@ def refuse(knowledge: Knowledge, knob: str, query: str | None, value: Any, terms
         return None if within else f"the job's limits allow {limits.min_executors} to {limits.max_executors} executors"
     if query not in knowledge.desired.triggers:
         return f"there is no query {query!r}; there are: {', '.join(knowledge.desired.triggers) or 'none'}"
+    out_of_bounds = refuse_value(knob, value)
+    if out_of_bounds:
+        return out_of_bounds
+    seen = next((each for each in knowledge.last.queries if each.name == query), None) if knowledge.last else None
+    return seen.unable.get(knob) if seen else None
+
+
+def refuse_value(knob: str, value: Any) -> str | None:
+    """What is wrong with a value for any query."""
     if knob == "rate-limit" and value is not None and not 0 < value < math.inf:
         return "a limit above 0 rows/s is allowed"
     if knob == "partitions" and value < 1:
         return "at least 1 partition is allowed"
-    seen = next((each for each in knowledge.last.queries if each.name == query), None) if knowledge.last else None
-    return seen.unable.get(knob) if seen else None
+    if knob == "trigger" and value.kind == "real_time" and value.interval_s < SHORTEST_REAL_TIME_S:
+        return f"a batch duration of at least {duration_words(SHORTEST_REAL_TIME_S)} is allowed in Real-Time Mode"
+    return None
 
 
 def desire(knowledge: Knowledge, knob: str, query: str | None, value: Any) -> Knowledge:

@@ -40,8 +40,29 @@ class ArrivalSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFact:
+    """One partition of a source, named like `clicks-0`; both counts are cumulative, `processed_rows` is None where it cannot be told."""
+
+    name: str
+    newest_rows: float
+    processed_rows: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputSample:
+    """One output record that was looked at: when it was written, how long after the arrival of its input, and how many records it stands for."""
+
+    wall_s: float
+    latency_s: float
+    rows: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFact:
-    """One committed batch. `rows` come from offsets where the source's offsets count rows, else from Spark's own count."""
+    """One committed batch. `rows` come from offsets where the source's offsets count rows, else from Spark's own count.
+
+    `pause_s` is how long rows waited at the boundary before it: from when the tasks of the batch before it had ended to when its own ran.
+    """
 
     batch_id: int
     started_s: float
@@ -53,6 +74,7 @@ class BatchFact:
     stages: tuple[StageFact, ...] = ()
     state_rows: int | None = None
     state_memory_bytes: int | None = None
+    pause_s: float | None = None
 
     @property
     def duration_s(self) -> float:
@@ -61,7 +83,13 @@ class BatchFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFacts:
-    """One query since the last look: `newest_rows` and `processed_rows` are cumulative, None where the source does not tell."""
+    """One query since the last look: `newest_rows` and `processed_rows` are cumulative, None where the source does not tell.
+
+    Live task metrics tell `in_batch_rows`, which the running batch has read so far, and in Real-Time Mode, where `processed_rows` includes them,
+    also `read_rows` and `executor_rows`: all rows read, replays included, together and by executor. These counts are `stale_s` old on average.
+    `outputs` are new since the last look; `replayed_rows` are all rows read again after restarts: the most that an unsafe sink can hold twice.
+    `counted_s` is when all these were counted, None for the moment of the observation.
+    """
 
     name: str
     state: str
@@ -76,17 +104,30 @@ class QueryFacts:
     partitions: int | None = None
     failures: int = 0
     unable: Mapping[str, str] = field(default_factory=dict)
+    in_batch_rows: float | None = None
+    read_rows: float | None = None
+    executor_rows: Mapping[str, float] = field(default_factory=dict)
+    stale_s: float = 0.0
+    source_partitions: tuple[PartitionFact, ...] = ()
+    outputs: tuple[OutputSample, ...] = ()
+    replayed_rows: float = 0.0
+    counted_s: float | None = None
+
+    @property
+    def is_real_time(self) -> bool:
+        return self.trigger.kind == "real_time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorFact:
-    """One executor now; `cpu_s` is what its process tree has taken since it began, None where it cannot be read."""
+    """One executor now; `cpu_s` is what it has taken since it began, `cpu_cores` what it takes now, where somebody tells that; None where unknown."""
 
     executor_id: str
     host: str
     slots: int
     added_s: float
     cpu_s: float | None = None
+    cpu_cores: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

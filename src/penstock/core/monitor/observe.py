@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from penstock.core.config import Config
-from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
+from penstock.core.domain.reading import BatchParts, QueryReading, Reading
+from penstock.core.monitor.batched import batched_flow
+from penstock.core.monitor.combine import total, worst
+from penstock.core.monitor.continuous import Live, continuous_flow, executor_rates, followed
+from penstock.core.monitor.executors import mean_busyness, read_executors
 from penstock.core.monitor.facts import BatchFact, Observation, QueryFacts
-from penstock.core.monitor.lag import healthy_lag_rows
-from penstock.core.monitor.latency import latency_of
-from penstock.core.monitor.rate import Samples, rate_per_s, sampled
-from penstock.core.monitor.stages import executor_shares, stage_readings
+from penstock.core.monitor.lag import lag_seconds
+from penstock.core.monitor.partitions import partition_readings
+from penstock.core.monitor.rate import Samples, rate_per_s, sampled, sampled_each
+from penstock.core.monitor.stages import stage_readings
 from penstock.core.monitor.window import Window, window_of
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What the monitor keeps between two readings."""
+    """What the monitor keeps between two readings, by query or by executor; `live` has real-time queries only."""
 
     batches: Mapping[str, tuple[BatchFact, ...]] = field(default_factory=dict)
     newest: Mapping[str, Samples] = field(default_factory=dict)
     cpu: Mapping[str, Samples] = field(default_factory=dict)
+    partitions: Mapping[str, Mapping[str, Samples]] = field(default_factory=dict)
+    live: Mapping[str, Live] = field(default_factory=dict)
 
 
 def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, Reading]:
     """One Reading of the whole job."""
-    at_s, slots, least_s = seen.at_s, sum(executor.slots for executor in seen.executors), config.reading_interval_s / 2
-    batches = {query.name: kept_batches(memory.batches.get(query.name, ()), query, config) for query in seen.queries}
-    windows = {query.name: window_of(batches[query.name], query.idle_s, at_s, query.trigger.interval_s, config.reading_window_s) for query in seen.queries}
-    newest = {query.name: sampled(memory.newest.get(query.name, ()), at_s, query.newest_rows, least_s) for query in seen.queries}
-    cpu = {each.executor_id: sampled(memory.cpu.get(each.executor_id, ()), at_s, each.cpu_s, least_s) for each in seen.executors}
-    queries = tuple(
-        read_query(query, windows[query.name], batches[query.name][-1:], rate_per_s(newest[query.name], least_s), at_s, slots) for query in seen.queries
+    at_s, slots = seen.at_s, sum(executor.slots for executor in seen.executors)
+    memory = remembered(memory, seen, config)
+    windows = {
+        query.name: window_of(memory.batches[query.name], query.idle_s, at_s, query.trigger.interval_s, config.reading_window_s) for query in seen.queries
+    }
+    queries = tuple(read_query(query, memory, windows[query.name], config, at_s, slots) for query in seen.queries)
+    executors = read_executors(
+        seen,
+        [windows[query.name] for query in seen.queries if not query.is_real_time],
+        [executor_rates(live, config.reading_window_s) for live in memory.live.values()],
+        {executor_id: rate_per_s(samples, least_s(config)) for executor_id, samples in memory.cpu.items()},
     )
-    executors = read_executors(seen, windows.values(), {name: rate_per_s(samples, least_s) for name, samples in cpu.items()})
     reading = Reading(
         at_s=at_s,
         uptime_s=at_s - seen.started_s,
@@ -57,7 +63,32 @@ def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, 
         queries=queries,
         unable=dict(seen.unable),
     )
-    return Memory(batches=batches, newest=newest, cpu=cpu), reading
+    return memory, reading
+
+
+def least_s(config: Config) -> float:
+    """Arrivals and CPU are measured from one reading to the next, but not over a hair's breadth when two follow each other."""
+    return config.reading_interval_s / 2
+
+
+def remembered(memory: Memory, seen: Observation, config: Config) -> Memory:
+    """The memory after one more look; what is gone is dropped from it."""
+    at_s, window_s, queries = seen.at_s, config.reading_window_s, seen.queries
+    alive = {executor.executor_id for executor in seen.executors}
+    counted_s = {query.name: at_s if query.counted_s is None else query.counted_s for query in queries}
+    return Memory(
+        batches={query.name: kept_batches(memory.batches.get(query.name, ()), query, config) for query in queries},
+        newest={query.name: sampled(memory.newest.get(query.name, ()), counted_s[query.name], query.newest_rows, least_s(config)) for query in queries},
+        cpu=sampled_each(memory.cpu, at_s, {executor.executor_id: executor.cpu_s for executor in seen.executors}, least_s(config)),
+        partitions={query.name: partition_samples(memory.partitions.get(query.name, {}), query, counted_s[query.name], window_s) for query in queries},
+        live={
+            query.name: followed(memory.live.get(query.name, Live()), query, alive, counted_s[query.name], window_s) for query in queries if query.is_real_time
+        },
+    )
+
+
+def partition_samples(earlier: Mapping[str, Samples], query: QueryFacts, at_s: float, window_s: float) -> dict[str, Samples]:
+    return sampled_each(earlier, at_s, {each.name: each.newest_rows for each in query.source_partitions}, window_s)
 
 
 def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config) -> tuple[BatchFact, ...]:
@@ -70,17 +101,16 @@ def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config
     return together[max(0, first - 1) :]
 
 
-def read_query(query: QueryFacts, window: Window | None, newest: tuple[BatchFact, ...], arrival: float | None, at_s: float, slots: int) -> QueryReading:
-    """One query; `newest` is its last batch, if it has one: in a stall, and when the query is idle, that lies before the window."""
-    lag = None if query.newest_rows is None or query.processed_rows is None else max(0.0, query.newest_rows - query.processed_rows)
-    excess = None
-    if lag is not None and arrival is not None and window is not None:
-        longest_s = max(batch.duration_s for batch in (*window.batches, *newest))
-        excess = max(0.0, lag - healthy_lag_rows(arrival, query.trigger.interval_s, longest_s))
-    latency, skew_s = latency_of(window.batches) if window else (None, None)
-    last = newest[0] if newest else None
-    task_time = sum(executor_shares(window.batches)[0].values()) if window else 0.0
-    measured = window is not None and window.length_s > 0
+def read_query(query: QueryFacts, memory: Memory, window: Window | None, config: Config, at_s: float, slots: int) -> QueryReading:
+    """One query; its last batch is told of even where it lies before the window, as in a stall and when the query is idle."""
+    batches, window_s = memory.batches[query.name], config.reading_window_s
+    arrival = rate_per_s(memory.newest[query.name], least_s(config))
+    last = batches[-1] if batches else None
+    recent = (*(window.batches if window else ()), *batches[-1:])
+    if query.is_real_time:
+        flow = continuous_flow(query, memory.live[query.name], recent, arrival, window_s)
+    else:
+        flow = batched_flow(query, window, recent, arrival, slots)
     return QueryReading(
         name=query.name,
         state=query.state,
@@ -91,30 +121,25 @@ def read_query(query: QueryFacts, window: Window | None, newest: tuple[BatchFact
         since_commit_s=at_s - last.committed_s if last else None,
         uptime_s=0.0 if query.started_s is None else at_s - query.started_s,
         arrival_rows_per_s=arrival,
-        throughput_rows_per_s=window.rows / window.length_s if window and measured else None,
-        lag_rows=lag,
-        lag_s=lag_seconds(query, lag, arrival),
-        excess_lag_rows=excess,
-        latency=latency,
-        clock_skew_s=skew_s,
+        throughput_rows_per_s=flow.throughput_rows_per_s,
+        lag_rows=flow.lag_rows,
+        lag_s=lag_seconds(flow.lag_rows, arrival, query.oldest_waiting_s),
+        excess_lag_rows=flow.excess_lag_rows,
+        latency=flow.latency,
+        clock_skew_s=flow.clock_skew_s,
         batch=batch_parts(window),
-        busyness=task_time / (slots * window.length_s) if window and measured and slots else None,
-        stages=stage_readings(window, slots) if window and measured else (),
+        busyness=flow.busyness,
+        stages=stage_readings(window, None if query.is_real_time else slots) if window and window.length_s > 0 else (),
         state_rows=last.state_rows if last else None,
         state_memory_bytes=last.state_memory_bytes if last else None,
         partitions=query.partitions,
         failures=query.failures,
         unable=dict(query.unable),
+        in_batch_rows=query.in_batch_rows,
+        boundary_pause_s=next((batch.pause_s for batch in reversed(batches) if batch.pause_s is not None), None),
+        replayed_rows=query.replayed_rows,
+        source_partitions=partition_readings(query.source_partitions, memory.partitions[query.name], window_s),
     )
-
-
-def lag_seconds(query: QueryFacts, lag: float | None, arrival: float | None) -> float | None:
-    """How long the oldest waiting row has waited, where the source tells; else lag over arrival rate."""
-    if query.oldest_waiting_s is not None:
-        return query.oldest_waiting_s
-    if lag is None or arrival is None:
-        return None
-    return lag / arrival if arrival > 0 else (0.0 if lag == 0 else None)
 
 
 def batch_parts(window: Window | None) -> BatchParts | None:
@@ -126,47 +151,3 @@ def batch_parts(window: Window | None) -> BatchParts | None:
         for name, seconds in batch.parts_s.items():
             parts[name] += seconds / len(window.batches)
     return BatchParts(total_s=sum(batch.duration_s for batch in window.batches) / len(window.batches), parts_s=dict(parts))
-
-
-def read_executors(seen: Observation, windows: Iterable[Window | None], cpu_cores: Mapping[str, float | None]) -> tuple[ExecutorReading, ...]:
-    busy_s_per_s: dict[str, float] = defaultdict(float)
-    rows_per_s: dict[str, float] = defaultdict(float)
-    measured = False
-    for window in windows:
-        if window is None or window.length_s <= 0:
-            continue
-        measured = True
-        task_time, rows = executor_shares(window.batches)
-        for executor_id, seconds in task_time.items():
-            busy_s_per_s[executor_id] += seconds / window.length_s
-        for executor_id, count in rows.items():
-            rows_per_s[executor_id] += count / window.length_s
-    return tuple(
-        ExecutorReading(
-            executor_id=executor.executor_id,
-            host=executor.host,
-            slots=executor.slots,
-            uptime_s=seen.at_s - executor.added_s,
-            throughput_rows_per_s=rows_per_s[executor.executor_id] if measured else None,
-            busyness=min(1.0, busy_s_per_s[executor.executor_id] / executor.slots) if measured else None,
-            cpu_cores=cpu_cores.get(executor.executor_id),
-        )
-        for executor in seen.executors
-    )
-
-
-def mean_busyness(executors: tuple[ExecutorReading, ...]) -> float | None:
-    known = [executor.busyness for executor in executors if executor.busyness is not None]
-    return sum(known) / len(known) if known else None
-
-
-def total(values: Iterable[float | None]) -> float | None:
-    """The sum, unknown if any part is."""
-    known = list(values)
-    return None if not known or any(value is None for value in known) else sum(value for value in known if value is not None)
-
-
-def worst(values: Iterable[T | None], badness: Callable[[T], float]) -> T | None:
-    """The worst of what is known."""
-    known = [value for value in values if value is not None]
-    return max(known, key=badness) if known else None

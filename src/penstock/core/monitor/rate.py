@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 Samples = tuple[tuple[float, float], ...]
 """When a counter was read, in seconds, and what it showed; the newest comes last."""
 
 
 def sampled(earlier: Samples, at_s: float, count: float | None, least_s: float) -> Samples:
-    """The samples with one more, without those that no rate will need again; none if the counter does not tell."""
+    """The samples with one more, without those that no rate will need again; none if the counter does not tell.
+
+    A counter that fell has begun anew, as in a new application: what it showed before is forgotten.
+
+    >>> sampled(((0.0, 700.0), (5.0, 900.0)), at_s=10.0, count=40.0, least_s=15.0)
+    ((10.0, 40.0),)
+    """
     if count is None:
         return ()
+    if earlier and count < earlier[-1][1]:
+        earlier = ()
     old = tuple(sample for sample in earlier if at_s - sample[0] >= least_s)
     young = tuple(sample for sample in earlier if 0 < at_s - sample[0] < least_s)
     return (*old[-1:], *young, (at_s, count))
+
+
+def sampled_each(earlier: Mapping[str, Samples], at_s: float, counts: Mapping[str, float | None], least_s: float) -> dict[str, Samples]:
+    """The samples of several counters, each with one more; those of counters that are gone are dropped."""
+    return {name: sampled(earlier.get(name, ()), at_s, count, least_s) for name, count in counts.items()}
 
 
 def rate_per_s(samples: Samples, least_s: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -39,12 +40,12 @@ def _time(default: float, least_s: float = 0.0) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Term(ABC):
     """One part of the sum that a shape is."""
 
+    @abstractmethod
     def rate_at(self, t_s: FloatArray, key: int) -> FloatArray:
         """Rows/s this part adds at these times; `key` is its own source of chance."""
-        raise NotImplementedError
 
     @property
     def settled_s(self) -> float:

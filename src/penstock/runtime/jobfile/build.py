@@ -9,9 +9,13 @@ from pathlib import Path
 
 from penstock.core.config import Config
 from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.kafka import CpuQuery, KafkaSpec
+from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
+from penstock.runtime.jobfile import kinds
+from penstock.runtime.jobfile.kafka import KafkaBuilder
 from penstock.runtime.jobfile.mistakes import Mistakes
 from penstock.runtime.jobfile.options import absolute, files_from, flat_options
-from penstock.runtime.jobfile.tables import JobTable, LimitsTable, OptionsTable, QueryTable, SinkTable, SourceTable
+from penstock.runtime.jobfile.tables import CpuTable, JobTable, LimitsTable, QueryTable, SinkTable, SourceTable
 from penstock.runtime.secrets import Keys
 
 _EMBEDDED_READING_INTERVAL_S = 5.0
@@ -27,12 +31,13 @@ class Builder:
 
     def job(self, table: JobTable, default_name: str) -> JobSpec:
         self._check(table)
+        kafka = self._kafka.kafka(table.kafka)
         return JobSpec(
             name=table.name or default_name,
             folder=str(self.folder),
             checkpoint=absolute(self.folder, table.checkpoint),
-            sources=tuple(self._source(name, each) for name, each in table.sources.items()),
-            queries=tuple(self._query(name, each, table.sources) for name, each in table.queries.items()),
+            sources=tuple(self._source(name, each, kafka) for name, each in table.sources.items()),
+            queries=tuple(self._query(name, each, table.sources, kafka) for name, each in table.queries.items()),
             master=table.master,
             limits=self._limits(table.limits),
             promises=Promises(latency_p95_s=table.promises.latency_p95, recovery_s=table.promises.recovery),
@@ -40,7 +45,13 @@ class Builder:
             config=_config(table),
             spark_conf=self._spark_conf(table),
             metrics_address=table.metrics,
+            kafka=kafka,
+            cpu_query=self._cpu_query(table.cpu),
         )
+
+    @property
+    def _kafka(self) -> KafkaBuilder:
+        return KafkaBuilder(folder=self.folder, mistakes=self.mistakes)
 
     def _check(self, table: JobTable) -> None:
         if not table.queries:
@@ -63,17 +74,20 @@ class Builder:
             self.mistakes.found(("limits", "start_executors"), f"a whole number from {lowest} to {highest}")
         return limits
 
-    def _source(self, name: str, table: SourceTable) -> SourceSpec:
-        options = self._options(table, ("sources", name))
+    def _source(self, name: str, table: SourceTable, kafka: KafkaSpec) -> SourceSpec:
+        options = self._options(table, ("sources", name), kafka)
         return SourceSpec(name=name, format=table.format, options=options, schema=table.schema_, arrival_column=table.arrival_column)
 
-    def _query(self, name: str, table: QueryTable, sources: Collection[str]) -> QuerySpec:
+    def _query(self, name: str, table: QueryTable, sources: Collection[str], kafka: KafkaSpec) -> QuerySpec:
         keys = ("queries", name)
+        if table.trigger.kind == "real_time" and table.trigger.interval_s < SHORTEST_REAL_TIME_S:
+            shown = self.mistakes.shown((*keys, "trigger"))
+            self.mistakes.add((*keys, "trigger"), f'found {shown}, at least "5s" is allowed: Spark refuses a shorter one')
         return QuerySpec(
             name=name,
             function=self._function(table.function, (*keys, "function")),
             sources=self._sources_of(table, keys, sources),
-            sink=self._sink(table.sink, (*keys, "sink")),
+            sink=self._sink(table.sink, (*keys, "sink"), kafka),
             trigger=table.trigger,
             rate_limit_rows_per_s=table.rate_limit,
             output_mode=table.output_mode,
@@ -96,20 +110,31 @@ class Builder:
                 self.mistakes.add(keys, f"found {shown} twice, each source once is allowed")
         return table.sources
 
-    def _sink(self, table: SinkTable, keys: Keys) -> SinkSpec:
+    def _sink(self, table: SinkTable, keys: Keys, kafka: KafkaSpec) -> SinkSpec:
         if (table.format is None) == (table.foreach_batch is None):
             found = "neither format nor foreach_batch" if table.format is None else "both format and foreach_batch"
             self.mistakes.add(keys, f"found {found}, one of the two is needed")
-        options = self._options(table, keys)
+        options = self._options(table, keys, kafka)
         for name in options:
             if name.lower() == "checkpointlocation":
                 self.mistakes.add(keys, f'found the option "{name}", only "checkpoint" at the top of the file is allowed: every query has its folder in there')
         foreach_batch = table.foreach_batch and self._function(table.foreach_batch, (*keys, "foreach_batch"))
-        return SinkSpec(format=table.format, options=options, foreach_batch=foreach_batch)
+        return SinkSpec(format=table.format, options=options, foreach_batch=foreach_batch, arrival_field=table.arrival_field)
 
-    def _options(self, table: OptionsTable, keys: Keys) -> dict[str, str]:
+    def _options(self, table: SourceTable | SinkTable, keys: Keys, kafka: KafkaSpec) -> dict[str, str]:
         beside = flat_options(table.model_extra or {}, keys, self.mistakes)
-        return files_from(self.folder, flat_options(table.options, (*keys, "options"), self.mistakes, seen=beside))
+        options = files_from(self.folder, flat_options(table.options, (*keys, "options"), self.mistakes, seen=beside))
+        if table.format == "kafka":
+            return self._kafka.with_shared(options, kafka, keys)
+        return options
+
+    def _cpu_query(self, table: CpuTable) -> CpuQuery | None:
+        if not table.model_fields_set:
+            return None
+        for name, kind in (("prometheus", kinds.URL), ("query", kinds.QUERY)):
+            if name not in table.model_fields_set:
+                self.mistakes.add(("cpu", name), f"missing, {kind.allowed} is needed")
+        return CpuQuery(url=table.prometheus or "", query=table.query or "", label=table.label)
 
     def _function(self, text: str, keys: Keys) -> str:
         """The function with its file made absolute; one of a module is left as it is."""

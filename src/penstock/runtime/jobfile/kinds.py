@@ -138,9 +138,33 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(value)  # type: ignore[arg-type]
 
 
+def _option(value: object) -> str:
+    """An option as text, the way Spark and Java write it.
+
+    >>> _option(0.5), _option(True), _option("hold")
+    ('0.5', 'true', 'hold')
+    """
+    must(isinstance(value, (str, int, float)))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _connector(value: object) -> tuple[str, ...]:
+    """Coordinates and jars, as a list or a single one.
+
+    >>> _connector("jars/connector.jar"), _connector(["org:artifact_2.13:4.2.0"])
+    (('jars/connector.jar',), ('org:artifact_2.13:4.2.0',))
+    """
+    given = value if isinstance(value, list) else [value]
+    must(bool(given) and all(isinstance(each, str) and re.fullmatch(_CONNECTOR_PATTERN, each) for each in given))
+    return tuple(given)
+
+
 NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _WORDS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _MASTER_PATTERN = r"embedded|yarn|local(-cluster)?(\[.+\])?|(?!sc:)[a-z][a-z0-9+.-]*://\S+"
+_BROKER = r"(?:[A-Za-z][A-Za-z0-9_]*://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:/,\[\]]+):\d{1,5}"
+BOOTSTRAP_PATTERN = rf"embedded|{_BROKER}(?:\s*,\s*{_BROKER})*"
+_CONNECTOR_PATTERN = r"\S(?:.*\S)?\.jar|[^\s:/]+:[^\s:/]+:[^\s:/]+"
 
 NAME = text('a name of at most 100 letters, digits, "_", "." and "-" that starts with a letter, a digit or "_"', NAME_PATTERN)
 MASTER = text('"embedded" or a Spark master such as "spark://host:7077", "yarn" or "k8s://https://host:443" (not Spark Connect)', _MASTER_PATTERN)
@@ -150,3 +174,8 @@ RATE = Kind('a rate above 0 such as "20000/s", "20k/s" or "1.5M/s"', _rate)
 TRIGGER = Kind('a time ("5s"), "asap", "available-now", { real_time = "15s" } or { processing_time = "5s" }', _trigger)
 METRICS = Kind('"off" or an address such as "127.0.0.1:9464"', _metrics_address)
 SOURCE_NAMES = Kind('a list of names of sources such as ["clicks"]', _names)
+OPTION = Kind("a text, a number, true or false", _option)
+BOOTSTRAP = text('"embedded" or brokers such as "host:9092,host2:9092"', BOOTSTRAP_PATTERN)
+CONNECTOR = Kind('coordinates such as "group:artifact:version", the path of a jar, or a list of these', _connector)
+URL = text('an address such as "http://prometheus:9090"', r"https?://[^\s/]\S*")
+QUERY = text('a Prometheus query such as "sum by (executor_id) (rate(...[1m]))"')

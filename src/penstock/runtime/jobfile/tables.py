@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from penstock.core.config import Config
 from penstock.core.domain.trigger import Trigger
 from penstock.runtime.jobfile import kinds
+from penstock.trace.state import KNOWN
 
 
 class Table(BaseModel):
@@ -47,6 +48,7 @@ class SourceTable(OptionsTable):
 class SinkTable(OptionsTable):
     format: Annotated[str | None, kinds.text('a format such as "parquet", "kafka" or "console"')] = None
     foreach_batch: Annotated[str | None, kinds.FUNCTION] = None
+    arrival_field: Annotated[str, kinds.text("the name of a header or of a JSON field")] = "arrival"
 
 
 class QueryTable(Table):
@@ -58,6 +60,36 @@ class QueryTable(Table):
     priority: Annotated[int, kinds.whole_number(1)] = 1
     minimum_accuracy: Annotated[float, kinds.number(0, 1)] = 1.0
     sink: SinkTable
+
+
+class AnyFeedTable(Table):
+    value_format: Annotated[str, kinds.one_of("json", "raw")] = "json"
+
+
+_OF_A_SPARK_SOURCE = frozenset({"max_rows_per_batch", "partitions", "state", "folder"})
+_TRACE_OPTIONS: dict[str, Any] = {each: (Annotated[str | None, kinds.OPTION], None) for each in KNOWN if each not in _OF_A_SPARK_SOURCE}
+
+if TYPE_CHECKING:
+    FeedTable = AnyFeedTable
+else:
+    FeedTable = create_model("FeedTable", __base__=AnyFeedTable, **_TRACE_OPTIONS)
+
+
+class KafkaTable(OptionsTable):
+    """`[kafka]`; its unknown keys are options for the Kafka client."""
+
+    bootstrap: Annotated[str | None, kinds.BOOTSTRAP] = None
+    connector: Annotated[tuple[str, ...], kinds.CONNECTOR] = ()
+    topics: dict[str, Annotated[int, kinds.whole_number(1)]] = {}
+    feeds: dict[str, FeedTable] = {}
+
+
+class CpuTable(Table):
+    """`[cpu]`, in which `prometheus` and `query` are needed if there is anything."""
+
+    prometheus: Annotated[str | None, kinds.URL] = None
+    query: Annotated[str | None, kinds.QUERY] = None
+    label: Annotated[str, kinds.text("the name of a label", r"[A-Za-z_][A-Za-z0-9_]*")] = "executor_id"
 
 
 class AutopilotTable(Table):
@@ -90,6 +122,8 @@ class JobTable(Table):
     promises: PromisesTable = PromisesTable()
     sources: dict[Annotated[str, kinds.NAME], SourceTable] = {}
     queries: dict[Annotated[str, kinds.NAME], QueryTable] = {}
+    kafka: KafkaTable = KafkaTable()
+    cpu: CpuTable = CpuTable()
     autopilot: AutopilotTable = AutopilotTable()
     settings: SettingsTable = SettingsTable()
     spark: dict[str, Any] = {}

@@ -15,6 +15,7 @@ from penstock.references import load_function
 
 Positions = npt.NDArray[np.int64]
 CHUNK_ROWS = 10_000
+FRONT = ("position", "arrival")
 
 
 class RowMaker(Protocol):
@@ -25,8 +26,8 @@ class RowMaker(Protocol):
 
 def keyed_numbers(positions: Positions, seed: int) -> pa.RecordBatch:
     """The default rows: one of a thousand keys, and a value from 0 to 1, both drawn from the position by a hash."""
-    mixed = positions.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
     with np.errstate(over="ignore"):
+        mixed = positions.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed ^= mixed >> np.uint64(31)
@@ -46,11 +47,13 @@ class Recording:
         wanted = positions % ends[-1]
         which = np.searchsorted(ends, wanted, side="right")
         parts = []
-        for group in dict.fromkeys(which.tolist()):
+        for group in np.unique(which).tolist():
             table = read_group(self._path, group)
             begin = int(ends[group]) - groups[group][2]
             parts.append(table.take(pa.array(wanted[which == group] - begin)))
-        return pa.concat_tables(parts).combine_chunks().to_batches()[0]
+        by_group = pa.concat_tables(parts)
+        in_order = by_group if np.all(np.diff(which) >= 0) else by_group.take(pa.array(np.argsort(np.argsort(which, kind="stable"))))
+        return in_order.combine_chunks().to_batches()[0]
 
 
 @lru_cache(maxsize=8)
@@ -88,7 +91,9 @@ def row_maker(options: Mapping[str, str]) -> RowMaker:
 
 
 def as_batch(made: pa.RecordBatch | Mapping[str, Any]) -> pa.RecordBatch:
-    return made if isinstance(made, pa.RecordBatch) else pa.RecordBatch.from_pydict(dict(made))
+    """What a maker made, without a position and an arrival: a trace gives its own, also to the rows of a recorded one."""
+    batch = made if isinstance(made, pa.RecordBatch) else pa.RecordBatch.from_pydict(dict(made))
+    return batch.drop_columns([name for name in FRONT if name in batch.schema.names])
 
 
 def make_rows(maker: RowMaker, seed: int, first: int, last: int, arrival_of: Any) -> Iterator[pa.RecordBatch]:
@@ -98,4 +103,4 @@ def make_rows(maker: RowMaker, seed: int, first: int, last: int, arrival_of: Any
         made = as_batch(maker(positions, seed))
         micros = np.rint(arrival_of(positions) * 1e6).astype(np.int64)
         arrival = pa.array(micros).cast(pa.timestamp("us", tz="UTC"))
-        yield pa.RecordBatch.from_arrays([pa.array(positions), arrival, *made.columns], names=["position", "arrival", *made.schema.names])
+        yield pa.RecordBatch.from_arrays([pa.array(positions), arrival, *made.columns], names=[*FRONT, *made.schema.names])

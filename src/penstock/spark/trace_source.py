@@ -17,8 +17,8 @@ from pyspark.sql.types import StructType
 
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.schedule import ArrivalSlice
-from penstock.spark.trace.rows import as_batch, make_rows, row_maker
-from penstock.spark.trace.state import TraceState, number, recipe_of
+from penstock.trace.rows import as_batch, make_rows, row_maker
+from penstock.trace.state import TraceState, number, recipe_of
 
 PARTITIONS = 12
 

@@ -1,0 +1,99 @@
+"""How many rows per second the feeder can put into a topic, and what that costs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from penstock.core.errors import UserMistake
+from penstock.kafka.broker import EmbeddedBroker
+from penstock.kafka.feed import Feed, Order
+from penstock.kafka.keeping import Keeping
+from penstock.kafka.topics import make_topics
+from penstock.spark.connector import broker_jars
+
+TOPIC = "fed"
+PARTITIONS = 4
+WARM_UP_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeederResult:
+    """What was asked of a feeder, what it reached, how late a row was at most, and the share of a core it took."""
+
+    asked_rows_per_s: float
+    reached_rows_per_s: float
+    worst_behind_s: float
+    cores: float
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [
+            ("asked of the feeder", f"{self.asked_rows_per_s:,.0f} rows/s"),
+            ("reached", f"{self.reached_rows_per_s:,.0f} rows/s"),
+            ("worst behind", f"{self.worst_behind_s:.2f} s"),
+            ("CPU of the feeder", f"{self.cores:.2f} cores"),
+        ]
+
+
+def measure_feeder(rate_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResult:
+    """A feeder at a constant rate into a topic of an embedded broker, with nothing else to do."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    broker = EmbeddedBroker(folder / "kafka", broker_jars().jars)
+    try:
+        broker.start()
+        client = {"bootstrap.servers": broker.bootstrap}
+        make_topics(client, {TOPIC: PARTITIONS})
+        options = {"rate": f"constant({rate_rows_per_s:.3f})", "state": str(folder / "feed.json")}
+        feed = Feed(Order(topic=TOPIC, partitions=PARTITIONS, client=client, options=options, mark=folder / "feed.mark"))
+        try:
+            feed.wait_first()
+            return measure_feed(feed, rate_rows_per_s, seconds, progress)
+        finally:
+            feed.close()
+    finally:
+        broker.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def measure_feed(feed: Feed, asked_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResult:
+    """Watch a feeder that runs, from a few seconds after its start: what it was late then does not count."""
+    process = psutil.Process(feed.pid)
+    watch(feed, WARM_UP_S, lambda done, of: None)
+    before, cpu_s, began_s = last_of(feed), cpu_of(process), time.monotonic()
+    kept = watch(feed, seconds, progress)
+    spent_s = time.monotonic() - began_s
+    return FeederResult(
+        asked_rows_per_s=asked_rows_per_s,
+        reached_rows_per_s=(last_of(feed).sent_rows - before.sent_rows) / spent_s,
+        worst_behind_s=max(keeping.behind_s for keeping in kept),
+        cores=(cpu_of(process) - cpu_s) / spent_s,
+    )
+
+
+def watch(feed: Feed, seconds: float, progress: Callable[[int, int], None]) -> list[Keeping]:
+    """What a feeder reports in some seconds, up to and including a report after their end."""
+    kept, began_s = [last_of(feed)], time.monotonic()
+    while (spent_s := time.monotonic() - began_s) < seconds or last_of(feed) is kept[-1]:
+        if not feed.is_running:
+            raise UserMistake(feed.close() or "feed: the feeder has ended")
+        if last_of(feed) is not kept[-1]:
+            kept.append(last_of(feed))
+        progress(min(int(spent_s), int(seconds)), int(seconds))
+        time.sleep(0.02)
+    return [*kept, last_of(feed)]
+
+
+def last_of(feed: Feed) -> Keeping:
+    assert feed.last is not None
+    return feed.last
+
+
+def cpu_of(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system

@@ -1,0 +1,213 @@
+"""Micro-batches or Real-Time Mode: the same query at the same rate, in turns on one checkpoint; latency at the sink, pauses, and recovery."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from penstock.core.domain.command import SetTrigger
+from penstock.core.domain.trigger import Trigger
+from penstock.kafka.tail import Sampled, TopicTail
+from penstock.runtime.home import JobFolder, home
+from penstock.runtime.jobfile import load_job
+from penstock.wiring.job import RunningJob
+
+NAME = "bench-modes"
+QUERY, OUTPUT = "counted", "counts"
+MODES = {"micro-batch": Trigger.parse("2s"), "real-time": Trigger.parse("realtime:10s")}
+ANSWER_S = 120.0
+CALM_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeResult:
+    """One mode over all its turns; None is "not seen"."""
+
+    mode: str
+    trigger: str
+    latency_p50_s: float
+    latency_p95_s: float
+    latency_p99_s: float
+    boundary_pause_s: float | None
+    recovery_s: float | None
+    cpu_cores: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModesResult:
+    """Both modes at one rate."""
+
+    rate_rows_per_s: float
+    turns: int
+    modes: tuple[ModeResult, ...]
+
+    def rows(self) -> list[tuple[str, str]]:
+        def ms(seconds: float | None) -> str:
+            return "not seen" if seconds is None else f"{1000 * seconds:,.0f} ms"
+
+        lines = [("rate", f"{self.rate_rows_per_s:,.0f} rows/s, {self.turns} turns of each mode")]
+        for each in self.modes:
+            lines += [
+                (f"{each.mode} ({each.trigger})", ""),
+                ("  latency at the sink", f"p50 {ms(each.latency_p50_s)}, p95 {ms(each.latency_p95_s)}, p99 {ms(each.latency_p99_s)}"),
+                ("  pause at the boundary", ms(each.boundary_pause_s)),
+                ("  back to normal after SIGKILL", "not seen" if each.recovery_s is None else f"{each.recovery_s:.1f} s"),
+                ("  CPU of the executors", "unknown" if each.cpu_cores is None else f"{each.cpu_cores:.2f} cores"),
+            ]
+        return lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One turn of one mode."""
+
+    samples: tuple[Sampled, ...]
+    pauses_s: tuple[float, ...]
+    cpu_cores: tuple[float, ...]
+    recovery_s: float | None
+
+
+def measure_modes(rate_rows_per_s: float, turns: int, seconds: float, progress: Callable[[int, int], None]) -> ModesResult:
+    """Run both modes in turns; in the last turn of each, an executor that has tasks of the query is killed."""
+    with running(rate_rows_per_s) as (job, tail):
+        seen: dict[str, list[Turn]] = {mode: [] for mode in MODES}
+        for turn in range(turns):
+            for mode in MODES if turn % 2 == 0 else reversed(MODES):
+                seen[mode].append(one_turn(job, tail, MODES[mode], seconds, kill=turn == turns - 1))
+                progress(sum(map(len, seen.values())), turns * len(MODES))
+    return ModesResult(rate_rows_per_s=rate_rows_per_s, turns=turns, modes=tuple(result_of(mode, each) for mode, each in seen.items()))
+
+
+def result_of(mode: str, turns: Sequence[Turn]) -> ModeResult:
+    samples = [sample for turn in turns for sample in turn.samples]
+    p50, p95, p99 = quantiles(samples)
+    pauses = [pause for turn in turns for pause in turn.pauses_s]
+    cpu = [cores for turn in turns for cores in turn.cpu_cores]
+    recoveries = [turn.recovery_s for turn in turns if turn.recovery_s is not None]
+    return ModeResult(
+        mode=mode,
+        trigger=str(MODES[mode]),
+        latency_p50_s=p50,
+        latency_p95_s=p95,
+        latency_p99_s=p99,
+        boundary_pause_s=float(np.median(pauses)) if pauses else None,
+        recovery_s=max(recoveries, default=None),
+        cpu_cores=float(np.mean(cpu)) if cpu else None,
+    )
+
+
+def quantiles(samples: Sequence[Sampled]) -> tuple[float, float, float]:
+    """Weighted p50, p95 and p99 of the latencies.
+
+    >>> quantiles([Sampled(wall_s=0.0, latency_s=float(i), rows=1.0) for i in range(1, 101)])
+    (50.0, 95.0, 99.0)
+    """
+    ordered = sorted(samples, key=lambda sample: sample.latency_s)
+    shares = np.cumsum([sample.rows for sample in ordered])
+    p50, p95, p99 = (ordered[int(np.searchsorted(shares, share * shares[-1] - 1e-9))].latency_s for share in (0.5, 0.95, 0.99))
+    return p50, p95, p99
+
+
+@contextmanager
+def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
+    """The clicks job with an embedded broker and a constant rate; gone at the end."""
+    home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-", dir=home()))
+    source = files("penstock") / "workloads" / "clicks"
+    toml = (source / "job.toml").read_text().replace("penstock-demo-realtime", NAME)
+    rate = next(line for line in toml.splitlines() if line.startswith("rate ="))
+    (folder / "job.toml").write_text(toml.replace(rate, f'rate = "constant({rate_rows_per_s:g})"'))
+    (folder / "job.py").write_text((source / "job.py").read_text())
+    shutil.rmtree(JobFolder(NAME).path, ignore_errors=True)
+    job = RunningJob(load_job(folder / "job.toml"), spark_log=folder / "spark.log")
+    try:
+        job.start()
+        assert job.spec.kafka.bootstrap is not None
+        tail = TopicTail({"bootstrap.servers": job.spec.kafka.bootstrap}, OUTPUT, 1, "arrival")
+        try:
+            yield job, tail
+        finally:
+            tail.close()
+    finally:
+        job.stop("the measurement is over")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(JobFolder(NAME).path, ignore_errors=True)
+
+
+def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float, *, kill: bool) -> Turn:
+    clock = job.host.clock
+    job.host.controller.submit(SetTrigger(at_s=clock.now_s(), who="bench", trigger=trigger)).result(ANSWER_S)
+    query = job.engine.queries[0]
+    wait_for(lambda: query.settings.trigger == trigger and query.state == "running", "the change of the mode")
+    settle(tail)
+    samples: list[Sampled] = []
+    pauses: dict[int, float] = {}
+    cpu: list[float] = []
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s:
+        time.sleep(0.5)
+        samples += tail.take()
+        reading = job.host.controller.last_reading
+        seen = next((each for each in reading.queries if each.name == QUERY), None) if reading else None
+        if reading and seen and seen.trigger == trigger:
+            known = [executor.cpu_cores for executor in reading.executors if executor.cpu_cores is not None]
+            cpu += [sum(known)] if known else []
+            if seen.boundary_pause_s is not None and seen.batch_id is not None and trigger.kind == "real_time":
+                pauses[seen.batch_id] = seen.boundary_pause_s
+    recovery_s = recover(job, tail, quantiles(samples)[2]) if kill else None
+    return Turn(samples=tuple(samples), pauses_s=tuple(pauses.values()), cpu_cores=tuple(cpu), recovery_s=recovery_s)
+
+
+def settle(tail: TopicTail) -> None:
+    """Wait until the backlog of the change is worked off: no latency of the last seconds is out of the ordinary."""
+    calm_since = time.monotonic()
+    last = float("inf")
+    deadline = time.monotonic() + ANSWER_S
+    while time.monotonic() - calm_since < 2 * CALM_S and time.monotonic() < deadline:
+        time.sleep(1.0)
+        fresh = tail.take()
+        worst = max((sample.latency_s for sample in fresh), default=float("inf"))
+        if not fresh or worst > max(3.0, 1.5 * last):
+            calm_since = time.monotonic()
+        last = min(last, worst)
+
+
+def recover(job: RunningJob, tail: TopicTail, normal_s: float) -> float | None:
+    """Kill an executor; how long until outputs come as they did before, for some seconds on end."""
+    reading = job.host.controller.last_reading
+    busiest = max(reading.executors, key=lambda each: each.throughput_rows_per_s or 0.0) if reading else None
+    process = job.engine.processes.process(busiest.executor_id) if busiest else None
+    if process is None:
+        return None
+    killed_wall_s = time.time()
+    process.kill()
+    late_wall_s = killed_wall_s
+    deadline = time.monotonic() + ANSWER_S
+    newest_wall_s = 0.0
+    while time.monotonic() < deadline:
+        time.sleep(0.5)
+        for sample in tail.take():
+            newest_wall_s = max(newest_wall_s, sample.wall_s)
+            if sample.wall_s >= killed_wall_s and sample.latency_s > 1.5 * normal_s:
+                late_wall_s = max(late_wall_s, sample.wall_s)
+        if newest_wall_s - late_wall_s > 2 * CALM_S and late_wall_s > killed_wall_s:
+            return late_wall_s - killed_wall_s
+        if late_wall_s == killed_wall_s and newest_wall_s - killed_wall_s > 10 * CALM_S:
+            return 0.0
+    return None
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + ANSWER_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{what} did not come within {ANSWER_S:.0f} s")
+        time.sleep(0.1)

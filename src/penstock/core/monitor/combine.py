@@ -1,0 +1,24 @@
+"""One number of a job from those of its queries, where some may be unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """The sum, unknown if any part is.
+
+    >>> total([1.0, 2.0]), total([1.0, None]), total([])
+    (3.0, None, None)
+    """
+    known = list(values)
+    return None if not known or any(value is None for value in known) else sum(value for value in known if value is not None)
+
+
+def worst(values: Iterable[T | None], badness: Callable[[T], float]) -> T | None:
+    """The worst of what is known."""
+    known = [value for value in values if value is not None]
+    return max(known, key=badness) if known else None

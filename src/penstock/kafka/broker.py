@@ -1,0 +1,141 @@
+"""A real Kafka broker of a job's own: one KRaft process on free ports of this machine, gone with whoever started it."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+import re
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from penstock.core.errors import UserMistake
+from penstock.kafka.broker_settings import DATA, as_properties, broker_settings, write_private
+from penstock.kafka.ports import HOST, free_ports, listens_at
+from penstock.processes import die_with_parent, end_process
+
+START_S = 90.0
+STOP_S = 20.0
+PLAIN = "PLAINTEXT"
+# Java's second compiler would double the time to start, and take half a core for the first minutes beside the job.
+_JAVA_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_CAUSE = re.compile(r"^(?:Caused by: |Exception in thread \S+ )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (.+)$", re.MULTILINE)
+
+
+class EmbeddedBroker:
+    """A broker over a folder: what its topics hold stays there and is found again by the next start.
+
+    `jars` are Kafka's own; `properties` change or add to its settings; `listeners` are further ones beside the plain one, as security protocols by name.
+    To be started from a thread that outlives it: the kernel ends it with that thread.
+    """
+
+    def __init__(self, folder: Path, jars: Sequence[str], properties: Mapping[str, str] | None = None, listeners: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self._jars = tuple(jars)
+        protocols = {PLAIN: PLAIN, **(listeners or {})}
+        controller, *ports = free_ports(1 + len(protocols))
+        self._ports = dict(zip(protocols, ports, strict=True))
+        self._settings = {**broker_settings(controller, {name: (protocols[name], self._ports[name]) for name in protocols}), **(properties or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return self.address(PLAIN)
+
+    def address(self, listener: str) -> str:
+        """Where one of its listeners is reached."""
+        return f"{HOST}:{self._ports[listener]}"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def listens(self) -> bool:
+        return listens_at(self._ports[PLAIN])
+
+    def start(self) -> None:
+        """Start it and wait until it listens; on the same ports each time."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        settings = self.folder / "server.properties"
+        lock = self._take_folder()
+        try:
+            taken = [port for port in self._ports.values() if listens_at(port)]
+            if taken:
+                raise UserMistake(f"kafka: port {taken[0]} of the embedded broker in {self.folder} is taken by another process now; start the job again")
+            write_private(settings, as_properties(self._settings))
+            write_private(self._log, "")
+            if not (self.folder / DATA / "meta.properties").exists():
+                self._format(settings, lock)
+            self._process = self._run(lock, "kafka.Kafka", str(settings))
+        finally:
+            os.close(lock)
+        self._wait_listening(time.monotonic() + START_S)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            end_process(self._process, grace_s=STOP_S)
+            self._process = None
+
+    def _take_folder(self) -> int:
+        """A lock on the folder that the broker's own process inherits: two over the same data would ruin it. One whose owner has died may still be ending."""
+        lock = os.open(self.folder / "broker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + STOP_S
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return lock
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    os.close(lock)
+                    raise UserMistake(f"kafka: another embedded broker runs in {self.folder}; stop it, or use another folder") from None
+            time.sleep(0.1)
+
+    def _format(self, settings: Path, lock: int) -> None:
+        formatting = self._run(lock, "kafka.tools.StorageTool", "format", "-t", new_identity(), "-c", str(settings))
+        try:
+            if formatting.wait(START_S) == 0:
+                return
+        except subprocess.TimeoutExpired:
+            end_process(formatting)
+        raise UserMistake(f"kafka: the embedded broker's folder {self.folder} could not be prepared; {self._reason()}")
+
+    def _wait_listening(self, deadline_s: float) -> None:
+        assert self._process is not None
+        while not self.listens():
+            if self._process.poll() is not None or time.monotonic() > deadline_s:
+                self.stop()
+                raise UserMistake(f"kafka: the embedded broker in {self.folder} did not start; {self._reason()}")
+            time.sleep(0.1)
+
+    def _run(self, lock: int, class_name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        home = os.environ.get("JAVA_HOME")
+        java = f"{home}/bin/java" if home else "java"
+        try:
+            with open(self._log, "ab") as log:
+                return subprocess.Popen(
+                    [java, *_JAVA_OPTIONS, "-cp", ":".join(self._jars), class_name, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                    stdout=log, stderr=log, pass_fds=(lock,), preexec_fn=die_with_parent,
+                )  # fmt: skip
+        except FileNotFoundError:
+            raise UserMistake(f"kafka: there is no {java} for an embedded broker; install Java 17 or newer, or set JAVA_HOME") from None
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "broker.log"
+
+    def _reason(self) -> str:
+        """The innermost cause in what this start has logged."""
+        causes = _CAUSE.findall(self._log.read_text(errors="replace"))
+        return f"it said: {causes[-1][:300]}" if causes else f"see {self._log}, and that Java 17 or newer works (`java -version`)"
+
+
+def new_identity() -> str:
+    """A cluster id as Kafka makes them; one with a dash in front would be taken for an option."""
+    while (identity := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return identity

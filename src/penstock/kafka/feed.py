@@ -1,0 +1,126 @@
+"""A feeder as its owner holds it: a process of its own, told what to do, heard, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from penstock.core.errors import UserMistake
+from penstock.kafka.feeder import DRAIN_S
+from penstock.kafka.keeping import Keeping
+
+START_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a feeder is to do: `options` are those of a trace, with its state file among them; `client` may hold secrets."""
+
+    topic: str
+    partitions: int
+    client: Mapping[str, str]
+    options: Mapping[str, str]
+    mark: Path
+    value_format: str = "json"
+    limit: int | None = None
+
+    def text(self) -> str:
+        return json.dumps(
+            {
+                "topic": self.topic,
+                "partitions": self.partitions,
+                "client": dict(self.client),
+                "options": dict(self.options),
+                "mark": str(self.mark),
+                "value_format": self.value_format,
+                "limit": self.limit,
+                "parent": os.getpid(),
+            }
+        )
+
+
+class Feed:
+    """A running feeder; `heard` is called with every report, and with None if it fails, from a thread of its own."""
+
+    def __init__(self, order: Order, heard: Callable[[Keeping | None], None] = lambda keeping: None) -> None:
+        self.order = order
+        self.last: Keeping | None = None
+        self._heard = heard
+        self._first = threading.Event()
+        self._said: deque[str] = deque(maxlen=20)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.kafka.feeder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        give(self._process.stdin, order.text())
+        self._errors = threading.Thread(target=self._keep_errors, args=(self._process.stderr,), name=f"penstock-feed-errors-{order.topic}", daemon=True)
+        self._listener = threading.Thread(target=self._listen, args=(self._process.stdout,), name=f"penstock-feed-{order.topic}", daemon=True)
+        self._errors.start()
+        self._listener.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_first(self, timeout_s: float = START_S) -> None:
+        """Wait until it feeds; raise what it says if it cannot."""
+        if not self._first.wait(timeout_s) or self.last is None:
+            raise UserMistake(self.close() or f"feed: the feeder of {self.order.topic} did not start")
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until it has sent all it was to send; raise what it says if it cannot."""
+        self._process.wait(timeout_s)
+        self._listener.join(timeout=5)
+        if self._process.returncode:
+            raise UserMistake(self.close() or f"feed: the feeder of {self.order.topic} was killed")
+
+    def close(self) -> str:
+        """End it, with what it has taken up sent; what it said that went wrong, or ""."""
+        if self.is_running:
+            self._process.terminate()
+            try:
+                self._process.wait(DRAIN_S + 5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for thread in (self._listener, self._errors):
+            if thread is not threading.current_thread():
+                thread.join(timeout=5)
+        return self._said[-1] if self._said and self._process.returncode else ""
+
+    def _listen(self, reports: IO[str]) -> None:
+        with reports:
+            for line in reports:
+                self.last = Keeping(**json.loads(line))
+                self._first.set()
+                self._heard(self.last)
+        self._first.set()
+        if self.last is None or not self.last.ended:
+            self._process.wait()
+            self._heard(None)
+
+    def _keep_errors(self, errors: IO[str]) -> None:
+        with errors:
+            self._said.extend(filter(None, (line.strip() for line in errors)))
+
+
+def give(pipe: IO[str], order: str) -> None:
+    """Hand over the order: through a pipe, as a command line or a file could be read by others."""
+    try:
+        with pipe:
+            pipe.write(order)
+    except BrokenPipeError:
+        pass  # it has died already; what it said tells why

@@ -1,0 +1,246 @@
+"""The feeder process: produces the rows of a trace into a topic, each when its time has come.
+
+It reads its order from standard input as JSON, tells how it keeps up on standard output, a line a second, and ends on SIGTERM with everything sent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from penstock.core.errors import PenstockError, UserMistake
+from penstock.core.shapes.schedule import Schedule
+from penstock.kafka.asking import REFUSALS, make_client, refusal_words, words_of
+from penstock.kafka.block import Block, BlockMaker, Ints
+from penstock.kafka.deliveries import Deliveries
+from penstock.kafka.keeping import Keeping
+from penstock.kafka.mark import Mark
+from penstock.kafka.topics import end_offsets, partitions_of
+from penstock.leases import FileLease
+from penstock.trace.rows import CHUNK_ROWS, row_maker
+from penstock.trace.state import TraceState, recipe_of
+
+__all__ = ["DRAIN_S", "Feeder", "Keeping", "main"]
+
+TICK_S = 0.01
+AHEAD_S = 0.25
+TELL_S = 1.0
+DRAIN_S = 5.0
+SETTLE_S = 0.5
+LEASE_S = DRAIN_S + 5.0
+QUEUE_ROWS = 200_000
+PRODUCER = {
+    "enable.idempotence": True,
+    "message.timeout.ms": 0,  # a broker that is away for a while costs time, never rows
+    "reconnect.backoff.max.ms": 1_000,
+    "linger.ms": 2,
+    "queue.buffering.max.messages": QUEUE_ROWS,
+    "compression.type": "lz4",
+}
+
+
+class Feeder:
+    """Feeds one topic, exactly once each row, from where its mark says it was left; `limit` rows end it, if given. It must be the topic's only writer."""
+
+    def __init__(self, order: Mapping[str, Any], out: int) -> None:
+        options = order["options"]
+        self._out = out
+        self._topic: str = order["topic"]
+        self._servers: str = order["client"].get("bootstrap.servers", "")
+        self._limit: int | None = order.get("limit")
+        self._mark_path = Path(order["mark"])
+        self._state = TraceState(Path(options["state"]), recipe_of(options))
+        rows = row_maker(options)
+        self._lease = take_lease(self._mark_path)
+        mark, ends = find_mark(order, self._mark_path)
+        self._deliveries = Deliveries(self._topic, ends)
+        self._maker = BlockMaker(
+            rows=rows, seed=int(options.get("seed", 0)), value_format=order["value_format"], partitions=len(ends), report=self._deliveries.report
+        )
+        self._producer = make_client(Producer, {**PRODUCER, **order["client"], "error_cb": self._hear})
+        self._position = self._first_position = mark.position
+        self._offsets: Ints = np.array(mark.offsets, dtype=np.int64)
+        self._held: Ints = np.array(mark.sent_since(ends), dtype=np.int64)
+        self._block: Block | None = None
+        self._maker.try_out()
+        self._schedule = self._state.begin(time.time())
+        self._worst_s = 0.0
+        self._stopping = False
+
+    def stop(self) -> None:
+        self._stopping = True
+
+    def run(self) -> None:
+        """Feed until stopped, or until all rows of the limit are in the topic."""
+        self._tell()
+        told_s = time.monotonic()
+        while not self._stopping and not self._is_done():
+            if not self._send_what_is_due(time.time()):
+                time.sleep(TICK_S)
+            self._producer.poll(0)
+            self._note_confirmed()
+            if time.monotonic() - told_s >= TELL_S:
+                told_s = time.monotonic()
+                self._tell()
+        self._put_back()
+        all_delivered = self._producer.flush(DRAIN_S) == 0
+        self._note_confirmed()
+        if all_delivered:
+            self._mark().write(self._mark_path)
+        self._tell(ended=True)
+
+    def _is_done(self) -> bool:
+        return self._limit is not None and self._position >= self._limit and len(self._producer) == 0
+
+    def _send_what_is_due(self, now_s: float) -> bool:
+        schedule = self._state.schedule()
+        if schedule is not self._schedule:
+            self._put_back()
+            self._schedule = schedule
+        if self._block is None:
+            self._block = self._next_block(schedule, now_s)
+        if self._block is None:
+            return False
+        sent = self._send(self._block, now_s)
+        self._position = self._block.position
+        if self._block.is_sent:
+            self._put_back()
+            self._deliveries.await_mark(self._mark())
+        return sent
+
+    def _next_block(self, schedule: Schedule, now_s: float) -> Block | None:
+        """The rows that are due soon, if there are any."""
+        soon = schedule.newest_at(now_s + AHEAD_S)
+        end = min(soon, self._position + CHUNK_ROWS, soon if self._limit is None else self._limit)
+        return self._maker.make(schedule, self._position, end, self._offsets, self._held) if end > self._position else None
+
+    def _send(self, block: Block, now_s: float) -> bool:
+        """Hand what is due to the producer, as far as its queue has room."""
+        first = block.sent
+        end = min(block.due(now_s), first + QUEUE_ROWS - len(self._producer))
+        if end <= first:
+            return block.is_sent
+        self._worst_s = max(self._worst_s, now_s - block.arrival_s())
+        produce, topic = self._producer.produce, self._topic
+        columns = (block.values, block.keys, block.partitions, block.reports, block.stamps_ms)
+        try:
+            for value, key, partition, report, stamp_ms in zip(*(column[first:end] for column in columns), strict=True):
+                produce(topic, value, key, partition, report, None, stamp_ms)  # by position: much faster than by name
+                block.sent += 1
+        except BufferError:
+            pass
+        return block.sent > first
+
+    def _put_back(self) -> None:
+        """Be done with the block; what is not sent of it is made again when it is wanted, with the arrivals that it has then."""
+        if self._block is not None:
+            self._position, self._offsets, self._held = self._block.position, self._block.offsets_now(), self._block.held_now()
+            self._block = None
+
+    def _mark(self) -> Mark:
+        return Mark(position=self._position, offsets=tuple(self._offsets.tolist()))
+
+    def _note_confirmed(self) -> None:
+        confirmed = self._deliveries.confirmed()
+        if confirmed is not None:
+            confirmed.write(self._mark_path)
+        if self._deliveries.problem is not None:
+            raise UserMistake(self._deliveries.problem)
+
+    def _hear(self, error: KafkaError) -> None:
+        if error.code() in REFUSALS or error.fatal():
+            self._deliveries.problem = refusal_words(self._servers, error)
+
+    def _tell(self, *, ended: bool = False) -> None:
+        now_s = time.time()
+        due = self._schedule.newest_at(now_s)
+        scheduled = due if self._limit is None else min(due, self._limit)
+        sent = max(self._first_position, self._position - len(self._producer))
+        late_s = max(0.0, now_s - float(self._schedule.arrival_of(np.array([sent]))[0])) if sent < scheduled else 0.0
+        self._worst_s = max(self._worst_s, late_s)
+        keeping = Keeping(
+            sent_rows=sent, scheduled_rows=scheduled, rate_rows_per_s=self._schedule.rate_at(now_s), behind_s=late_s, worst_behind_s=self._worst_s, ended=ended
+        )
+        try:
+            os.write(self._out, f"{json.dumps(asdict(keeping))}\n".encode())
+        except BrokenPipeError:
+            self.stop()
+
+
+def take_lease(mark: Path) -> FileLease:
+    """Be the only one that feeds by this mark; an earlier feeder may still be ending."""
+    deadline = time.monotonic() + LEASE_S
+    while True:
+        try:
+            return FileLease(mark.with_name(f"{mark.name}.lock"))
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise UserMistake(f"feed: another feeder is at work with {mark}; end it first") from None
+        time.sleep(0.1)
+
+
+def find_mark(order: Mapping[str, Any], path: Path) -> tuple[Mark, list[int]]:
+    """Where to go on, and where the topic ends; a new topic is fed from its end."""
+    client, topic, wanted = order["client"], order["topic"], order["partitions"]
+    there = partitions_of(client).get(topic)
+    if there != wanted:
+        raise UserMistake(f"feed: {topic}: found {wanted} partitions, " + ("there is no such topic" if there is None else f"it has {there}"))
+    ends, mark = end_offsets(client, topic, wanted), Mark.read(path)
+    if mark is None:
+        mark = Mark(position=0, offsets=tuple(ends))
+        mark.write(path)
+        return mark, ends
+    # What a feeder that was killed had under way may still be arriving.
+    while True:
+        time.sleep(SETTLE_S)
+        before, ends = ends, end_offsets(client, topic, wanted)
+        if ends == before:
+            return mark, ends
+
+
+def watch_parent(parent: int, feeder: Feeder) -> None:
+    """End with whoever gave the order, even if they could not say so."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    feeder.stop()
+    time.sleep(DRAIN_S + 5.0)
+    os._exit(1)
+
+
+def main() -> int:
+    out = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a row maker prints is no report
+    try:
+        order = json.load(sys.stdin)
+        feeder = Feeder(order, out)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda _number, _frame: feeder.stop())
+        if order.get("parent") is not None:
+            threading.Thread(target=watch_parent, args=(order["parent"], feeder), daemon=True).start()
+        feeder.run()
+    except PenstockError as error:
+        print(error, file=sys.stderr)
+    except KafkaException as error:
+        print(f"feed: {words_of(error.args[0])}", file=sys.stderr)
+    except Exception as error:
+        traceback.print_exc()
+        print(f"feed: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+    else:
+        return 0
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""What arrives in a topic, looked at while it arrives: when a record was written, and when its input had come."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, TopicPartition
+
+from penstock.kafka.arrival import arrival_of
+from penstock.kafka.asking import make_client
+
+LOOK_EVERY_S = 0.5
+READ_S = 2.0
+RUNS = 4
+RUN_RECORDS = 50
+CONSUMER = {
+    "group.id": "penstock-tail",
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "latest",
+    "reconnect.backoff.max.ms": 1_000,
+    # It jumps about: fetch little at a time, and never wait on one place while another is wanted.
+    "queued.min.messages": 1_000,
+    "max.partition.fetch.bytes": 128 * 1024,
+    "fetch.wait.max.ms": 10,
+    "fetch.queue.backoff.ms": 10,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """One record of the output: written at `wall_s`, `latency_s` after its input had come; it stands for `rows` records."""
+
+    wall_s: float
+    latency_s: float
+    rows: float
+
+
+class TopicTail:
+    """Samples a topic in a thread of its own: every half second a few runs of records, spread evenly over what has come since.
+
+    `written_rows` is how many records the topic has got so far, None while the broker is away; `unreadable` counts those looked at that tell no arrival.
+    """
+
+    def __init__(self, client: Mapping[str, str], topic: str, partitions: int, arrival_field: str) -> None:
+        self._consumer = make_client(Consumer, {**CONSUMER, **client})
+        self._topic = topic
+        self._partitions = partitions
+        self._field = arrival_field
+        self._seen: dict[int, int] = {}
+        self._fresh: deque[Sampled] = deque(maxlen=100_000)
+        self._stopping = threading.Event()
+        self.written_rows: int | None = None
+        self.unreadable = 0
+        self._thread = threading.Thread(target=self._watch, name=f"penstock-tail-{topic}", daemon=True)
+        self._thread.start()
+
+    def take(self) -> list[Sampled]:
+        """What was sampled since the last call."""
+        taken = []
+        while self._fresh:
+            taken.append(self._fresh.popleft())
+        return taken
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._thread.join(timeout=10)
+
+    def _watch(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                try:
+                    self._look()
+                except KafkaException:
+                    # The broker is away; what it holds is looked at when it is back.
+                    self.written_rows = None
+                self._stopping.wait(LOOK_EVERY_S)
+        finally:
+            self._consumer.close()
+
+    def _look(self) -> None:
+        places = [TopicPartition(self._topic, each) for each in range(self._partitions)]
+        ends = {place.partition: self._consumer.get_watermark_offsets(place, timeout=2.0)[1] for place in places}
+        for partition, end in ends.items():
+            if self._seen.setdefault(partition, end) > end:
+                self._seen[partition] = end
+        plan = {partition: runs(self._seen[partition], end, self._run_records) for partition, end in ends.items() if end > self._seen[partition]}
+        read: dict[int, list[Message]] = {partition: [] for partition in plan}
+        for turn in range(RUNS if plan else 0):
+            self._read({partition: spans[turn] for partition, spans in plan.items() if turn < len(spans)}, read)
+        self._consumer.unassign()
+        for partition, messages in read.items():
+            if messages:
+                self._sample(messages, (ends[partition] - self._seen[partition]) / len(messages))
+                self._seen[partition] = ends[partition]
+        self.written_rows = sum(ends.values())
+
+    @property
+    def _run_records(self) -> int:
+        """As many of all partitions together as of four."""
+        return max(5, RUN_RECORDS * 4 // max(4, self._partitions))
+
+    def _read(self, spans: dict[int, tuple[int, int]], read: dict[int, list[Message]]) -> None:
+        """Read one run of each partition, all at once."""
+        if not spans:
+            return
+        self._consumer.assign([TopicPartition(self._topic, partition, begin) for partition, (begin, _) in spans.items()])
+        open_, deadline = {partition: stop for partition, (_, stop) in spans.items()}, time.monotonic() + READ_S
+        while open_ and time.monotonic() < deadline and not self._stopping.is_set():
+            for message in self._consumer.consume(500, 0.1):
+                stop = None if message.error() is not None else open_.get(message.partition())
+                if stop is None:
+                    continue
+                if message.offset() < stop:
+                    read[message.partition()].append(message)
+                if message.offset() + 1 >= stop:
+                    del open_[message.partition()]
+
+    def _sample(self, messages: list[Message], rows: float) -> None:
+        for message in messages:
+            kind, written_ms = message.timestamp()
+            came_s = arrival_of(message.value(), message.headers(), self._field)
+            if came_s is None or kind == TIMESTAMP_NOT_AVAILABLE:
+                self.unreadable += 1
+            else:
+                self._fresh.append(Sampled(wall_s=written_ms / 1000, latency_s=written_ms / 1000 - came_s, rows=rows))
+
+
+def runs(first: int, end: int, records: int = RUN_RECORDS) -> list[tuple[int, int]]:
+    """Which offsets to read of [first, end): all of a few, else some runs of so many records, spread evenly.
+
+    >>> runs(0, 100), runs(0, 4000)
+    ([(0, 100)], [(0, 50), (1000, 1050), (2000, 2050), (3000, 3050)])
+    """
+    count = end - first
+    if count <= RUNS * records:
+        return [(first, end)] if count > 0 else []
+    begins = [first + count * i // RUNS for i in range(RUNS)]
+    return [(begin, begin + records) for begin in begins]

@@ -1,0 +1,64 @@
+"""Topics: made with an explicit number of partitions, and asked how far they have come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from penstock.core.errors import UserMistake
+from penstock.kafka.asking import ANSWER_S, Asking, make_client, words_of
+
+
+def make_topics(client: Mapping[str, str], partitions: Mapping[str, int], timeout_s: float = ANSWER_S) -> dict[str, int]:
+    """Create the topics that are not there, and give the partitions of each; one that is there with another number is refused."""
+    there = partitions_of(client, timeout_s)
+    missing = {topic: count for topic, count in partitions.items() if topic not in there}
+    if missing:
+        _create(client, missing, timeout_s)
+        there = _wait_known(client, set(partitions), timeout_s)
+    for topic, wanted in partitions.items():
+        if there.get(topic) != wanted:
+            raise UserMistake(f"kafka.topics.{topic}: found {wanted} partitions, the topic has {there.get(topic, 0)}; say so, or name another topic")
+    return dict(partitions)
+
+
+def partitions_of(client: Mapping[str, str], timeout_s: float = ANSWER_S) -> dict[str, int]:
+    """The partitions of every topic the broker knows."""
+    found = Asking(client, timeout_s).ask(lambda admin, within_s: admin.list_topics(timeout=within_s)).topics
+    return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
+
+
+def end_offsets(client: Mapping[str, str], topic: str, partitions: int, timeout_s: float = ANSWER_S) -> list[int]:
+    """The next offset of each partition of a topic."""
+    wanted = {TopicPartition(topic, each): OffsetSpec.latest() for each in range(partitions)}  # type: ignore[no-untyped-call]
+
+    def ends(admin: AdminClient, within_s: float) -> dict[int, int]:
+        found = admin.list_offsets(wanted, request_timeout=within_s)
+        return {place.partition: int(end.result().offset) for place, end in found.items()}
+
+    found = Asking(client, timeout_s).ask(ends)
+    return [found[each] for each in range(partitions)]
+
+
+def _create(client: Mapping[str, str], partitions: Mapping[str, int], timeout_s: float) -> None:
+    """Ask for new topics, replicated as the broker does by default; one that somebody else has made meanwhile is as good."""
+    admin = make_client(AdminClient, client)
+    for topic, made in admin.create_topics([NewTopic(topic, count) for topic, count in partitions.items()]).items():
+        try:
+            made.result(timeout_s)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise UserMistake(f"kafka.topics.{topic}: it could not be made: {words_of(error.args[0])}") from None
+
+
+def _wait_known(client: Mapping[str, str], wanted: set[str], timeout_s: float) -> dict[str, int]:
+    """Wait until the broker tells of all these topics: it may answer a little before it knows them everywhere."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        there = partitions_of(client, timeout_s)
+        if wanted <= set(there) or time.monotonic() > deadline:
+            return there
+        time.sleep(0.1)

@@ -1,0 +1,142 @@
+"""Spark's Kafka connector and a broker's jars: what the user gives, what is there, or what Spark's resolver finds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+
+from penstock.core.errors import NotReachable, UserMistake
+from penstock.spark.jars import Resolved, Resolver, kept
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+TOKEN_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
+BROKER = "org.apache.kafka:kafka_2.13"
+BROKER_VERSION = "4.1.1"
+PROVIDER_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+REMEDY = 'give jars of your own: [kafka] connector = ["/path/a.jar", ...], or other coordinates there'
+
+
+def provide_connector(jvm: Any, given: Sequence[str] = ()) -> tuple[Resolved, str]:
+    """Put the connector on the class path of Spark's driver; its jars, for the executors, and one line that says which it is.
+
+    Nothing is done where Spark has one already, by `spark.jars`, `spark.jars.packages` or spark-submit.
+    """
+    if not given and has_class(jvm, PROVIDER_CLASS):
+        return Resolved(coordinates=(), jars=()), ""
+    found = given_connector(jvm, given) if given else kept(f"connector-{pyspark.__version__}", lambda folder: resolve_connector(jvm, folder))
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for jar in found.jars:
+        loader.addURL(jvm.java.io.File(jar).toURI().toURL())
+    if not has_class(jvm, PROVIDER_CLASS):
+        raise UserMistake(f"kafka.connector: {', '.join(given) or 'what was resolved'} holds no {PROVIDER_CLASS}; {REMEDY}")
+    return found, connector_words(found)
+
+
+def resolve_connector(jvm: Any, folder: Path) -> Resolved:
+    """The connector for the Spark that runs, else the nearest older one; its token provider, which not every repository has, may be older still."""
+    resolver = Resolver(jvm, folder)
+    try:
+        version, jars = resolver.newest(CONNECTOR, pyspark.__version__, without=(TOKEN_PROVIDER,))
+        token_version, token = resolver.newest(TOKEN_PROVIDER, version, transitive=False)
+    except NotReachable as error:
+        raise UserMistake(f"kafka: Spark's Kafka connector cannot be had ({error}); see that a Maven repository can be reached, or {REMEDY}") from None
+    return Resolved(coordinates=(f"{CONNECTOR}:{version}", f"{TOKEN_PROVIDER}:{token_version}"), jars=new_jars((*jars, *token)))
+
+
+def given_connector(jvm: Any, given: Sequence[str]) -> Resolved:
+    """Jars and coordinates that the user named."""
+    missing = [each for each in given if each.endswith(".jar") and not os.path.exists(each)]
+    if missing:
+        raise UserMistake(f"kafka.connector: there is no file {missing[0]}")
+    paths = tuple(each for each in given if each.endswith(".jar"))
+    coordinates = [each for each in given if each not in paths]
+
+    def resolve(folder: Path) -> Resolved:
+        try:
+            return Resolved(coordinates=tuple(coordinates), jars=new_jars([jar for each in coordinates for jar in Resolver(jvm, folder).jars(each)]))
+        except NotReachable as error:
+            raise UserMistake(f"kafka.connector: {error}") from None
+
+    named = "-".join(coordinates).replace(":", "_").replace("/", "_")
+    found = kept(f"given-{named}"[:200], resolve) if coordinates else Resolved(coordinates=(), jars=())
+    return Resolved(coordinates=(*found.coordinates, *paths), jars=(*paths, *found.jars))
+
+
+def broker_jars() -> Resolved:
+    """The jars of a Kafka broker, with the Scala library that Spark brings. Spark's JVM is started for it only where they are not kept already."""
+
+    def resolve(folder: Path) -> Resolved:
+        try:
+            version, jars = Resolver(any_jvm(), folder).newest(BROKER, BROKER_VERSION)
+        except NotReachable as error:
+            raise UserMistake(f"kafka: the jars of an embedded broker cannot be had ({error}); see that a Maven repository can be reached") from None
+        scala = [str(jar) for jar in spark_jars().glob("scala-library-*.jar")]
+        return Resolved(coordinates=(f"{BROKER}:{version}",), jars=(*jars, *scala))
+
+    return kept(f"broker-{BROKER_VERSION}", resolve)
+
+
+def any_jvm() -> Any:
+    """The JVM of this process; one with nothing but Spark's classes, which ends with the process, if there is none yet."""
+    if SparkContext._jvm is not None:
+        return SparkContext._jvm
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    return launch_gateway(popen_kwargs=quiet).jvm  # type: ignore[no-untyped-call]
+
+
+def new_jars(jars: Sequence[str]) -> tuple[str, ...]:
+    """Those of the jars that Spark does not bring itself, in whatever version."""
+    brought = {artifact_of(jar.name) for jar in spark_jars().glob("*.jar")}
+    return tuple(jar for jar in jars if artifact_of(Path(jar).name) not in brought)
+
+
+def artifact_of(name: str) -> str:
+    """The artifact of a jar, without group and version.
+
+    >>> artifact_of("org.slf4j_slf4j-api-2.0.17.jar"), artifact_of("slf4j-api-2.0.17.jar"), artifact_of("org.apache.kafka_kafka_2.13-4.1.1.jar")
+    ('slf4j-api', 'slf4j-api', 'kafka_2.13')
+    """
+    stem = name.removesuffix(".jar")
+    parts = stem.split("-")
+    while len(parts) > 1 and (parts[-1][:1].isdigit() or parts[-1].startswith("preview")):
+        parts.pop()
+    artifact = "-".join(parts)
+    group, _, rest = artifact.partition("_")
+    return rest if "." in group else artifact
+
+
+def spark_jars() -> Path:
+    return Path(pyspark.__file__).parent / "jars"
+
+
+def has_class(jvm: Any, name: str) -> bool:
+    try:
+        jvm.java.lang.Class.forName(name, False, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    except Py4JError:
+        return False
+    return True
+
+
+def connector_words(found: Resolved) -> str:
+    """Which connector it is, and why not the one of this Spark.
+
+    >>> connector_words(Resolved(coordinates=(f"{CONNECTOR}:0.9.0",), jars=())).startswith("Kafka connector 0.9.0: there is none for Spark")
+    True
+    """
+    version = next((each.rpartition(":")[2] for each in found.coordinates if each.startswith(f"{CONNECTOR}:")), None)
+    if version is None:
+        return f"Kafka connector: {', '.join(found.coordinates)}"
+    why = (
+        ""
+        if version == pyspark.__version__
+        else f": there is none for Spark {pyspark.__version__} in the repositories that answer, this is the nearest older one"
+    )
+    return f"Kafka connector {version}{why}"

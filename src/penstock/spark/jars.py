@@ -1,0 +1,118 @@
+"""Jars from Maven by the resolver inside Spark: no Maven, no address, nothing to install; kept, so that the next time needs no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from penstock.core.errors import NotReachable
+from penstock.leases import FileLease
+
+OLDEST_MINOR = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """Jars on this machine, and the coordinates they came from."""
+
+    coordinates: tuple[str, ...]
+    jars: tuple[str, ...]
+
+
+def cache_folder() -> Path:
+    """Where jars are kept for all jobs of this user."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
+
+
+class Resolver:
+    """Asks Spark's own resolver, which reads the user's usual Maven repositories but not his ~/.m2: poms without jars there make it fail."""
+
+    def __init__(self, jvm: Any, folder: Path) -> None:
+        self._jvm = jvm
+        self._folder = folder
+
+    def jars(self, coordinates: str, *, transitive: bool = True, without: Sequence[str] = ()) -> tuple[str, ...]:
+        """The jars of `group:artifact:version` and, if asked for, of all it needs; raises `NotReachable` where they cannot be had."""
+        jvm = self._jvm
+        maven, scala = jvm.org.apache.spark.util.MavenUtils, jvm.scala.jdk.javaapi.CollectionConverters
+        exclusions = jvm.java.util.ArrayList()
+        for each in without:
+            exclusions.add(each)
+        told = jvm.java.io.PrintStream(jvm.java.io.ByteArrayOutputStream())
+        nothing = jvm.scala.Option.empty()
+        try:
+            settings = maven.buildIvySettings(nothing, jvm.scala.Option.apply(str(self._folder)), False, told)
+            found = maven.resolveMavenCoordinates(coordinates, settings, nothing, transitive, scala.asScala(exclusions).toSeq(), False, told)
+        except Py4JError as error:
+            raise NotReachable(f"{coordinates}: {resolver_words(str(error))}") from None
+        return tuple(str(jar) for jar in scala.asJava(found))
+
+    def newest(self, artifact: str, version: str, *, transitive: bool = True, without: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+        """The jars of the given version, else of the nearest older one that exists; with its number."""
+        problem: NotReachable | None = None
+        for each in older_versions(version):
+            try:
+                jars = self.jars(f"{artifact}:{each}", transitive=transitive, without=without)
+            except NotReachable as error:
+                problem = problem or error
+                continue
+            return version_in(jars, artifact) or each, jars
+        raise problem or NotReachable(f"{artifact}:{version}: not found")
+
+
+def older_versions(version: str) -> Iterator[str]:
+    """A version, and what to ask for next if it does not exist: older patches of its minor version, then the newest of each older one.
+
+    >>> list(older_versions("4.2.1"))
+    ['4.2.1', '4.2.0', '4.1.+', '4.0.+']
+    """
+    yield version
+    numbers = [int(part) for part in re.findall(r"\d+", version)[:3]]
+    major, minor, patch = (*numbers, 0, 0)[:3]
+    yield from (f"{major}.{minor}.{older}" for older in range(patch - 1, -1, -1))
+    yield from (f"{major}.{older}.+" for older in range(minor - 1, OLDEST_MINOR - 1, -1))
+
+
+def version_in(jars: Sequence[str], artifact: str) -> str | None:
+    """The version of an artifact, from the name of its jar.
+
+    >>> version_in(["/ivy/jars/org.apache.kafka_kafka_2.13-4.1.1.jar"], "org.apache.kafka:kafka_2.13")
+    '4.1.1'
+    """
+    name = artifact.replace(":", "_")
+    return next((Path(jar).name.removeprefix(f"{name}-").removesuffix(".jar") for jar in jars if Path(jar).name.startswith(f"{name}-")), None)
+
+
+def resolver_words(text: str) -> str:
+    """What the resolver's exception says, in one line."""
+    found = re.search(r"(?:RuntimeException|IllegalArgumentException): (.+)", text)
+    return " ".join((found[1] if found else text.splitlines()[0]).split())[:200]
+
+
+def kept(name: str, resolve: Callable[[Path], Resolved]) -> Resolved:
+    """What was resolved under this name before, if all of it is still there; else it is resolved now, by one process at a time."""
+    folder = cache_folder()
+    with locked(folder):
+        note = folder / f"{name}.json"
+        if note.exists():
+            said = json.loads(note.read_text())
+            known = Resolved(coordinates=tuple(said["coordinates"]), jars=tuple(said["jars"]))
+            if all(os.path.exists(jar) for jar in known.jars):
+                return known
+        found = resolve(folder / "ivy")
+        note.write_text(json.dumps({"coordinates": found.coordinates, "jars": found.jars}))
+        return found
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    with FileLease(folder / "resolving.lock", wait=True):
+        yield

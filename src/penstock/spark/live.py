@@ -1,0 +1,171 @@
+"""What the tasks of a query have read so far: inside a running batch Spark tells only this, by heartbeat."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.spark.jvm import StatusStore
+from penstock.spark.progress import batch_of_job
+
+LOOKED_AT_JOBS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTasks:
+    """The tasks of one batch that read a source: rows by task, when the first began, and when the last ended (None: it runs), by wall time."""
+
+    rows: tuple[int, ...]
+    launched_wall_s: float | None
+    ended_wall_s: float | None
+
+    @property
+    def rows_in_all(self) -> int:
+        return sum(self.rows)
+
+
+@dataclass
+class _Run:
+    """One run of the query, from its start to its stop."""
+
+    run_id: str = ""
+    batches: dict[int, BatchTasks] = field(default_factory=dict)
+    seen: dict[int, int] = field(default_factory=dict)
+    overtaken: set[int] = field(default_factory=set)
+
+
+class LiveRows:
+    """Counts the rows of one query across its runs. `read_rows` never falls: what is replayed after a restart counts again.
+
+    `replayed_rows` are those that may have been read twice: by a run that ended between two commits, or by a task that Spark started anew.
+    """
+
+    def __init__(self, store: StatusStore, heartbeat_s: float) -> None:
+        self._store = store
+        self._heartbeat_s = heartbeat_s
+        self._lock = threading.Lock()
+        self._run = _Run()
+        self._by_executor: dict[str, float] = defaultdict(float)
+        self.replayed_rows = 0.0
+
+    def look(self, run_id: str) -> None:
+        """Take in what the newest batches of a run have read."""
+        with self._lock:
+            if run_id != self._run.run_id:
+                self._run = _Run(run_id=run_id)
+            for job_id in self._store.job_ids(run_id)[-LOOKED_AT_JOBS:]:
+                job = self._store.job(job_id)
+                batch = None if job is None else batch_of_job(job)
+                if job is not None and batch is not None:
+                    self._take_in(batch, sorted(job["stageIds"]))
+
+    def _take_in(self, batch: int, stage_ids: list[int]) -> None:
+        attempts = [
+            (stage_id, task)
+            for stage_id in stage_ids
+            if (tasks := self._store.tasks(stage_id)) and (stage_id == stage_ids[0] or reads(tasks))
+            for task in tasks
+        ]
+        newest: dict[tuple[int, int], dict[str, Any]] = {}
+        for stage_id, task in sorted(attempts, key=lambda each: each[1]["taskId"]):
+            self._count(task)
+            overtaken = newest.get((stage_id, task["index"]))
+            if overtaken is not None and overtaken["taskId"] not in self._run.overtaken:
+                self._run.overtaken.add(overtaken["taskId"])
+                self.replayed_rows += self._at_most(rows_read(overtaken), (overtaken.get("duration") or 0) / 1000)
+            newest[stage_id, task["index"]] = task
+        tasks = [task for _, task in sorted(newest.items())]
+        launched = [task["launchTime"] / 1000 for task in tasks if task["launchTime"]]
+        ended = [(task["launchTime"] + task["duration"]) / 1000 for task in tasks if task["status"] != "RUNNING" and task.get("duration") is not None]
+        self._run.batches[batch] = BatchTasks(
+            rows=tuple(rows_read(task) for task in tasks),
+            launched_wall_s=min(launched, default=None),
+            ended_wall_s=max(ended) if tasks and len(ended) == len(tasks) else None,
+        )
+
+    def _count(self, task: Mapping[str, Any]) -> None:
+        rows = rows_read(task)
+        self._by_executor[task["executorId"]] += max(0, rows - self._run.seen.get(task["taskId"], 0))
+        self._run.seen[task["taskId"]] = rows
+
+    def _at_most(self, told: float, lasted_s: float) -> float:
+        """The most rows tasks can have read of which so many were told: the last heartbeat may be one interval old, and a little more."""
+        return told * (1 + 2 * self._heartbeat_s / max(lasted_s, self._heartbeat_s))
+
+    def beyond(self, committed: int | None) -> BatchTasks | None:
+        """What was read after a batch: of all batches that are not committed; None if nothing was looked at yet."""
+        with self._lock:
+            after = [tasks for batch, tasks in sorted(self._run.batches.items()) if committed is None or batch > committed]
+            if not self._run.batches:
+                return None
+            if not after:
+                return BatchTasks(rows=(), launched_wall_s=None, ended_wall_s=None)
+            widest = max(len(tasks.rows) for tasks in after)
+            rows = tuple(sum(tasks.rows[i] for tasks in after if i < len(tasks.rows)) for i in range(widest))
+            return BatchTasks(rows=rows, launched_wall_s=after[-1].launched_wall_s, ended_wall_s=after[-1].ended_wall_s)
+
+    def ended(self, committed: int | None, arrived_since: float | None) -> float:
+        """The run has ended: what it had read beyond its last commit is read again by the next one; how much that is at most.
+
+        It cannot be more than what had arrived since that commit.
+        """
+        self.look(self._run.run_id)
+        again = self.beyond(committed)
+        rows = 0.0
+        if again is not None and again.rows_in_all:
+            until_s = again.ended_wall_s or time.time()
+            rows = self._at_most(again.rows_in_all, until_s - (again.launched_wall_s or until_s))
+        rows = rows if arrived_since is None else min(rows, arrived_since)
+        self.replayed_rows += rows
+        with self._lock:
+            self._run.batches.clear()
+        return rows
+
+    def is_reading(self, run_id: str) -> bool:
+        """Whether tasks of this run have begun to read."""
+        self.look(run_id)
+        with self._lock:
+            return any(tasks.launched_wall_s is not None for tasks in self._run.batches.values())
+
+    def tasks_of(self, batch: int) -> BatchTasks | None:
+        with self._lock:
+            return self._run.batches.get(batch)
+
+    def pause_before_s(self, batch: int) -> float | None:
+        """How long rows waited at the boundary before a batch: from the end of the last batch's tasks to the beginning of its own."""
+        with self._lock:
+            before, this = self._run.batches.get(batch - 1), self._run.batches.get(batch)
+        if before is None or this is None or before.ended_wall_s is None or this.launched_wall_s is None:
+            return None
+        return max(0.0, this.launched_wall_s - before.ended_wall_s)
+
+    def forget_before(self, batch: int) -> None:
+        with self._lock:
+            for old in [each for each in self._run.batches if each < batch - 1]:
+                del self._run.batches[old]
+
+    @property
+    def by_executor(self) -> Mapping[str, float]:
+        return dict(self._by_executor)
+
+    @property
+    def read_rows(self) -> float:
+        return sum(self._by_executor.values())
+
+
+def rows_read(task: Mapping[str, object]) -> int:
+    """The rows a task has read from a source.
+
+    >>> rows_read({"taskMetrics": {"inputMetrics": {"recordsRead": 7}}}), rows_read({"taskMetrics": None})
+    (7, 0)
+    """
+    metrics = task.get("taskMetrics")
+    return int(metrics["inputMetrics"]["recordsRead"]) if isinstance(metrics, Mapping) else 0
+
+
+def reads(tasks: list[dict[str, object]]) -> bool:
+    return any(rows_read(task) for task in tasks)

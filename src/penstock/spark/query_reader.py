@@ -1,0 +1,149 @@
+"""The facts of one query: its commits, its place in its sources, what its tasks have read, and what its sink received."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from penstock.core.domain.event import CannotDo, Event
+from penstock.core.errors import PenstockError
+from penstock.core.monitor.facts import BatchFact, OutputSample, PartitionFact, QueryFacts, StageFact
+from penstock.kafka.options import client_options
+from penstock.kafka.tail import TopicTail
+from penstock.kafka.topics import partitions_of
+from penstock.ports import Clock
+from penstock.spark.jvm import StatusStore
+from penstock.spark.kafka_positions import KafkaPositions
+from penstock.spark.partition_order import natural, order_of
+from penstock.spark.positions import Place, between, where
+from penstock.spark.progress import Progress, batch_fact
+from penstock.spark.query import ManagedQuery
+from penstock.spark.stages import StageReader
+
+ANSWER_S = 3.0
+UNREADABLE_AT_LEAST = 20
+
+
+class QueryReader:
+    """Reads one query. `heartbeat_s` is how often executors tell what their tasks have read."""
+
+    def __init__(
+        self, query: ManagedQuery, store: StatusStore, clock: Clock, *, heartbeat_s: float, default_partitions: Callable[[], int], say: Callable[[Event], None]
+    ) -> None:
+        self.query = query
+        self._clock = clock
+        self._heartbeat_s = heartbeat_s
+        self._default_partitions = default_partitions
+        self._say = say
+        self._stages = StageReader(store)
+        self._order: tuple[str, ...] = ()
+        self._tail: TopicTail | None = None
+        self._mute = False
+
+    def facts(self, now_s: float) -> QueryFacts:
+        query, settings = self.query, self.query.settings
+        reads_kafka = any(isinstance(each, KafkaPositions) for each in query.recipe.positions)
+        if (query.is_real_time or reads_kafka) and query.is_active:
+            query.live.look(str(query.query.runId))
+        beyond = query.live.beyond(query.committed_batch)
+        place = where(query.recipe.positions, query.processed_offsets())
+        counted_s = self._clock.now_s()
+        batches = self._batches(now_s)
+        last, idle_wall_s = query.commits.last, query.commits.idle_wall_s
+        facts = QueryFacts(
+            name=query.name,
+            state=query.state,
+            trigger=settings.trigger,
+            rate_limit_rows_per_s=settings.rate_limit_rows_per_s,
+            started_s=query.started_s,
+            batches=batches,
+            idle_s=None if idle_wall_s is None else idle_wall_s + now_s - time.time(),
+            newest_rows=place.newest_rows,
+            processed_rows=place.processed_rows,
+            oldest_waiting_s=place.oldest_waiting_s,
+            partitions=(last.state_partitions if last else None) or settings.partitions or self._default_partitions(),
+            failures=len(query.failures),
+            unable=query.recipe.unable,
+            in_batch_rows=None if beyond is None else float(beyond.rows_in_all),
+            source_partitions=self._partitions(place, beyond.rows if beyond and query.is_real_time else ()) if reads_kafka else (),
+            replayed_rows=query.live.replayed_rows,
+            counted_s=counted_s,
+        )
+        return self._as_it_flows(facts) if query.is_real_time else facts
+
+    def _as_it_flows(self, facts: QueryFacts) -> QueryFacts:
+        """In Real-Time Mode rows are processed as they are read, long before their batch commits."""
+        live = self.query.live
+        processed = None if facts.processed_rows is None else facts.processed_rows + (facts.in_batch_rows or 0.0)
+        return replace(
+            facts, processed_rows=processed, read_rows=live.read_rows, executor_rows=live.by_executor, stale_s=self._heartbeat_s / 2, outputs=self._outputs()
+        )
+
+    def _partitions(self, place: Place, in_batch: tuple[int, ...]) -> tuple[PartitionFact, ...]:
+        if place.newest is None:
+            return ()
+        names = sorted(place.newest, key=natural)
+        order = self._order if set(self._order) == set(names) else tuple(names)
+        more = dict(zip(order, in_batch, strict=False)) if len(in_batch) == len(order) else {}
+        processed: Mapping[str, float] = place.processed or {}
+        return tuple(
+            PartitionFact(name=name, newest_rows=place.newest[name], processed_rows=processed[name] + more.get(name, 0.0) if name in processed else None)
+            for name in names
+        )
+
+    def _batches(self, now_s: float) -> tuple[BatchFact, ...]:
+        reports = self.query.commits.take()
+        stages: dict[tuple[str, int], tuple[StageFact, ...]] = {}
+        for run_id in {report.run_id for report in reports}:
+            wanted = {report.batch_id for report in reports if report.run_id == run_id}
+            stages |= {(run_id, batch): found for batch, found in self._stages.stages_of(run_id, wanted).items()}
+        facts = tuple(self._batch(report, stages.get((report.run_id, report.batch_id), ()), now_s) for report in reports)
+        if reports:
+            self.query.live.forget_before(reports[-1].batch_id)
+        return facts
+
+    def _batch(self, report: Progress, stages: tuple[StageFact, ...], now_s: float) -> BatchFact:
+        live, rows = self.query.live, between(self.query.recipe.positions, report.start_offsets, report.end_offsets)
+        tasks = live.tasks_of(report.batch_id)
+        if tasks is not None and rows:
+            self._order = order_of(tasks.rows, rows) or self._order
+        total = None if rows is None else sum(rows.values())
+        fact = batch_fact(report, steady_minus_wall_s=now_s - time.time(), rows=total, stages=stages)
+        return replace(fact, pause_s=live.pause_before_s(report.batch_id)) if self.query.is_real_time else fact
+
+    def _outputs(self) -> tuple[OutputSample, ...]:
+        if self._tail is None and not self._mute:
+            self._tail = self._open_tail()
+        if self._tail is None:
+            return ()
+        samples = tuple(OutputSample(wall_s=each.wall_s, latency_s=each.latency_s, rows=each.rows) for each in self._tail.take())
+        if not samples and self._tail.unreadable > UNREADABLE_AT_LEAST:
+            output = self.query.recipe.output
+            field = output.arrival_field if output else ""
+            self._give_up_tail(f'its output records have no field or header "{field}": carry the arrival time in one, and name it as the sink\'s arrival_field')
+        return samples
+
+    def _open_tail(self) -> TopicTail | None:
+        output = self.query.recipe.output
+        if output is None:
+            self._give_up_tail("only a Kafka sink with one topic can be looked at")
+            return None
+        try:
+            client = client_options(output.client)
+            partitions = partitions_of(client, ANSWER_S).get(output.topic)
+        except PenstockError as error:
+            if type(error).__name__ != "NotReachable":
+                self._give_up_tail(str(error))
+            return None
+        return None if partitions is None else TopicTail(client, output.topic, partitions, output.arrival_field)
+
+    def _give_up_tail(self, why: str) -> None:
+        self._mute = True
+        self.close()
+        self._say(CannotDo(at_s=0.0, query=self.query.name, what="latency", remedy=f"{why}; until then the latency at the sink is unknown"))
+
+    def close(self) -> None:
+        if self._tail is not None:
+            self._tail.close()
+            self._tail = None

@@ -1,1 +1,0 @@
-"""The `trace` source: rows at a rate that moves over time, exact to the row."""

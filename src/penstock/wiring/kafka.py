@@ -1,0 +1,163 @@
+"""The Kafka of a job beside Spark: its embedded broker, its topics and its feeders."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.core.domain.event import Event, FeedBehind, FeedCaughtUp, FeedEnded, FeedFailed
+from penstock.core.domain.job import JobSpec
+from penstock.core.domain.kafka import EMBEDDED, FeedSpec
+from penstock.core.errors import NotReachable, UserMistake
+from penstock.kafka.broker import EmbeddedBroker
+from penstock.kafka.feed import Feed, Order
+from penstock.kafka.feeder import Keeping
+from penstock.kafka.options import client_options
+from penstock.kafka.topics import make_topics
+from penstock.ports import Clock
+from penstock.spark.connector import broker_jars
+from penstock.trace.state import TraceState, recipe_of
+
+SERVERS = "kafka.bootstrap.servers"
+BEHIND_S = 2.0
+
+
+class JobKafka:
+    """Made in three steps: the broker before the session needs its address, topics and feeders before the queries start. `folder` outlives a run."""
+
+    def __init__(self, spec: JobSpec, folder: Path, clock: Clock, note: Callable[[Sequence[Event]], None]) -> None:
+        self.spec = spec
+        self._folder = folder
+        self._clock = clock
+        self._note = note
+        self._broker: EmbeddedBroker | None = None
+        self._feeds: dict[str, Feed] = {}
+        self._states: dict[str, TraceState] = {}
+        self._behind: set[str] = set()
+        self._closing = False
+
+    def start_broker(self) -> JobSpec:
+        """Start an embedded broker if the job asks for one; the job with its address in every place."""
+        if needs_broker(self.spec):
+            broker = EmbeddedBroker(self._folder / "kafka", broker_jars().jars)
+            broker.start()
+            self._broker = broker
+            self.spec = at_address(self.spec, broker.bootstrap)
+        return self.spec
+
+    @property
+    def bootstrap(self) -> str | None:
+        return self.spec.kafka.bootstrap
+
+    @property
+    def broker(self) -> EmbeddedBroker | None:
+        return self._broker
+
+    def make_topics(self) -> None:
+        if self.spec.kafka.topics:
+            try:
+                make_topics(self._client(), self.spec.kafka.topics)
+            except NotReachable as error:
+                raise UserMistake(f"{error}; see that kafka.bootstrap names a broker that runs") from None
+
+    def start_feeds(self) -> None:
+        """Start a feeder for each feed; it goes on where an earlier run of the job left its topic."""
+        for feed in self.spec.kafka.feeds:
+            options = {**feed.options, "folder": self.spec.folder, "state": str(self._folder / f"feed-{feed.topic}.json")}
+            state = TraceState(Path(options["state"]), recipe_of(without_state(options)))
+            state.begin(time.time())
+            self._states[feed.topic] = state
+            order = Order(
+                topic=feed.topic,
+                partitions=self.spec.kafka.topics[feed.topic],
+                client=self._client(),
+                options=options,
+                mark=self._folder / f"feed-{feed.topic}.mark",
+                value_format=feed.value_format,
+            )
+            self._feeds[feed.topic] = Feed(order, self._hear(feed))
+        for running in self._feeds.values():
+            running.wait_first()
+
+    def _client(self) -> dict[str, str]:
+        kafka = self.spec.kafka
+        return client_options({"bootstrap.servers": kafka.bootstrap or "", **kafka.options})
+
+    def _hear(self, feed: FeedSpec) -> Callable[[Keeping | None], None]:
+        """Say when a feeder cannot keep up, once, and when it can again."""
+
+        def hear(keeping: Keeping | None) -> None:
+            now_s = self._clock.now_s()
+            if keeping is None:
+                if not self._closing:
+                    self._note([FeedFailed(at_s=now_s, topic=feed.topic, reason=self._feeds[feed.topic].close() or "its process ended")])
+            elif keeping.behind_s > BEHIND_S and feed.topic not in self._behind:
+                self._behind.add(feed.topic)
+                self._note([FeedBehind(at_s=now_s, topic=feed.topic, behind_rows=keeping.behind_rows, behind_s=keeping.behind_s)])
+            elif keeping.behind_s < BEHIND_S / 2 and feed.topic in self._behind:
+                self._behind.discard(feed.topic)
+                self._note([FeedCaughtUp(at_s=now_s, topic=feed.topic)])
+
+        return hear
+
+    @property
+    def rates(self) -> Mapping[str, TraceState]:
+        """The traces of the feeders, whose rates can be overridden."""
+        return self._states
+
+    def status(self) -> list[dict[str, Any]]:
+        """How each feeder keeps up."""
+        told = [(topic, feed.last) for topic, feed in self._feeds.items()]
+        return [
+            {
+                "topic": topic,
+                "sent_rows": last.sent_rows,
+                "rate_rows_per_s": last.rate_rows_per_s,
+                "behind_s": last.behind_s,
+                "worst_behind_s": last.worst_behind_s,
+            }
+            for topic, last in told
+            if last is not None
+        ]
+
+    def stop_feeds(self) -> None:
+        self._closing = True
+        with ExitStack() as last:
+            for feed in self._feeds.values():
+                last.callback(feed.close)
+        for topic, feed in self._feeds.items():
+            if feed.last is not None:
+                self._note([FeedEnded(at_s=self._clock.now_s(), topic=topic, sent_rows=feed.last.sent_rows, worst_behind_s=feed.last.worst_behind_s)])
+        self._feeds.clear()
+
+    def stop_broker(self) -> None:
+        if self._broker is not None:
+            self._broker.stop()
+            self._broker = None
+
+
+def needs_broker(spec: JobSpec) -> bool:
+    options = [source.options for source in spec.sources] + [query.sink.options for query in spec.queries]
+    return spec.kafka.bootstrap == EMBEDDED or any(each.get(SERVERS) == EMBEDDED for each in options)
+
+
+def at_address(spec: JobSpec, address: str) -> JobSpec:
+    """The job with the address of its broker wherever it said "embedded"."""
+
+    def put(options: Mapping[str, str]) -> Mapping[str, str]:
+        return {name: address if name == SERVERS and value == EMBEDDED else value for name, value in options.items()}
+
+    return replace(
+        spec,
+        kafka=replace(spec.kafka, bootstrap=address if spec.kafka.bootstrap == EMBEDDED else spec.kafka.bootstrap),
+        sources=tuple(replace(source, options=put(source.options)) for source in spec.sources),
+        queries=tuple(replace(query, sink=replace(query.sink, options=put(query.sink.options))) for query in spec.queries),
+    )
+
+
+def without_state(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name != "state"}

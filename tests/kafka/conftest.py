@@ -1,0 +1,98 @@
+"""One real broker for all Kafka tests that need no Spark; each test has topics of its own on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from penstock.kafka.broker import EmbeddedBroker
+from penstock.kafka.topics import end_offsets, make_topics
+from penstock.spark.connector import broker_jars
+
+JAVA_HOME = Path(__file__).parents[2] / ".venv" / "java-home"
+if "JAVA_HOME" not in os.environ and JAVA_HOME.exists():
+    os.environ["JAVA_HOME"] = JAVA_HOME.read_text().strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    partition: int
+    stamp_ms: int
+    key: bytes | None
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic with its client; the names of the feeder's files are free for it to use."""
+
+    name: str
+    partitions: int
+    client: dict[str, str]
+
+    def ends(self) -> list[int]:
+        return end_offsets(self.client, self.name, self.partitions)
+
+    def records(self) -> list[Record]:
+        """All it holds, each partition in its order."""
+        consumer = Consumer({**self.client, "group.id": "test", "enable.auto.commit": "false", "auto.offset.reset": "earliest"})
+        consumer.assign([TopicPartition(self.name, each, 0) for each in range(self.partitions)])
+        wanted, found, deadline = sum(self.ends()), [], time.monotonic() + 30
+        while len(found) < wanted:
+            assert time.monotonic() < deadline, f"read {len(found)} of {wanted} records"
+            for message in consumer.consume(10_000, 0.2):
+                assert message.error() is None, message.error()
+                found.append(Record(partition=message.partition(), stamp_ms=message.timestamp()[1], key=message.key(), value=message.value()))
+        consumer.close()
+        return found
+
+
+@pytest.fixture(scope="session")
+def jars() -> tuple[str, ...]:
+    return broker_jars().jars
+
+
+@pytest.fixture(scope="session")
+def short_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="pk-", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def broker(short_folder: Path, jars: tuple[str, ...]) -> Iterator[EmbeddedBroker]:
+    made = EmbeddedBroker(short_folder / "broker", jars)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def topic(broker: EmbeddedBroker) -> Callable[..., Topic]:
+    def make(partitions: int = 4) -> Topic:
+        name, client = f"t-{uuid.uuid4().hex[:12]}", {"bootstrap.servers": broker.bootstrap}
+        make_topics(client, {name: partitions})
+        return Topic(name=name, partitions=partitions, client=client)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    def wait(condition: Callable[[], Any], timeout_s: float = 30.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, f"did not come true within {timeout_s} s"
+            time.sleep(0.02)
+
+    return wait

@@ -1,0 +1,161 @@
+"""What is promised through kills, restarts, changes of the interval and a broker that goes away: nothing lost anywhere, and nothing doubled
+but in a Kafka sink, where what may be doubled is counted."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from penstock.kafka.broker import EmbeddedBroker
+from penstock.kafka.topics import end_offsets
+from penstock.spark.sink import pages
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+QUERIES = ("passed", "counts", "booked", "filed")
+JOB = """
+name = "promises"
+master = "embedded"
+[limits]
+min_executors = 1
+max_executors = 2
+[kafka]
+bootstrap = "{broker}"
+topics = {{ numbers = 2, passed = 1, counts = 1 }}
+[kafka.feeds.numbers]
+rate = "constant(300)"
+[sources.numbers]
+format = "kafka"
+subscribe = "numbers"
+startingOffsets = "earliest"
+[queries.passed]
+function = "job.py:passed"
+trigger = {{ real_time = "5s" }}
+output_mode = "update"
+[queries.passed.sink]
+format = "kafka"
+topic = "passed"
+[queries.counts]
+function = "job.py:counts"
+trigger = {{ real_time = "5s" }}
+output_mode = "update"
+[queries.counts.sink]
+format = "kafka"
+topic = "counts"
+[queries.booked]
+function = "job.py:numbers"
+trigger = "2s"
+[queries.booked.sink]
+format = "ledger"
+path = "ledger"
+[queries.filed]
+function = "job.py:numbers"
+trigger = "2s"
+[queries.filed.sink]
+format = "parquet"
+path = "files"
+[settings]
+reading_interval_s = 2
+reading_window_s = 8
+restart_budget = 30
+[spark]
+"spark.executor.cores" = 14
+"spark.sql.shuffle.partitions" = 2
+"spark.executor.memory" = "1200m"
+"""
+CODE = """
+from pyspark.sql import functions as F
+
+def numbers(records):
+    return records.selectExpr("cast(get_json_object(cast(value as string), '$.position') as long) position", "cast(key as string) key")
+
+def passed(records):
+    return records.selectExpr("key", "cast(value as string) value")
+
+def counts(records):
+    keyed = records.selectExpr("cast(key as string) key", "timestamp")
+    counted = keyed.groupBy("key").agg(F.count("*").alias("n"), F.max("timestamp").alias("arrival"))
+    return counted.selectExpr("key", "to_json(struct(n, arrival)) value")
+"""
+
+
+def read_topic(bootstrap: str, topic: str, partitions: int) -> list[tuple[str, dict[str, Any]]]:
+    """All records of a topic: key and JSON value, in the order of each partition."""
+    client = {"bootstrap.servers": bootstrap}
+    ends = end_offsets(client, topic, partitions)
+    consumer = Consumer({**client, "group.id": "test", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
+    found: list[tuple[str, dict[str, Any]]] = []
+    deadline = time.monotonic() + 60
+    while len(found) < sum(ends):
+        assert time.monotonic() < deadline
+        found += [(m.key().decode(), json.loads(m.value())) for m in consumer.consume(5000, 1.0) if m.error() is None]
+    consumer.close()
+    return found
+
+
+def positions_filed(folder: Path) -> list[int]:
+    """What the file sink has committed, by its own log: a reader of plain files would also see those of interrupted batches."""
+    logged = [json.loads(line) for log in (folder / "_spark_metadata").glob("[0-9]*") for line in log.read_text().splitlines()[1:]]
+    paths = sorted({entry["path"].removeprefix("file://") for entry in logged})
+    return sorted(ds.dataset(paths, format="parquet").to_table(columns=["position"]).column("position").to_pylist())
+
+
+def positions_booked(ledger: Path) -> list[int]:
+    files = [ledger / "data" / str(name) for page in pages(ledger) for name in page["files"]]
+    return sorted(position for file in files for position in pq.read_table(file).column("position").to_pylist())
+
+
+def kill_until_a_query_fails(job: Any) -> None:
+    """Kill the executors one after the other: one that happens to have only tasks of micro-batches ends no query."""
+    for executor in job.executors():
+        executor.kill()
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            if job.events("QueryFailed"):
+                return
+            time.sleep(0.25)
+
+
+def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_process: Callable[..., Any], away_broker: EmbeddedBroker) -> None:
+    with job_process("promises", JOB.format(broker=away_broker.bootstrap), CODE) as job:
+        job.wait_until(lambda: all(job.query(name).get("batches") for name in QUERIES), 150, "the first commits of all")
+
+        kill_until_a_query_fails(job)
+        job.wait_until(lambda: job.events("QueryRestarted"), 90, "a query in Real-Time Mode to be back")
+        assert all("rows replayed" in words for words in job.events("QueryRestarted"))
+        job.steer("trigger", trigger="realtime:8s", query="counts")
+        job.steer("trigger", trigger="1s", query="booked")
+
+        away_broker.stop()
+        time.sleep(20)
+        away_broker.start()
+        sent = job.status()["feeds"][0]["sent_rows"]
+        job.wait_until(lambda: job.status()["feeds"][0]["sent_rows"] > sent + 3000, 120, "the feeder to go on")
+        job.say("rate", source="numbers", rows_per_s=0.0)
+        job.wait_until(lambda: all(job.has_caught_up(name) for name in QUERIES), 150, "all queries to catch up")
+        replayed = job.query("passed")["replayed_rows"]
+        assert job.stop() == 0
+
+    ends = end_offsets({"bootstrap.servers": away_broker.bootstrap}, "numbers", 2)
+    sent = read_topic(away_broker.bootstrap, "numbers", 2)
+    everything = list(range(sum(ends)))
+    assert sorted(value["position"] for _, value in sent) == everything, "the feeder itself loses and doubles nothing"
+    assert positions_booked(job.folder / "ledger") == everything, "micro-batches into an idempotent sink"
+    assert positions_filed(job.folder / "files") == everything, "micro-batches into files"
+
+    passed = Counter(value["position"] for _, value in read_topic(away_broker.bootstrap, "passed", 1))
+    assert sorted(passed) == everything, "Real-Time Mode loses nothing"
+    doubled = sum(passed.values()) - len(passed)
+    assert doubled <= replayed, "what is doubled was counted"
+    counted = {key: value["n"] for key, value in read_topic(away_broker.bootstrap, "counts", 1)}
+    assert counted == Counter(key for key, _ in sent), "the state is exact"

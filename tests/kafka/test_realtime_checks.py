@@ -1,0 +1,91 @@
+"""What Spark would refuse later in Real-Time Mode is said before the start, a line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.core.errors import UserMistake
+from penstock.spark.checkpoint import StateFormat
+from penstock.spark.connector import new_jars
+from penstock.spark.jars import older_versions
+from penstock.spark.live import BatchTasks
+from penstock.spark.partition_order import order_of
+from penstock.spark.realtime import Slots, refusals, refuse, shuffles_in
+
+GOOD: dict[str, Any] = {
+    "sources": [("kafka", {"subscribe": "clicks"})],
+    "sink": "kafka",
+    "output_mode": "update",
+    "plan": "+- Exchange hashpartitioning(key#1, 2), REQUIRED_BY_STATEFUL_OPERATOR",
+    "state": StateFormat(version=2, provider="RocksDBStateStoreProvider", partitions=2),
+    "slots": Slots(source_partitions=4, shuffle_partitions=(2,)),
+    "available": (2, 8),
+}
+
+
+def test_a_query_that_fits_is_not_refused() -> None:
+    assert refusals(**GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"sources": [("trace", {})]}, 'its source has the format "trace", only "kafka" is allowed: feed a topic with a trace ([kafka.feeds.TOPIC])'),
+        ({"sources": [("kafka", {"subscribe": "a"}), ("kafka", {"subscribe": "a"})]}, "it reads the same source twice, once is allowed"),
+        ({"sink": "parquet"}, 'its sink is "parquet", one of kafka, foreach, console, memory is allowed'),
+        ({"sink": "foreach_batch"}, 'its sink is "foreach_batch", one of kafka, foreach, console, memory is allowed'),
+        ({"output_mode": "append"}, 'its output_mode is "append", only "update" is allowed'),
+        ({"plan": "+- BatchEvalPython [f(key#1)], [pythonUDF0#2]"}, "its plan has a Python operator"),
+        ({"plan": "+- MapInPandas f(key#1), [key#2], false"}, "its plan has a Python operator"),
+        ({"plan": "+- TransformWithStateInPySpark f(key#1)"}, "its plan has a Python operator"),
+        ({"plan": "+- StreamingSymmetricHashJoin [a#1], [a#2]"}, "its plan has a join of two streams"),
+        ({"plan": "+- MergingSessions [key#1]"}, "its plan has a session window"),
+        ({"plan": "+- StreamingGlobalLimit 5"}, "its plan has a limit on a stream"),
+        ({"state": StateFormat(version=1, provider="RocksDBStateStoreProvider", partitions=2)}, "in format 1, RocksDBStateStoreProvider in format 2 is needed"),
+        (
+            {"state": StateFormat(version=2, provider="HDFSBackedStateStoreProvider", partitions=2)},
+            "its checkpoint keeps state with HDFSBackedStateStoreProvider",
+        ),
+        (
+            {"available": (2, 2)},
+            "it needs 6 slots (4 partitions of its source + 2 shuffle partitions), there are 4 (2 executors of 2): set spark.executor.cores to 3 or more",
+        ),
+    ],
+)
+def test_each_thing_that_spark_refuses_is_one_line(changed: dict[str, Any], said: str) -> None:
+    [line] = refusals(**{**GOOD, **changed})
+    assert said in line
+
+
+def test_several_mistakes_are_a_line_each() -> None:
+    with pytest.raises(UserMistake) as raised:
+        refuse("counts", refusals(**{**GOOD, "sink": "noop", "output_mode": "append"}))
+    lines = str(raised.value).splitlines()
+    assert len(lines) == 2 and all(line.startswith("query counts cannot run in Real-Time Mode: ") for line in lines)
+
+
+def test_the_state_of_a_checkpoint_keeps_its_partitions_whatever_the_session_says() -> None:
+    plan = "Exchange hashpartitioning(a#1, b#2, 7), REQUIRED_BY_STATEFUL_OPERATOR\nExchange RoundRobinPartitioning(3), REPARTITION_BY_NUM"
+    assert shuffles_in(plan, 5) == (5, 3)
+    assert shuffles_in(plan, None) == (7, 3)
+
+
+def test_the_nearest_older_connector_is_asked_for_next() -> None:
+    assert list(older_versions("4.3.2")) == ["4.3.2", "4.3.1", "4.3.0", "4.2.+", "4.1.+", "4.0.+"]
+
+
+def test_what_spark_brings_itself_is_left_out_of_the_connector() -> None:
+    assert new_jars(["/ivy/org.slf4j_slf4j-api-9.9.9.jar", "/ivy/org.apache.kafka_kafka-clients-3.9.2.jar"]) == (
+        "/ivy/org.apache.kafka_kafka-clients-3.9.2.jar",
+    )
+
+
+def test_which_task_reads_which_partition_is_learnt_from_counts() -> None:
+    assert order_of([5, 5, 9], {"a-0": 9.0, "a-1": 5.0, "a-2": 5.0}) == ("a-1", "a-2", "a-0")
+    assert order_of([5, 5, 8], {"a-0": 9.0, "a-1": 5.0, "a-2": 5.0}) is None
+
+
+def test_a_batch_knows_the_rows_of_all_its_tasks() -> None:
+    assert BatchTasks(rows=(3, 4), launched_wall_s=1.0, ended_wall_s=None).rows_in_all == 7

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.domain.kafka import CpuQuery
+from penstock.spark import prometheus_cpu
+from penstock.spark.prometheus_cpu import PrometheusCpu
+
+QUERY = 'sum by (executor_id) (rate(cpu_seconds_total{job="a b"}[30s]))'
+
+
+class FakePrometheus(ThreadingHTTPServer):
+    """Answers every question with `status` and `body`, and remembers the questions."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.status = 200
+        self.body = b""
+        self.headers: dict[str, str] = {}
+        self.wait_s = 0.0
+        self.drop_s = 0.0
+        self.asked: list[tuple[str, str | None]] = []
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.server_address[1]}"
+
+    def answer(self, *series: tuple[dict[str, str], str], kind: str = "vector") -> None:
+        found = [{"metric": metric, "value": [1700000000.0, value]} for metric, value in series]
+        self.say({"status": "success", "data": {"resultType": kind, "result": found}})
+
+    def say(self, document: Any, status: int = 200) -> None:
+        self.status, self.body = status, json.dumps(document).encode()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: FakePrometheus
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers.get("Authorization")))
+        time.sleep(self.server.wait_s)
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(self.server.body)))
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for piece in [self.server.body[at : at + 1] for at in range(len(self.server.body))] if self.server.drop_s else [self.server.body]:
+            try:
+                self.wfile.write(piece)
+            except OSError:
+                return
+            time.sleep(self.server.drop_s)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePrometheus]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    fake = FakePrometheus()
+    thread = threading.Thread(target=fake.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield fake
+    fake.shutdown()
+    fake.server_close()
+    thread.join()
+
+
+def asking(server: FakePrometheus, before: str = "", after: str = "", **more: Any) -> PrometheusCpu:
+    return PrometheusCpu(CpuQuery(url=f"http://{before}{server.place}{after}", query=QUERY), **more)
+
+
+def test_the_cores_of_each_executor_are_told_by_the_labels_value(server: FakePrometheus) -> None:
+    server.answer(({"executor_id": "1", "pod": "a"}, "0.75"), ({"executor_id": "2"}, "1.5e0"))
+    cpu = asking(server)
+    assert cpu.cores() == {"1": 0.75, "2": 1.5}
+    assert cpu.problem is None
+
+
+@pytest.mark.parametrize("after", ["", "/", "/under/here/"])
+def test_the_query_is_asked_as_it_is_below_the_urls_path(server: FakePrometheus, after: str) -> None:
+    asking(server, after=after).cores()
+    url = urlsplit(server.asked[0][0])
+    assert url.path == f"{after.rstrip('/')}/api/v1/query"
+    assert parse_qs(url.query) == {"query": [QUERY]}
+
+
+def test_an_answer_holds_for_two_seconds(server: FakePrometheus) -> None:
+    clock = HandClock()
+    cpu = asking(server, now=clock)
+    server.answer(({"executor_id": "1"}, "1"))
+    assert cpu.cores() == {"1": 1.0}
+    server.answer(({"executor_id": "1"}, "2"))
+    clock.now_s += 1.9
+    assert cpu.cores() == {"1": 1.0}
+    clock.now_s += 0.1
+    assert cpu.cores() == {"1": 2.0}
+    assert len(server.asked) == 2
+
+
+def test_the_caller_cannot_change_what_is_remembered(server: FakePrometheus) -> None:
+    server.answer(({"executor_id": "1"}, "1"))
+    cpu = asking(server)
+    cpu.cores().clear()
+    assert cpu.cores() == {"1": 1.0}
+
+
+def test_user_and_password_go_into_the_header_and_never_into_the_problem(server: FakePrometheus) -> None:
+    server.say({"status": "error", "error": "not for amy with s@fe/1, s%40fe%2F1 or YW15OnNAZmUvMQ=="}, status=422)
+    cpu = asking(server, before="amy:s%40fe%2F1@")
+    assert cpu.cores() == {}
+    header = server.asked[0][1] or ""
+    assert base64.b64decode(header.removeprefix("Basic ")) == b"amy:s@fe/1"
+    assert cpu.problem == f"Prometheus at http://{server.place}: not for *** with ***, *** or ***"
+
+
+def test_the_header_does_not_follow_a_redirect(server: FakePrometheus) -> None:
+    elsewhere = FakePrometheus()
+    threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    elsewhere.answer(({"executor_id": "1"}, "1"))
+    server.status, server.headers = 302, {"Location": f"http://{elsewhere.place}/x"}
+    assert asking(server, before="amy:secret@").cores() == {"1": 1.0}
+    assert elsewhere.asked == [("/x", None)]
+    elsewhere.shutdown()
+    elsewhere.server_close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://amy:pa/ss@host",
+        "http://amy:12/ss@host",
+        "http://amy:pa#ss@host",
+        "http://amy:pa?ss@host",
+        "http://[amy:pass@host",
+        "file:///etc",
+        "host:9090",
+        "",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_refused_without_being_shown(url: str) -> None:
+    cpu = PrometheusCpu(CpuQuery(url=url, query="up"))
+    assert cpu.cores() == {}
+    assert cpu.problem is not None and cpu.problem.startswith("Prometheus: the URL cannot be read; write http://host:port")
+    assert "amy" not in cpu.problem and "ss@" not in cpu.problem
+
+
+def test_a_query_that_prometheus_refuses_is_told_in_its_words(server: FakePrometheus) -> None:
+    server.say({"status": "error", "errorType": "bad_data", "error": "parse error:\n unexpected end"}, status=400)
+    cpu = asking(server)
+    assert cpu.cores() == {}
+    assert cpu.problem == f"Prometheus at http://{server.place}: parse error: unexpected end"
+
+
+def test_a_wrong_password_is_told(server: FakePrometheus) -> None:
+    server.status = 401
+    cpu = asking(server, before="amy:wrong@")
+    assert cpu.cores() == {}
+    assert cpu.problem is not None and "HTTP 401 Unauthorized; look at the user name and password" in cpu.problem
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>hello</html>",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"status": "success"}',
+        b'{"status": "success", "data": []}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [1]}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"executor_id": "1"}, "value": []}]}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"executor_id": "1"}, "value": [0, "much"]}]}}',
+        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"executor_id": []}, "value": [0, "1"]}]}}',
+    ],
+)
+def test_nonsense_gives_no_cores_and_one_line(server: FakePrometheus, body: bytes) -> None:
+    server.body = body
+    cpu = asking(server)
+    assert cpu.cores() == {}
+    assert cpu.problem == f"Prometheus at http://{server.place}: that is no answer of Prometheus's; look at the URL"
+
+
+def test_another_kind_of_result_is_told(server: FakePrometheus) -> None:
+    server.answer(kind="matrix")
+    cpu = asking(server)
+    assert cpu.cores() == {}
+    assert cpu.problem is not None and cpu.problem.endswith("the query gives a matrix, an instant vector is needed; look at the query")
+
+
+@pytest.mark.parametrize(
+    ("series", "said"),
+    [
+        ([], "the query finds no series; look at the query"),
+        ([({"pod": "a"}, "1")], 'no series has the label "executor_id"; look at the query and the label'),
+        (
+            [({"executor_id": "1"}, "1"), ({"executor_id": "1"}, "2")],
+            'several series have the same "executor_id"; write "sum by (executor_id) (...)" around the query',
+        ),
+    ],
+)
+def test_a_vector_that_does_not_name_each_executor_once_is_told(server: FakePrometheus, series: list[tuple[dict[str, str], str]], said: str) -> None:
+    server.answer(*series)
+    cpu = asking(server)
+    assert cpu.cores() == {}
+    assert cpu.problem is not None and cpu.problem.endswith(said)
+
+
+def test_values_that_are_no_cores_are_left_out(server: FakePrometheus) -> None:
+    server.answer(({"executor_id": "1"}, "NaN"), ({"executor_id": "2"}, "+Inf"), ({"executor_id": "3"}, "-1"), ({"executor_id": "4"}, "0"))
+    assert asking(server).cores() == {"4": 0.0}
+
+
+def test_an_answer_that_is_too_long_is_refused(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prometheus_cpu, "LONGEST_ANSWER_BYTES", 10)
+    server.answer(({"executor_id": "1"}, "1"))
+    cpu = asking(server)
+    assert cpu.cores() == {}
+    assert cpu.problem is not None and "the answer is longer than 10 bytes" in cpu.problem
+
+
+def test_a_server_that_is_not_there_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    cpu = PrometheusCpu(CpuQuery(url=f"http://amy:secret@127.0.0.1:{port}", query="up"))
+    assert cpu.cores() == {}
+    assert cpu.problem == f"Prometheus at http://127.0.0.1:{port}: it cannot be reached (Connection refused)"
+
+
+@pytest.mark.parametrize("slowness", [{"wait_s": 1.0}, {"drop_s": 0.05}])
+def test_a_slow_server_keeps_nobody_waiting(server: FakePrometheus, slowness: dict[str, float]) -> None:
+    server.answer(({"executor_id": "1"}, "1"))
+    for name, value in slowness.items():
+        setattr(server, name, value)
+    cpu = asking(server, timeout_s=0.2)
+    began_s = time.monotonic()
+    assert cpu.cores() == {}
+    assert time.monotonic() - began_s < 0.8
+    assert cpu.problem == f"Prometheus at http://{server.place}: no answer in time"
+
+
+def test_a_problem_is_gone_with_the_next_good_answer(server: FakePrometheus) -> None:
+    clock = HandClock()
+    cpu = asking(server, now=clock)
+    assert cpu.cores() == {} and cpu.problem
+    server.answer(({"executor_id": "1"}, "1"))
+    clock.now_s += 2
+    assert cpu.cores() == {"1": 1.0}
+    assert cpu.problem is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["status", "data", "resultType", "result", "metric", "value", "error"]), inner),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_no_document_is_more_than_a_line(document: Any) -> None:
+    reply = prometheus_cpu.Server.of("http://here")
+    try:
+        cores = prometheus_cpu.cores_of(document, "executor_id")
+    except Exception as error:
+        line = reply.problem(prometheus_cpu._reason(error))
+        assert line.startswith("Prometheus at http://here: ") and "\n" not in line and len(line) <= prometheus_cpu.LONGEST_PROBLEM
+    else:
+        assert all(value >= 0 for value in cores.values())
