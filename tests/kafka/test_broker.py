@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -40,17 +38,6 @@ def test_it_comes_back_on_its_ports_with_its_data(broker: EmbeddedBroker, topic:
     broker.start()
     assert broker.bootstrap == before
     assert partitions_of(made.client)[made.name] == 3
-
-
-def test_it_comes_back_after_it_was_killed(broker: EmbeddedBroker, topic: Callable, wait_until: Callable) -> None:
-    made, pid = topic(2), broker.pid
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not broker.listens())
-    broker.start()
-    assert broker.pid != pid
-    assert not psutil.pid_exists(pid)
-    assert partitions_of(made.client)[made.name] == 2
 
 
 def test_it_ends_with_its_parent_and_another_finds_what_it_held(short_folder: Path, jars: tuple[str, ...]) -> None:

@@ -118,7 +118,7 @@ def test_every_row_comes_once_in_order_with_its_arrival(feeding: Callable[..., F
 
 def test_it_goes_on_exactly_where_it_was_stopped_or_killed(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
     fed = feeding(rate="constant(15k)", partitions=3)
-    for stop in ("close", "kill", "kill", "close"):
+    for stop in ("close", "kill", "kill"):
         feed, before = fed.start(), sum(fed.topic.ends())
         wait_until(lambda before=before: fed.sent > before + 5_000)
         if stop == "close":
@@ -202,7 +202,7 @@ def test_recorded_rows_come_in_their_order_and_again_from_the_start(feeding: Cal
 def test_a_row_maker_that_fails_is_heard_before_anything_is_sent(feeding: Callable[..., Feeding], tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def rows(positions, seed):\n    raise ValueError('no rows today')\n")
     fed = feeding(rate="constant(10)", rows="broken.py:rows", folder=str(tmp_path))
-    with pytest.raises(UserMistake, match="^feed: ValueError: no rows today$"):
+    with pytest.raises(UserMistake, match=r"^feed: ValueError: no rows today$"):
         fed.start()
     assert fed.heard == [None]
 
@@ -230,8 +230,8 @@ def test_another_writer_in_its_topic_is_told(feeding: Callable[..., Feeding], wa
 def test_rows_that_the_topic_refuses_are_told_and_none_is_lost_silently(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
     fed = feeding(rate="constant(5k)", partitions=2)
     small = f"{fed.topic.name}-small"
-    (made,) = AdminClient(fed.topic.client).create_topics([NewTopic(small, 2, config={"max.message.bytes": "200"})]).values()
-    made.result()
+    admin = AdminClient(fed.topic.client)
+    admin.create_topics([NewTopic(small, 2, config={"max.message.bytes": "200"})])[small].result()
     feed = Feed(Order(topic=small, partitions=2, client=fed.topic.client, options=fed.options, mark=fed.order.mark), fed.heard.append)
     wait_until(lambda: None in fed.heard)
     assert f"feed: {small} does not take the rows: " in feed.close()

@@ -116,7 +116,7 @@ def test_a_wrong_password_is_said_quickly_and_in_one_line(java: dict[str, str], 
     assert time.monotonic() - began_s < 8
     options = {"rate": "constant(10)", "state": str(tmp_path / "trace.json")}
     feed = Feed(Order(topic="in", partitions=2, client=client, options=options, mark=tmp_path / "mark"))
-    with pytest.raises(UserMistake, match="refuses the client.*Invalid username or password$") as said:
+    with pytest.raises(UserMistake, match=r"refuses the client.*Invalid username or password$") as said:
         feed.wait_first(20)
     assert "sesame" not in str(said.value)
     assert not feed.is_running
@@ -124,7 +124,7 @@ def test_a_wrong_password_is_said_quickly_and_in_one_line(java: dict[str, str], 
 
 def test_a_broker_that_is_not_trusted_is_said_quickly(java: dict[str, str], stores: Path) -> None:
     began_s = time.monotonic()
-    with pytest.raises(UserMistake, match="refuses the client.*certificate verify failed"):
+    with pytest.raises(UserMistake, match=r"refuses the client.*certificate verify failed"):
         partitions_of(client_options({**java, "ssl.truststore.location": str(stores / "other.p12")}))
     assert time.monotonic() - began_s < 8
 

@@ -51,6 +51,7 @@ class TopicTail:
         self._partitions = partitions
         self._field = arrival_field
         self._seen: dict[int, int] = {}
+        self._short: set[int] = set()  # partitions that did not give all that was wanted, and are asked once more
         self._fresh: deque[Sampled] = deque(maxlen=100_000)
         self._stopping = threading.Event()
         self.written_rows: int | None = None
@@ -93,9 +94,13 @@ class TopicTail:
             self._read({partition: spans[turn] for partition, spans in plan.items() if turn < len(spans)}, read)
         self._consumer.unassign()
         for partition, messages in read.items():
-            if messages:
+            is_all = len(messages) == sum(stop - begin for begin, stop in plan[partition])
+            if is_all or (messages and partition in self._short):
                 self._sample(messages, (ends[partition] - self._seen[partition]) / len(messages))
                 self._seen[partition] = ends[partition]
+                self._short.discard(partition)
+            else:
+                self._short.add(partition)
         self.written_rows = sum(ends.values())
 
     @property

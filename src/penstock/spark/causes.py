@@ -6,6 +6,8 @@ import re
 import traceback
 from collections.abc import Callable
 
+from penstock.core.errors import PenstockError
+
 _PYTHON = re.compile(r"(Traceback \(most recent call last\):\n(?:.*\n)+?(?=\S)(?P<last>[^\n]+))")
 LONGEST_TRACEBACK = 8000
 _NOISE = re.compile(r"\s*(SQLSTATE: \w+|JVM stacktrace:.*)", re.DOTALL)
@@ -20,6 +22,8 @@ def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[
     >>> cause_of(ValueError("no such column"))[0]
     'ValueError: no such column'
     """
+    if isinstance(error, PenstockError):
+        return redact(" ".join(str(error).split()))[:500], ""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else f"{java.toString()}\n{java.getCause().toString() if java.getCause() else ''}"
     text = redact(text)

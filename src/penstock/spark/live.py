@@ -30,12 +30,13 @@ class BatchTasks:
 
 @dataclass
 class _Run:
-    """One run of the query, from its start to its stop."""
+    """One run of the query, from its start to its stop: rows by batch and by task, tasks that another attempt has overtaken, jobs that are over."""
 
     run_id: str = ""
     batches: dict[int, BatchTasks] = field(default_factory=dict)
     seen: dict[int, int] = field(default_factory=dict)
     overtaken: set[int] = field(default_factory=set)
+    over: set[int] = field(default_factory=set)
 
 
 class LiveRows:
@@ -58,10 +59,11 @@ class LiveRows:
             if run_id != self._run.run_id:
                 self._run = _Run(run_id=run_id)
             for job_id in self._store.job_ids(run_id)[-LOOKED_AT_JOBS:]:
-                job = self._store.job(job_id)
+                job = self._store.job(job_id) if job_id not in self._run.over else None
                 batch = None if job is None else batch_of_job(job)
                 if job is not None and batch is not None:
                     self._take_in(batch, sorted(job["stageIds"]))
+                    self._run.over |= {job_id} if job["status"] != "RUNNING" else set()
 
     def _take_in(self, batch: int, stage_ids: list[int]) -> None:
         attempts = [

@@ -60,13 +60,14 @@ class SparkMonitor:
         executors = self._executors(now_s)
         moments = (self._query_disturbed_s(), self._executors_changed_s, *(query.started_s for query in self._queries))
         disturbances = [moment for moment in moments if moment is not None]
+        queries = tuple(self._query(query, now_s) for query in self._queries)
         seen = Observation(
-            at_s=now_s,
+            at_s=max((facts.counted_s for facts in queries if facts.counted_s is not None), default=now_s),
             started_s=self._started_s,
             disturbed_s=max(disturbances, default=None),
             executors_requested=self._pool.requested,
             executors=executors,
-            queries=tuple(self._query(query, now_s) for query in self._queries),
+            queries=queries,
             executors_lost=self._seen.lost,
             unable=self._pool.unable,
         )

@@ -47,8 +47,9 @@ class QueryReader:
         if (query.is_real_time or reads_kafka) and query.is_active:
             query.live.look(str(query.query.runId))
         beyond = query.live.beyond(query.committed_batch)
+        asked_s = self._clock.now_s()
         place = where(query.recipe.positions, query.processed_offsets())
-        counted_s = self._clock.now_s()
+        counted_s = (asked_s + self._clock.now_s()) / 2
         batches = self._batches(now_s)
         last, idle_wall_s = query.commits.last, query.commits.idle_wall_s
         facts = QueryFacts(

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 RATE = 800
 TOPICS = {"clicks": 4, "seen": 2}
-WINDOW_S = 10.0
+WINDOW_S = 13.0
 JOB = f"""
 name = "flow"
 master = "embedded"
@@ -107,12 +107,13 @@ def readings_since(at_s: float) -> list[Reading]:
 
 def test_a_reading_in_real_time_mode_is_complete(flow: Any) -> None:
     flow.wait_until(lambda: flow.query("seen").get("boundary_pause_s") is not None, 60, "a boundary")
+    flow.wait_until(lambda: all(each["cpu_cores"] is not None for each in flow.status()["reading"]["executors"]), 30, "the CPU of all executors")
     reading = flow.status()["reading"]
     query = reading["queries"][0]
     assert query["latency"]["p50_s"] <= query["latency"]["p95_s"] <= query["latency"]["p99_s"]
     assert 0 < query["boundary_pause_s"] < 10 and query["busyness"] is None and query["state_rows"] is not None
     assert [each["name"] for each in query["source_partitions"]] == [f"clicks-{i}" for i in range(4)]
-    assert all(each["cpu_cores"] is not None and each["busyness"] is None and each["slots"] == 8 for each in reading["executors"])
+    assert all(each["busyness"] is None and each["slots"] == 8 for each in reading["executors"])
     assert flow.status()["feeds"][0]["topic"] == "clicks"
 
 
@@ -125,18 +126,20 @@ def test_what_is_estimated_between_commits_is_within_three_percent_of_the_truth(
     truth.stop()
     readings = [reading for reading in readings_since(began_s) if reading.at_s < truth.at_s[-1]]
     assert len(readings) >= 8
-    errors: dict[str, list[float]] = {"arrival": [], "throughput": [], "lag": []}
+    errors: dict[str, list[float]] = {"arrival": [], "throughput": [], "lag": [], "lag by partition": []}
     for i, reading in enumerate(readings):
         older = [before.at_s for before in readings[:i] if before.at_s <= reading.at_s - WINDOW_S]
         if not older:
             continue
         query, at_s, since_s = reading.queries[0], reading.at_s, older[-1]
-        arrived = truth.rows("clicks", at_s) - truth.rows("clicks", readings[i - 1].at_s)
+        arrived = truth.rows("clicks", at_s) - truth.rows("clicks", since_s)
         written = truth.rows("seen", at_s) - truth.rows("seen", since_s)
         waiting = truth.rows("clicks", at_s) - truth.rows("seen", at_s)
-        errors["arrival"].append(abs(query.arrival_rows_per_s * (at_s - readings[i - 1].at_s) / arrived - 1))
+        by_partition = sum(each.arrival_rows_per_s for each in query.source_partitions)
+        errors["arrival"].append(abs(by_partition * (at_s - since_s) / arrived - 1))
         errors["throughput"].append(abs(query.throughput_rows_per_s * (at_s - since_s) / written - 1))
         errors["lag"].append(abs(query.lag_rows - waiting) / written)
+        errors["lag by partition"].append(abs(sum(each.lag_rows for each in query.source_partitions) - waiting) / written)
     worst = {name: float(np.quantile(values, 0.9)) for name, values in errors.items()}
     assert all(error < 0.03 for error in worst.values()), (worst, errors)
 
