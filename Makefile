@@ -22,9 +22,10 @@ check: setup           ## the fast checks
 	$(BIN)/python -m pytest tests/core src/penstock/core
 
 test: check            ## everything
-	$(RUN) $(BIN)/python -m pytest --ignore=tests/core --ignore=src/penstock/core --durations=10
+	$(RUN) $(BIN)/python -m pytest -m "not long" --ignore=tests/core --ignore=src/penstock/core --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
+	$(RUN) $(BIN)/python -m pytest -m long tests
 	$(RUN) $(BIN)/penstock bench acceptance --out out
 
 lock:                  ## renew requirements.lock (needs uv)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +23,11 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.core.errors import UserMistake
+from penstock.kafka import feeder as feeder_module
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
 from penstock.kafka.keeping import Keeping
+from penstock.kafka.resuming import find_mark
 from penstock.trace.rows import keyed_numbers
 from penstock.trace.state import TraceState, recipe_of
 
@@ -145,6 +148,30 @@ def test_a_broker_that_is_away_costs_time_and_no_rows(feeding: Callable[..., Fee
     assert fed.last.worst_behind_s > 2
 
 
+def test_a_producer_that_has_given_up_is_replaced_and_no_row_is_lost_or_doubled(
+    feeding: Callable[..., Feeding], broker: EmbeddedBroker, wait_until: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fed = feeding(rate="constant(20k)")
+    marks: list[Any] = []
+    monkeypatch.setattr(feeder_module, "STUCK_S", 0.3)
+    monkeypatch.setattr(feeder_module, "find_mark", lambda order: marks.append(found := find_mark(order)) or found)
+    order = {**json.loads(fed.order.text()), "limit": 40_000}
+    with open(os.devnull, "wb") as nowhere:
+        feeder = feeder_module.Feeder(order, nowhere.fileno())
+        thread = threading.Thread(target=feeder.run)
+        thread.start()
+        wait_until(lambda: sum(fed.topic.ends()) > 5_000)
+        assert broker.pid is not None
+        # What it has under way is taken by the broker only after the producer was thought to be stuck.
+        os.kill(broker.pid, signal.SIGSTOP)
+        time.sleep(1.0)
+        os.kill(broker.pid, signal.SIGCONT)
+        thread.join(60)
+    assert not thread.is_alive()
+    assert len(marks) > 1
+    fed.check_exact(40_000)
+
+
 def test_its_rate_changes_at_once(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
     fed = feeding(rate="constant(200)")
     feed = fed.start()
@@ -231,7 +258,7 @@ def test_rows_that_the_topic_refuses_are_told_and_none_is_lost_silently(feeding:
     fed = feeding(rate="constant(5k)", partitions=2)
     small = f"{fed.topic.name}-small"
     admin = AdminClient(fed.topic.client)
-    admin.create_topics([NewTopic(small, 2, config={"max.message.bytes": "200"})])[small].result()
+    admin.create_topics([NewTopic(small, 2, config={"max.message.bytes": "100"})])[small].result()
     feed = Feed(Order(topic=small, partitions=2, client=fed.topic.client, options=fed.options, mark=fed.order.mark), fed.heard.append)
     wait_until(lambda: None in fed.heard)
     assert f"feed: {small} does not take the rows: " in feed.close()

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.schedule import Schedule, TraceRecipe
-from penstock.kafka import feeder
 from penstock.kafka.block import BlockMaker
 from penstock.kafka.deliveries import Deliveries
 from penstock.kafka.mark import Mark
+from penstock.kafka.resuming import take_lease
 from penstock.leases import FileLease
 from penstock.trace.rows import keyed_numbers
 
@@ -53,11 +53,10 @@ def test_a_topic_that_is_not_the_one_that_was_fed_is_refused() -> None:
         mark.sent_since([5, 5, 0])
 
 
-def test_two_feeders_never_share_a_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeder, "LEASE_S", 0.2)
+def test_two_feeders_never_share_a_mark(tmp_path: Path) -> None:
     with FileLease(tmp_path / "mark.lock"), pytest.raises(UserMistake, match="another feeder is at work with"):
-        feeder.take_lease(tmp_path / "mark")
-    with feeder.take_lease(tmp_path / "mark") as lease:
+        take_lease(tmp_path / "mark", 0.2)
+    with take_lease(tmp_path / "mark", 0.2) as lease:
         assert lease.path == tmp_path / "mark.lock"
 
 

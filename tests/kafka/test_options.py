@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,4 +92,7 @@ def test_librdkafka_takes_what_comes_out() -> None:
         **SASL, "bootstrap.servers": "127.0.0.1:1", "client.id": "me", "client.dns.lookup": "use_all_dns_ips", "metadata.max.age.ms": "60000",
         "ssl.endpoint.identification.algorithm": "", "sasl.jaas.config": 'X required username="a" password="b";', "max.poll.records": "9",
     }  # fmt: skip
-    assert len(Producer(client_options(java))) == 0
+    options = {**client_options(java), "log_level": 0}
+    assert Producer(options) is not None
+    with pytest.raises(KafkaException, match="No such configuration property"):
+        Producer({**options, "no.such.option": "9"})

@@ -21,5 +21,11 @@ def main() -> None:
     try:
         app(prog_name="penstock")
     except PenstockError as error:
-        print(f"penstock: {error}", file=sys.stderr)
+        complain(str(error))
         sys.exit(EXIT_MISTAKE)
+
+
+def complain(mistakes: str) -> None:
+    """Say what is wrong, a line for each mistake."""
+    for line in mistakes.splitlines():
+        print(f"penstock: {line}", file=sys.stderr)

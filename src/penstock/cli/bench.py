@@ -80,11 +80,17 @@ def feeder(
 def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
     """Run the long targets of all issues; writes one JSON and one table."""
     from penstock.bench.ceiling import measure_ceiling
+    from penstock.bench.feeder import measure_feeder
+    from penstock.bench.modes import measure_modes
     from penstock.bench.overhead import measure_overhead
 
     results: dict[str, Any] = {}
+    with bar("modes") as progress:
+        results["modes"] = measure_modes(1000.0, 2, 30.0, progress)
+    with bar("feeder") as progress:
+        results["feeder"] = measure_feeder(60_000.0, 20.0, progress)
     with bar("overhead") as progress:
-        results["overhead"] = measure_overhead(12, 12.0, progress)
+        results["overhead"] = measure_overhead(30, 12.0, progress)
     with bar("trace source") as progress:
         results["source"] = measure_ceiling(2, 12, 15.0, progress)
     out.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from penstock.cli import EXIT_AT_ONCE, EXIT_DRIVER_LOST, EXIT_GIVEN_UP, EXIT_INTERNAL, EXIT_LEASE_LOST, EXIT_MISTAKE, EXIT_OK
+from penstock.cli import EXIT_AT_ONCE, EXIT_DRIVER_LOST, EXIT_GIVEN_UP, EXIT_INTERNAL, EXIT_LEASE_LOST, EXIT_MISTAKE, EXIT_OK, complain
 from penstock.cli.live import view_for
 from penstock.cli.signals import StopAsked, StopSignals
 from penstock.core.errors import PenstockError
@@ -40,7 +40,7 @@ def run_job(loaded: LoadedJob, *, plain: bool = False, for_s: float | None = Non
     try:
         return run_in_foreground(loaded, Console(force_terminal=False if plain else None), for_s, spark_log)
     except PenstockError as error:
-        print(f"penstock: {redact(str(error))}", file=sys.stderr)
+        complain(redact(str(error)))
         return EXIT_MISTAKE
     except Exception:
         print(redact(traceback.format_exc()), file=sys.stderr)

@@ -118,8 +118,8 @@ class EmbeddedBroker:
         try:
             with open(self._log, "ab") as log:
                 return subprocess.Popen(
-                    [java, *_JAVA_OPTIONS, "-cp", ":".join(self._jars), class_name, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
-                    stdout=log, stderr=log, pass_fds=(lock,), preexec_fn=die_with_parent,
+                    [java, *_JAVA_OPTIONS, f"-Djava.io.tmpdir={self.folder.resolve()}", "-cp", ":".join(self._jars), class_name, *arguments],
+                    cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(lock,), preexec_fn=die_with_parent,
                 )  # fmt: skip
         except FileNotFoundError:
             raise UserMistake(f"kafka: there is no {java} for an embedded broker; install Java 17 or newer, or set JAVA_HOME") from None

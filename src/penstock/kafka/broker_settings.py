@@ -33,7 +33,7 @@ def broker_settings(controller_port: int, listeners: Mapping[str, tuple[str, int
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
-        "broker.session.timeout.ms": "4000",  # what one that was killed makes its next start wait
+        "broker.session.timeout.ms": "6000",  # what one that was killed makes its next start wait
         "broker.heartbeat.interval.ms": "1000",
         "num.network.threads": "2",
         "num.io.threads": "2",

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from penstock.core.errors import PenstockError, UserMistake
+from penstock.core.errors import NotReachable, PenstockError, UserMistake
 from penstock.core.shapes.schedule import Schedule
 from penstock.kafka.asking import REFUSALS, make_client, refusal_words, words_of
 from penstock.kafka.block import Block, BlockMaker, Ints
 from penstock.kafka.deliveries import Deliveries
 from penstock.kafka.keeping import Keeping
 from penstock.kafka.mark import Mark
-from penstock.kafka.topics import end_offsets, partitions_of
-from penstock.leases import FileLease
+from penstock.kafka.resuming import find_mark, take_lease
+from penstock.kafka.topics import partitions_of
 from penstock.trace.rows import CHUNK_ROWS, row_maker
 from penstock.trace.state import TraceState, recipe_of
 
@@ -38,8 +38,8 @@ TICK_S = 0.01
 AHEAD_S = 0.25
 TELL_S = 1.0
 DRAIN_S = 5.0
-SETTLE_S = 0.5
-LEASE_S = DRAIN_S + 5.0
+STUCK_S = 10.0
+PROBE_S = 2.0
 QUEUE_ROWS = 200_000
 PRODUCER = {
     "enable.idempotence": True,
@@ -56,28 +56,34 @@ class Feeder:
 
     def __init__(self, order: Mapping[str, Any], out: int) -> None:
         options = order["options"]
+        self._order = order
         self._out = out
         self._topic: str = order["topic"]
-        self._servers: str = order["client"].get("bootstrap.servers", "")
         self._limit: int | None = order.get("limit")
         self._mark_path = Path(order["mark"])
         self._state = TraceState(Path(options["state"]), recipe_of(options))
-        rows = row_maker(options)
-        self._lease = take_lease(self._mark_path)
-        mark, ends = find_mark(order, self._mark_path)
-        self._deliveries = Deliveries(self._topic, ends)
-        self._maker = BlockMaker(
-            rows=rows, seed=int(options.get("seed", 0)), value_format=order["value_format"], partitions=len(ends), report=self._deliveries.report
-        )
-        self._producer = make_client(Producer, {**PRODUCER, **order["client"], "error_cb": self._hear})
-        self._position = self._first_position = mark.position
-        self._offsets: Ints = np.array(mark.offsets, dtype=np.int64)
-        self._held: Ints = np.array(mark.sent_since(ends), dtype=np.int64)
-        self._block: Block | None = None
+        self._rows = row_maker(options)
+        self._lease = take_lease(self._mark_path, DRAIN_S + 5.0)
+        self._open(*find_mark(order))
         self._maker.try_out()
         self._schedule = self._state.begin(time.time())
         self._worst_s = 0.0
         self._stopping = False
+
+    def _open(self, mark: Mark, ends: list[int]) -> None:
+        """Begin to send where the mark and the ends of the topic say."""
+        order = self._order
+        self._deliveries = Deliveries(self._topic, ends)
+        self._maker = BlockMaker(
+            rows=self._rows, seed=int(order["options"].get("seed", 0)), value_format=order["value_format"], partitions=len(ends),
+            report=self._deliveries.report,
+        )  # fmt: skip
+        self._producer = make_client(Producer, {**PRODUCER, **order["client"], "error_cb": self._hear})
+        self._position = self._delivered = mark.position
+        self._offsets: Ints = np.array(mark.offsets, dtype=np.int64)
+        self._held: Ints = np.array(mark.sent_since(ends), dtype=np.int64)
+        self._block: Block | None = None
+        self._moved_s = time.monotonic()
 
     def stop(self) -> None:
         self._stopping = True
@@ -91,6 +97,7 @@ class Feeder:
                 time.sleep(TICK_S)
             self._producer.poll(0)
             self._note_confirmed()
+            self._see_that_rows_move()
             if time.monotonic() - told_s >= TELL_S:
                 told_s = time.monotonic()
                 self._tell()
@@ -159,15 +166,34 @@ class Feeder:
         if self._deliveries.problem is not None:
             raise UserMistake(self._deliveries.problem)
 
+    def _see_that_rows_move(self) -> None:
+        """Take a new producer if the old one delivers nothing though the broker answers.
+
+        librdkafka gives up for good when a broker, while it shuts down or is short of CPU, answers that the cluster has no brokers (its issue 5301).
+        """
+        waiting, now_s = len(self._producer), time.monotonic()
+        delivered = self._position - waiting
+        if waiting == 0 or delivered > self._delivered:
+            self._delivered, self._moved_s = max(delivered, self._delivered), now_s
+        elif now_s - self._moved_s > STUCK_S:
+            try:
+                partitions_of(self._order["client"], PROBE_S)
+            except NotReachable:
+                self._moved_s = now_s - STUCK_S / 2
+                return
+            self._producer.purge()
+            del self._producer
+            self._open(*find_mark(self._order))
+
     def _hear(self, error: KafkaError) -> None:
         if error.code() in REFUSALS or error.fatal():
-            self._deliveries.problem = refusal_words(self._servers, error)
+            self._deliveries.problem = refusal_words(self._order["client"].get("bootstrap.servers", ""), error)
 
     def _tell(self, *, ended: bool = False) -> None:
         now_s = time.time()
         due = self._schedule.newest_at(now_s)
         scheduled = due if self._limit is None else min(due, self._limit)
-        sent = max(self._first_position, self._position - len(self._producer))
+        sent = max(self._delivered, self._position - len(self._producer))
         late_s = max(0.0, now_s - float(self._schedule.arrival_of(np.array([sent]))[0])) if sent < scheduled else 0.0
         self._worst_s = max(self._worst_s, late_s)
         keeping = Keeping(
@@ -177,37 +203,6 @@ class Feeder:
             os.write(self._out, f"{json.dumps(asdict(keeping))}\n".encode())
         except BrokenPipeError:
             self.stop()
-
-
-def take_lease(mark: Path) -> FileLease:
-    """Be the only one that feeds by this mark; an earlier feeder may still be ending."""
-    deadline = time.monotonic() + LEASE_S
-    while True:
-        try:
-            return FileLease(mark.with_name(f"{mark.name}.lock"))
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise UserMistake(f"feed: another feeder is at work with {mark}; end it first") from None
-        time.sleep(0.1)
-
-
-def find_mark(order: Mapping[str, Any], path: Path) -> tuple[Mark, list[int]]:
-    """Where to go on, and where the topic ends; a new topic is fed from its end."""
-    client, topic, wanted = order["client"], order["topic"], order["partitions"]
-    there = partitions_of(client).get(topic)
-    if there != wanted:
-        raise UserMistake(f"feed: {topic}: found {wanted} partitions, " + ("there is no such topic" if there is None else f"it has {there}"))
-    ends, mark = end_offsets(client, topic, wanted), Mark.read(path)
-    if mark is None:
-        mark = Mark(position=0, offsets=tuple(ends))
-        mark.write(path)
-        return mark, ends
-    # What a feeder that was killed had under way may still be arriving.
-    while True:
-        time.sleep(SETTLE_S)
-        before, ends = ends, end_offsets(client, topic, wanted)
-        if ends == before:
-            return mark, ends
 
 
 def watch_parent(parent: int, feeder: Feeder) -> None:

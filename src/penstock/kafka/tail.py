@@ -46,7 +46,8 @@ class TopicTail:
     """
 
     def __init__(self, client: Mapping[str, str], topic: str, partitions: int, arrival_field: str) -> None:
-        self._consumer = make_client(Consumer, {**CONSUMER, **client})
+        self._client = {**CONSUMER, **client}
+        self._consumer = make_client(Consumer, self._client)
         self._topic = topic
         self._partitions = partitions
         self._field = arrival_field
@@ -76,8 +77,10 @@ class TopicTail:
                 try:
                     self._look()
                 except KafkaException:
-                    # The broker is away; what it holds is looked at when it is back.
+                    # The broker is away; what it holds is looked at when it is back. librdkafka may have given up on it for good (its issue 5301).
                     self.written_rows = None
+                    self._consumer.close()
+                    self._consumer = make_client(Consumer, self._client)
                 self._stopping.wait(LOOK_EVERY_S)
         finally:
             self._consumer.close()

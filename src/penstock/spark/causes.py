@@ -32,7 +32,7 @@ def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[
         shown = found[-1]
         return shown["last"].strip()[:500], shown[0]
     if java is not None or type(error).__module__.startswith("pyspark"):
-        return first_sentence(text), ""
+        return first_sentence(text), redact("".join(traceback.format_exception(error)))[:LONGEST_TRACEBACK] if error.__traceback__ else ""
     own = redact("".join(traceback.format_exception(error))) if error.__traceback__ else text
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:500], own[:LONGEST_TRACEBACK]
 

@@ -20,6 +20,7 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 TOKEN_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
 BROKER = "org.apache.kafka:kafka_2.13"
 BROKER_VERSION = "4.1.1"
+BROUGHT_FOR_BROKER = ("slf4j-api-2*.jar", "log4j-slf4j2-impl-*.jar", "log4j-api-2*.jar", "log4j-core-2*.jar", "scala-library-*.jar")
 PROVIDER_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 REMEDY = 'give jars of your own: [kafka] connector = ["/path/a.jar", ...], or other coordinates there'
 
@@ -71,17 +72,21 @@ def given_connector(jvm: Any, given: Sequence[str]) -> Resolved:
 
 
 def broker_jars() -> Resolved:
-    """The jars of a Kafka broker, with the Scala library that Spark brings. Spark's JVM is started for it only where they are not kept already."""
+    """The jars of a Kafka broker, with the logging and the Scala library that Spark brings.
+
+    Spark's JVM is started for it only where they are not kept already.
+    """
 
     def resolve(folder: Path) -> Resolved:
         try:
             version, jars = Resolver(any_jvm(), folder).newest(BROKER, BROKER_VERSION)
         except NotReachable as error:
             raise UserMistake(f"kafka: the jars of an embedded broker cannot be had ({error}); see that a Maven repository can be reached") from None
-        scala = [str(jar) for jar in spark_jars().glob("scala-library-*.jar")]
-        return Resolved(coordinates=(f"{BROKER}:{version}",), jars=(*jars, *scala))
+        return Resolved(coordinates=(f"{BROKER}:{version}",), jars=jars)
 
-    return kept(f"broker-{BROKER_VERSION}", resolve)
+    found = kept(f"broker-jars-{BROKER_VERSION}", resolve)
+    brought = [str(jar) for pattern in BROUGHT_FOR_BROKER for jar in sorted(spark_jars().glob(pattern))]
+    return Resolved(coordinates=found.coordinates, jars=(*brought, *found.jars))
 
 
 def any_jvm() -> Any:

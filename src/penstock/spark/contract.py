@@ -97,7 +97,7 @@ class ContractRecipe:
             self._check_real_time(self._result(settings), settings)
 
     def ready(self, settings: QuerySettings) -> bool:
-        if settings.trigger.kind != "real_time" or self._slots is None or self._pool is None:
+        if settings.trigger.kind != "real_time" or self._slots is None or self._pool is None or self._pool.unable:
             return True
         return len(self._pool.running()) * self._pool.slots_each >= self._slots.needed
 
@@ -140,7 +140,7 @@ class ContractRecipe:
         if newest is not None:
             partitions = settings.partitions or (state.partitions if state else None)
             slots = Slots(source_partitions=len(newest), shuffle_partitions=shuffles_in(plan, partitions))
-        available = (self._pool.requested, self._pool.slots_each) if self._pool else (0, 0)
+        available = self._pool.capacity if self._pool else (0, 0)
         sink = self._query.sink.format or "foreach_batch"
         lines = refusals(
             sources=sources, sink=sink, output_mode=self._query.output_mode, plan=plan, state=state, slots=slots if self._pool else None, available=available

@@ -35,6 +35,7 @@ class ExecutorPool:
         self._farewell = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("no longer needed", singleton(jvm.scala, "None"))
         self._decommission = session.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
         self.slots_each = int(session.sparkContext.getConf().get("spark.executor.cores", "1") or 1)
+        self._local_slots = session.sparkContext.defaultParallelism if self.unable else None
         self.requested = requested
         self.dismissed: set[str] = set()
 
@@ -48,6 +49,11 @@ class ExecutorPool:
         """Ids of the living executors, oldest first; those on their way out do not count."""
         alive = sorted(self._store.executors(), key=lambda each: (each["addTime"], each["id"]))
         return [each["id"] for each in alive if each["id"] not in self.dismissed]
+
+    @property
+    def capacity(self) -> tuple[int, int]:
+        """Executors asked for, and the slots of each; a local master is one with the slots of the driver."""
+        return (1, self._local_slots) if self._local_slots else (self.requested, self.slots_each)
 
     def request(self, executors: int) -> bool:
         """Set Spark's target: it starts what is missing, and from then on replaces what crashes; False if the cluster manager refuses."""

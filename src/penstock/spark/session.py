@@ -38,7 +38,7 @@ SCRATCH = "scratch"
 # In Real-Time Mode all tasks run all the time: slots are logical, and room to take an executor away is worth more than a slot a core.
 REAL_TIME_SLOTS = "8"
 # Heartbeats are what tells how far a running batch has come.
-EMBEDDED_HEARTBEAT, HEARTBEAT = "500ms", "1s"
+EMBEDDED_HEARTBEAT, HEARTBEAT = "250ms", "1s"
 
 STREAMING_DEFAULTS = {
     # With these from the first start, a query can later go to Real-Time Mode and back on the same checkpoint; an existing checkpoint keeps its own.

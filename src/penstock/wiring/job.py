@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from penstock.core.domain.event import ConnectorFound
@@ -158,14 +159,27 @@ class RunningJob:
 def check_code(spec: JobSpec) -> None:
     """Find the functions, and read the traces, that a job names, before anything starts."""
     for query in spec.queries:
-        load_function(query.function, spec.folder, what=f"queries.{query.name}.function")
+        with spark_may_come_later():
+            load_function(query.function, spec.folder, what=f"queries.{query.name}.function")
         if query.sink.foreach_batch:
-            load_function(query.sink.foreach_batch, spec.folder, what=f"queries.{query.name}.sink.foreach_batch")
+            with spark_may_come_later():
+                load_function(query.sink.foreach_batch, spec.folder, what=f"queries.{query.name}.sink.foreach_batch")
     traces = [source.options for source in spec.sources if source.format == "trace"]
     for given in [*traces, *(feed.options for feed in spec.kafka.feeds)]:
         options = {**given, "folder": spec.folder}
         recipe_of(options)
-        as_batch(row_maker(options)(np.arange(1, dtype=np.int64), 0))
+        with spark_may_come_later():
+            as_batch(row_maker(options)(np.arange(1, dtype=np.int64), 0))
+
+
+@contextmanager
+def spark_may_come_later() -> Iterator[None]:
+    """Pass over a module that needs a session when it is imported, as one with `@udf("string")` does: it is imported again when there is one."""
+    try:
+        yield
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "SESSION_OR_CONTEXT_NOT_EXISTS":
+            raise
 
 
 def refuse_foreign_checkpoint(files: Files, spec: JobSpec) -> None:

@@ -19,7 +19,7 @@ from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.topics import end_offsets
 from penstock.spark.sink import pages
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
 
 QUERIES = ("passed", "counts", "booked", "filed")
 JOB = """
