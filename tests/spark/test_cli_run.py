@@ -260,6 +260,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.long
 def test_executors_whose_python_has_no_penstock_get_it_from_the_driver(cli: Cli) -> None:
     bare = cli.folder / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
@@ -277,6 +278,7 @@ def test_executors_whose_python_has_no_penstock_get_it_from_the_driver(cli: Cli)
         assert driver.wait(60) == 0
 
 
+@pytest.mark.long
 def test_spark_submit_gives_the_master_and_its_settings_win_over_penstocks_own(cli: Cli, cluster: Any) -> None:
     (cli.folder / "job.toml").write_text(JOB.format(name="cli-submitted").replace('master = "embedded"\n', ""))
     submit = Path(sys.executable).with_name("spark-submit")

@@ -117,6 +117,7 @@ def test_a_reading_in_real_time_mode_is_complete(flow: Any) -> None:
     assert flow.status()["feeds"][0]["topic"] == "clicks"
 
 
+@pytest.mark.long
 def test_what_is_estimated_between_commits_is_within_three_percent_of_the_truth(flow: Any) -> None:
     flow.wait_until(lambda: (flow.query("seen").get("lag_s") or 99) < 2 and flow.query("seen")["latency"]["p50_s"] < 1, 60, "a steady flow")
     truth = Truth(bootstrap_of(flow))
