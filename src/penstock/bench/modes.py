@@ -25,6 +25,7 @@ QUERY, OUTPUT = "counted", "counts"
 MODES = {"micro-batch": Trigger.parse("2s"), "real-time": Trigger.parse("realtime:10s")}
 ANSWER_S = 120.0
 CALM_S = 3.0
+ORDINARY_REAL_TIME_S = 2.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float,
     job.host.controller.submit(SetTrigger(at_s=clock.now_s(), who="bench", trigger=trigger)).result(ANSWER_S)
     query = job.engine.queries[0]
     wait_for(lambda: query.settings.trigger == trigger and query.state == "running", "the change of the mode")
-    settle(tail)
+    settle(tail, trigger)
     samples: list[Sampled] = []
     pauses: dict[int, float] = {}
     cpu: list[float] = []
@@ -166,18 +167,15 @@ def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float,
     return Turn(samples=tuple(samples), pauses_s=tuple(pauses.values()), cpu_cores=tuple(cpu), recovery_s=recovery_s)
 
 
-def settle(tail: TopicTail) -> None:
-    """Wait until the backlog of the change is worked off: no latency of the last seconds is out of the ordinary."""
-    calm_since = time.monotonic()
-    last = float("inf")
-    deadline = time.monotonic() + ANSWER_S
-    while time.monotonic() - calm_since < 2 * CALM_S and time.monotonic() < deadline:
+def settle(tail: TopicTail, trigger: Trigger) -> None:
+    """Wait until the backlog of the change is worked off: for an interval and more, no latency is out of the ordinary for the mode."""
+    ordinary_s = ORDINARY_REAL_TIME_S if trigger.kind == "real_time" else 2 * trigger.interval_s + 1
+    calm_since, deadline = time.monotonic(), time.monotonic() + ANSWER_S
+    while time.monotonic() - calm_since < trigger.interval_s + CALM_S and time.monotonic() < deadline:
         time.sleep(1.0)
         fresh = tail.take()
-        worst = max((sample.latency_s for sample in fresh), default=float("inf"))
-        if not fresh or worst > max(3.0, 1.5 * last):
+        if not fresh or max(sample.latency_s for sample in fresh) > ordinary_s:
             calm_since = time.monotonic()
-        last = min(last, worst)
 
 
 def recover(job: RunningJob, tail: TopicTail, normal_s: float) -> float | None:
