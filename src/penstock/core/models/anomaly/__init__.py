@@ -1,0 +1,1 @@
+"""When a job does not behave as it did."""

@@ -1,0 +1,1 @@
+"""How many rows a second a job can take."""

@@ -1,0 +1,36 @@
+"""What a model answers: a number with its bounds, or that it is not ready."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COVERAGE = 0.8
+"""The truth lies between `low` and `high` in four of five cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A prediction; `value` may be infinite (a job that never recovers), never NaN.
+
+    >>> Estimate(value=3.0, low=2.5, high=4.0)
+    Estimate(value=3.0, low=2.5, high=4.0)
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.value <= self.high:
+            raise ValueError(f"an estimate of {self.value} outside of its own bounds, {self.low} to {self.high}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotReady:
+    """No prediction yet; `why` says what is missing, in words for people.
+
+    >>> NotReady(why="no readings yet").why
+    'no readings yet'
+    """
+
+    why: str

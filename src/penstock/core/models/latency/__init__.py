@@ -1,0 +1,1 @@
+"""How long a row takes from its arrival to its result."""

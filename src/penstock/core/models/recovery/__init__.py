@@ -1,0 +1,1 @@
+"""How long a job takes to be itself again."""

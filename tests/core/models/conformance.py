@@ -1,0 +1,78 @@
+"""The checks every learner passes; a test module gives them a `Case` of its model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.stores.codec import decode, encode
+
+SEEDS = range(40)
+COVERED_AT_LEAST = 0.65
+"""Bounds that promise 0.8 and are honest fall below this once in a hundred suites."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """Data with a known truth: what was seen, and the answer to what `ask` asks after all of it was learnt."""
+
+    seen: Sequence[Any]
+    truth: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A model under test: empty, a world for each seed, and the question."""
+
+    empty: Any
+    world: Callable[[random.Random], World]
+    ask: Callable[[Any], Estimate | NotReady]
+
+
+class Conformance:
+    """Inherit, and give `case`."""
+
+    case: Case
+
+    def test_before_anything_was_learnt_it_says_not_ready_and_why(self) -> None:
+        answer = self.case.ask(self.case.empty)
+        assert isinstance(answer, NotReady) and answer.why
+
+    def test_it_learns_the_same_in_any_batching(self) -> None:
+        seen = list(self.case.world(random.Random(1)).seen)
+        whole = self.answer(self.case.empty.learn(seen))
+        for size in (1, 3, 7):
+            model = self.case.empty
+            for start in range(0, len(seen), size):
+                model = model.learn(seen[start : start + size])
+            pieces = self.answer(model)
+            assert [pieces.value, pieces.low, pieces.high] == pytest.approx([whole.value, whole.low, whole.high], rel=1e-6)
+
+    def test_learning_leaves_the_old_model_as_it_was(self) -> None:
+        seen = self.case.world(random.Random(2)).seen
+        model = self.case.empty.learn(seen[: len(seen) // 2])
+        before = encode(model)
+        model.learn(seen[len(seen) // 2 :])
+        assert encode(model) == before
+
+    def test_its_state_goes_through_json_and_back(self) -> None:
+        model = self.case.empty.learn(self.case.world(random.Random(3)).seen)
+        again = decode(type(model), encode(model))
+        assert again == model
+        assert self.case.ask(again) == self.case.ask(model)
+
+    def test_its_bounds_hold_the_truth_as_often_as_they_promise(self) -> None:
+        worlds = [self.case.world(random.Random(seed)) for seed in SEEDS]
+        answers = [self.answer(self.case.empty.learn(world.seen)) for world in worlds]
+        covered = sum(answer.low <= world.truth <= answer.high for answer, world in zip(answers, worlds, strict=True)) / len(worlds)
+        assert covered >= COVERED_AT_LEAST, f"the bounds promise 0.8 and held {covered:.0%}"
+
+    def answer(self, model: Any) -> Estimate:
+        answer = self.case.ask(model)
+        assert isinstance(answer, Estimate), answer
+        return answer
