@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import penstock
-from penstock.cli import bench, demo, entry, history, init, kafka, run, status, steer
+from penstock.cli import bench, demo, entry, fit, forecast, history, init, kafka, recovery, run, status, steer
 
 app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False, add_completion=True, rich_markup_mode=None,
@@ -38,5 +38,8 @@ app.command("release")(steer.release)
 app.command("history")(history.history)
 app.command("entry")(entry.entry)
 app.command("demo")(demo.demo)
+app.command("forecast")(forecast.forecast)
+app.command("recovery")(recovery.recovery)
+app.add_typer(fit.app, name="fit")
 app.add_typer(bench.app, name="bench")
 app.add_typer(kafka.app, name="kafka")

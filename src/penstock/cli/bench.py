@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
+TRACES = Path("../shared/data/workloads")
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")]
 
 
@@ -77,14 +78,33 @@ def feeder(
 
 
 @app.command()
+def models(
+    traces: Annotated[
+        Path | None, typer.Option(help=f"A folder of CSV files (t, rate) to forecast beside generated loads; {TRACES} where it is.", metavar="FOLDER")
+    ] = None,
+    origins: Annotated[int, typer.Option(min=1, help="Forecasts of each trace.")] = 12,
+    as_json: JsonOption = False,
+) -> None:
+    """How well the models do: capacity, recovery, latency and forecasts against a known truth."""
+    from penstock.bench.models import measure_models
+
+    with bar("models") as progress:
+        result = measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress)
+    show(result, as_json, "models")
+
+
+@app.command()
 def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
     """Run the long targets of all issues; writes one JSON and one table."""
     from penstock.bench.ceiling import measure_ceiling
     from penstock.bench.feeder import measure_feeder
+    from penstock.bench.models import measure_models
     from penstock.bench.modes import measure_modes
     from penstock.bench.overhead import measure_overhead
 
     results: dict[str, Any] = {}
+    with bar("models") as progress:
+        results["models"] = measure_models(TRACES if TRACES.is_dir() else None, 40, progress)
     with bar("modes") as progress:
         results["modes"] = measure_modes(1000.0, 2, 30.0, progress)
     with bar("feeder") as progress:

@@ -1,0 +1,1 @@
+"""Measurements with a known truth, generated: for benchmarks and tests of the models."""

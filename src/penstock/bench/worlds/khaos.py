@@ -1,0 +1,113 @@
+"""Failures and latencies as Khaos profiles them, with a known truth: intervals of 10 to 120 s, twelve rates each, not quite on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.models.latency.regression import LatencySeen
+from penstock.core.models.recovery.regression import RecoverySeen
+
+INTERVALS_S = (10.0, 30.0, 60.0, 90.0, 120.0)
+RATES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job drawn by chance."""
+
+    downtime_s: float
+    capacity: float
+    pause_s: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> Job:
+        return cls(
+            downtime_s=rng.uniform(40, 80),
+            capacity=10 ** rng.uniform(3, 5),
+            pause_s=rng.uniform(0.2, 1.5),
+            lowest=rng.uniform(0.1, 0.3),
+            highest=rng.uniform(0.55, 0.75),
+        )
+
+    def points(self, rng: np.random.Generator) -> list[tuple[float, int, float]]:
+        """Interval, number of the failure, and utilisation."""
+        shares = np.linspace(self.lowest, self.highest, RATES)
+        return [(interval, number, float(share * rng.normal(1, 0.02))) for interval in INTERVALS_S for number, share in enumerate(shares)]
+
+
+def physical(job: Job, interval_s: float, u: float, replay: float = 1.0, downtime_s: float | None = None) -> float:
+    downtime = job.downtime_s if downtime_s is None else downtime_s
+    left = 1 - job.pause_s / interval_s
+    return downtime + u * (replay * interval_s + downtime) / (left - u)
+
+
+def worst_case(job: Job, rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    return lambda interval, _, u: physical(job, interval, u) * rng.lognormal(0, 0.1)
+
+
+def any_moment(job: Job, rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    """Faults strike within the last half of the interval; downtime varies."""
+    return lambda interval, _, u: physical(job, interval, u, rng.uniform(0.5, 1), job.downtime_s * rng.lognormal(0, 0.1)) * rng.lognormal(0, 0.05)
+
+
+def shared_moments(job: Job, rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    """The load rises or falls after each failure, in the same way for all intervals."""
+    trends = rng.normal(1, 0.06, RATES)
+    return lambda interval, number, u: physical(job, interval, min(u * trends[number], 0.8)) * rng.lognormal(0, 0.07)
+
+
+def bent(job: Job, rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    """No form has this exactly: an extra curve in the rate, a time to notice the end, saturation of the replay."""
+    return lambda interval, _, u: (physical(job, 100 * (1 - np.exp(-interval / 100)) + 5, u) * (1 + 0.5 * (u - 0.4) ** 2) + 15) * rng.lognormal(0, 0.1)
+
+
+def outlying(job: Job, rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    """One recovery in twenty takes two to three times as long."""
+    return lambda interval, _, u: physical(job, interval, u) * rng.lognormal(0, 0.08) * (rng.uniform(2, 3) if rng.random() < 0.05 else 1)
+
+
+RECOVERIES = {each.__name__: each for each in (worst_case, any_moment, shared_moments, bent, outlying)}
+
+
+def recoveries(kind: str, seed: int) -> list[RecoverySeen]:
+    rng = np.random.default_rng(seed)
+    job = Job.drawn(rng)
+    recovery = RECOVERIES[kind](job, rng)
+    return [
+        RecoverySeen(interval_s=interval, rate_rows_per_s=u * job.capacity, recovery_s=float(recovery(interval, number, u)))
+        for interval, number, u in job.points(rng)
+    ]
+
+
+def mean_pauses(rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    base, queue, pause, noise = rng.uniform(0.35, 0.5), rng.uniform(0.03, 0.15), rng.uniform(1, 4), 0.1
+    return lambda interval, _, u: (base + queue * u / (1 - u) + pause / interval / (1 - u) / 2) * rng.lognormal(0, noise)
+
+
+def tail_pauses(rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    base, queue, fall = rng.uniform(0.5, 0.8), rng.uniform(0.05, 0.2), rng.uniform(0.5e-3, 2e-3)
+    return lambda interval, _, u: (base + queue * u - fall * interval) * rng.lognormal(0, 0.1)
+
+
+def shaken(rng: np.random.Generator) -> Callable[[float, int, float], float]:
+    """Each moment has its own weather, shared by all intervals, and the fall with the interval levels off."""
+    base, rise, pause, weather = rng.uniform(0.4, 0.6), rng.uniform(0.2, 0.6), rng.uniform(0.1, 0.5), rng.lognormal(0, 0.07, RATES)
+    return lambda interval, number, u: base * (1 + rise * u + pause * np.exp(-interval / 30)) * weather[number] * rng.lognormal(0, 0.1)
+
+
+LATENCIES = {each.__name__: each for each in (mean_pauses, tail_pauses, shaken)}
+
+
+def latencies(kind: str, seed: int) -> list[LatencySeen]:
+    rng = np.random.default_rng(seed)
+    job = Job.drawn(rng)
+    latency = LATENCIES[kind](rng)
+    return [
+        LatencySeen(interval_s=interval, rate_rows_per_s=u * job.capacity, latency_s=float(latency(interval, number, u)))
+        for interval, number, u in job.points(rng)
+    ]

@@ -1,0 +1,84 @@
+"""`penstock fit capacity`: what all workers together can take, from their utilisation and throughput."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
+from penstock.core.errors import UserMistake
+from penstock.core.models.capacity.extrapolation import quiet, score_extrapolation
+from penstock.core.models.capacity.job import JobCapacity, WorkerShare
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.score import Score
+from penstock.tables.workers import read_workers
+
+
+def capacity(
+    workers: Annotated[Path, typer.Argument(help="CSV with the columns t_s, worker, utilization (0 to 1), throughput (rows/s).", metavar="WORKERS.CSV")],
+    at: Annotated[float, typer.Option(help="The utilisation of the busiest worker to answer for.", min=0.01, max=1.0)] = 1.0,
+    max_utilization: Annotated[float, typer.Option(help="Use only readings in which the busiest worker is at most here.", min=0.01)] = 1.2,
+    method: Annotated[str, typer.Option(help="utilization_law, or daedalus: the paper's sum of regressions.")] = "utilization_law",
+    as_json: JsonOption = False,
+    plot: PlotOption = None,
+) -> None:
+    """Capacity of a job from readings of its workers (Daedalus sec. 3.1)."""
+    if method not in ("utilization_law", "daedalus"):
+        raise UserMistake(f"--method: found {method}, utilization_law or daedalus is allowed")
+    finite(at=at, max_utilization=max_utilization)
+    readings = read_workers(workers)
+    used = quiet(readings, max_utilization)
+    model = JobCapacity(method=method, half_life_s=math.inf).learn(used)  # type: ignore[arg-type]
+    found, skew = model.predict(at_utilization=at), model.skew(at_utilization=at)
+    if isinstance(found, NotReady):
+        raise UserMistake(f"{workers}: {len(used)} of {len(readings)} moments can be used: {found.why}")
+    if isinstance(skew, NotReady):
+        raise UserMistake(f"{workers}: {len(used)} of {len(readings)} moments can be used: {skew.why}")
+    above = score_extrapolation(readings, max_utilization=max_utilization, model=JobCapacity(method=method, half_life_s=math.inf))  # type: ignore[arg-type]
+    shares = model.workers(at_utilization=at)
+
+    def draw(path: Path) -> None:
+        from penstock.dashboard.fits import draw_capacity
+
+        points = [(max(w.utilization for w in each.workers), sum(w.throughput_rows_per_s for w in each.workers)) for each in readings]
+        draw_capacity(path, workers.name, points, max_utilization, at, found, lambda u: value_of(model.predict(at_utilization=u)))
+
+    present(
+        Report(
+            title=f"capacity of {len(shares)} workers, the busiest at {at:.0%}",
+            found=as_object(found, skew, shares, len(used), above),
+            rows=as_rows(found, skew, shares, len(used), above),
+            draw=draw,
+        ),
+        as_json,
+        plot,
+    )
+
+
+def value_of(answer: Estimate | NotReady) -> float:
+    return answer.value if isinstance(answer, Estimate) else float("nan")
+
+
+def as_object(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used: int, above: Score | NotReady) -> dict[str, Any]:
+    workers = [{"worker": each.worker, "capacity": each.capacity_rows_per_s, "proportion": each.proportion} for each in shares]
+    errors = {name: None if isinstance(above, NotReady) else getattr(above, name) for name in ("mape", "constant_mape", "paper_mape")}
+    return {"capacity": found.value, "low": found.low, "high": found.high, "skew": skew, "workers": workers, "readings": used, **errors}
+
+
+def as_rows(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used: int, above: Score | NotReady) -> list[tuple[str, str]]:
+    each = [(f"worker {share.worker}", f"{share.capacity_rows_per_s:,.0f} rows/s at {share.proportion:.0%} of the busiest") for share in shares]
+    return [
+        ("capacity", f"{found.value:,.0f} rows/s, between {found.low:,.0f} and {found.high:,.0f} in 4 of 5 cases"),
+        ("skew", f"{skew:.2f} (1 is balanced: so many times more if all were as busy as the busiest)"),
+        *each,
+        ("readings used", str(used)),
+        *((("error at the busier moments", in_words(above)),) if isinstance(above, Score) else ()),
+    ]
+
+
+def in_words(above: Score) -> str:
+    paper = "unknown" if above.paper_mape is None else f"{above.paper_mape:.1%}"
+    return f"{above.mape:.1%} of {above.held_out} moments; a constant {above.constant_mape:.1%}, the paper's regressions {paper}"

@@ -1,0 +1,67 @@
+"""`penstock fit profile`: Phoebe's latency model over scale-out and rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from penstock.cli.report import JsonOption, PlotOption, Report, present
+from penstock.core.errors import UserMistake
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.latency.phoebe import MOST_ROWS, ProfileReading, ProfileSeen, ScaleoutLatency
+from penstock.tables.column import Column
+from penstock.tables.csv import read_csv
+
+COLUMNS = (
+    Column(name="scaleout", lowest=1, whole=True),
+    Column(name="rate", lowest=0),
+    Column(name="latency_ms", above=0),
+    Column(name="valid", lowest=0, highest=1, truth=True, optional=True),
+)
+
+
+def profile(
+    profile: Annotated[Path, typer.Argument(help="CSV with the columns scaleout, rate, latency_ms, and valid (1: kept up) if known.", metavar="PROFILE.CSV")],
+    limit_ms: Annotated[float | None, typer.Option(help="The latency up to which a run is healthy; without it, clusters decide.", min=0)] = None,
+    as_json: JsonOption = False,
+    plot: PlotOption = None,
+) -> None:
+    """Latency and validity over scale-out and rate (Phoebe's M_L), and the rate at which each scale-out stops keeping up."""
+    columns = read_csv(profile, COLUMNS)
+    valid = [bool(each) for each in columns["valid"]] if "valid" in columns else [None] * len(columns["rate"])
+    seen = [
+        ProfileSeen(scaleout=int(s), rate_rows_per_s=float(r), latency_s=float(ms) / 1000, valid=v)
+        for s, r, ms, v in zip(columns["scaleout"], columns["rate"], columns["latency_ms"], valid, strict=True)
+    ]
+    model = ScaleoutLatency(reading=ProfileReading(threshold_s=None if limit_ms is None else limit_ms / 1000)).learn(
+        seen if len(seen) <= MOST_ROWS else [seen[int(place)] for place in np.linspace(0, len(seen) - 1, MOST_ROWS)]
+    )
+    score, accuracy, forms = model.score(), model.validity_accuracy(), model.forms()
+    if isinstance(score, NotReady) or isinstance(accuracy, NotReady) or isinstance(forms, NotReady):
+        raise UserMistake(f"{profile}: {score.why if isinstance(score, NotReady) else 'not enough rows to hold one out'}")
+    knees = {knee.scaleout: model.t_max(knee.scaleout) for knee in model.knees()}
+
+    def draw(path: Path) -> None:
+        from penstock.dashboard.fits import draw_profile
+
+        draw_profile(path, profile.name, seen, model)
+
+    found = {
+        "mape": score.mape,
+        "constant_mape": score.constant_mape,
+        "paper_mape": score.paper_mape,
+        "validity_accuracy": accuracy,
+        "t_max": {str(s): each.value if isinstance(each, Estimate) else None for s, each in knees.items()},
+        "form": forms[0],
+        "validity_form": forms[1],
+    }
+    rows = [
+        ("form", f"{forms[0]}; validity by {forms[1]}"),
+        ("error of the latency, left out", f"{score.mape:.1%}; a constant {score.constant_mape:.1%}, the paper's boosting {score.paper_mape or 0:.1%}"),
+        ("validity foretold", f"{accuracy:.0%}"),
+        *((f"t_max at {s}", f"{each.value:,.0f} rows/s" if isinstance(each, Estimate) else each.why) for s, each in knees.items()),
+    ]
+    present(Report(title="latency over scale-out and rate", found=found, rows=rows, draw=draw), as_json, plot)

@@ -1,0 +1,81 @@
+"""`penstock fit scaleout`: capacity over scale-outs, from scale-outs that were measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from penstock.cli.report import JsonOption, PlotOption, Report, present
+from penstock.core.errors import UserMistake
+from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.tables.column import Column
+from penstock.tables.csv import read_csv
+
+MOST = 1_000_000
+COLUMNS = (Column(name="scaleout", lowest=1, highest=MOST, whole=True), Column(name="throughput", above=0))
+
+
+def scaleout(
+    profiles: Annotated[Path, typer.Argument(help="CSV with the columns scaleout, throughput (rows/s).", metavar="PROFILES.CSV")],
+    at: Annotated[str, typer.Option(help="Scale-outs to predict, such as 12,24.", metavar="N,N...")] = "",
+    as_json: JsonOption = False,
+    plot: PlotOption = None,
+) -> None:
+    """Capacity over scale-outs: a line or a power law, by leave-one-out (Phoebe's T_max)."""
+    columns = read_csv(profiles, COLUMNS)
+    measured = [ScaleoutMeasured(scaleout=int(s), throughput_rows_per_s=float(t)) for s, t in zip(columns["scaleout"], columns["throughput"], strict=True)]
+    model = ScaleoutCapacity().learn(measured)
+    predictions = {wanted: model.predict(wanted) for wanted in scaleouts_in(at)}
+    score = model.score()
+    ties = [group for group in model.ties() if len(group) > 1]
+
+    def draw(path: Path) -> None:
+        from penstock.dashboard.fits import draw_scaleout
+
+        draw_scaleout(path, profiles.name, measured, model, sorted(predictions))
+
+    found = {
+        "form": model.form,
+        "parameters": model.parameters,
+        "mape": None if isinstance(score, NotReady) else score.mape,
+        "constant_mape": None if isinstance(score, NotReady) else score.constant_mape,
+        "paper_mape": None if isinstance(score, NotReady) else score.paper_mape,
+        "predictions": [as_object(wanted, each) for wanted, each in predictions.items()],
+        "ties": [list(group) for group in ties],
+    }
+    error = score.why if isinstance(score, NotReady) else f"{score.mape:.1%}; a constant {score.constant_mape:.1%}, the paper's line {score.paper_mape:.1%}"
+    rows = [
+        ("form", f"{model.form}, {', '.join(f'{name} {value:.6g}' for name, value in model.parameters.items())}"),
+        ("error, leaving one out", error),
+        *((f"at {wanted}", in_words(each)) for wanted, each in predictions.items()),
+        *((("no difference between", "; ".join(", ".join(map(str, group)) for group in ties)),) if ties else ()),
+    ]
+    present(Report(title="capacity over scale-outs", found=found, rows=rows, draw=draw), as_json, plot)
+
+
+def scaleouts_in(text: str) -> list[int]:
+    """The numbers of a list.
+
+    >>> scaleouts_in("12, 24")
+    [12, 24]
+    """
+    try:
+        wanted = [int(each) for each in text.split(",") if each.strip()]
+    except ValueError:
+        wanted = [0]
+    if any(not 1 <= each <= MOST for each in wanted):
+        raise UserMistake(f"--at: found {text}, whole numbers from 1 to a million with commas between them are allowed, such as 12,24")
+    return wanted
+
+
+def as_object(wanted: int, answer: Estimate | NotReady) -> dict[str, Any]:
+    if isinstance(answer, NotReady):
+        return {"scaleout": wanted, "throughput": None, "low": None, "high": None}
+    return {"scaleout": wanted, "throughput": answer.value, "low": answer.low, "high": answer.high}
+
+
+def in_words(answer: Estimate | NotReady) -> str:
+    return answer.why if isinstance(answer, NotReady) else f"{answer.value:,.0f} rows/s, between {answer.low:,.0f} and {answer.high:,.0f} in 4 of 5 cases"

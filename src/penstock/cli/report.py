@@ -1,0 +1,84 @@
+"""What a tool has found: a table for people, one JSON object for machines, a picture for those who would rather look."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.core.errors import UserMistake
+
+JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")]
+
+
+def picture(path: Path | None) -> Path | None:
+    """Refuse what cannot become a picture before anything is computed."""
+    if path is not None and path.suffix.lower() not in (".png", ".svg"):
+        raise UserMistake(f"--plot: found {path}, a file that ends in .png or .svg is allowed")
+    return path
+
+
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png or .svg).", metavar="FILE", callback=picture)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """`found` is the JSON object; `rows` say the same to people; `draw` puts it into a file."""
+
+    title: str
+    found: Mapping[str, Any]
+    rows: Sequence[tuple[str, str]]
+    draw: Callable[[Path], None]
+
+
+def present(report: Report, as_json: bool, plot: Path | None) -> None:
+    if as_json:
+        typer.echo(json.dumps(known(report.found)))
+    else:
+        table = Table(title=report.title, title_justify="left", box=None, show_header=False)
+        for name, value in report.rows:
+            table.add_row(Text(name), Text(value))
+        Console().print(table)
+    if plot is not None:
+        try:
+            report.draw(plot)
+        except OSError as error:
+            raise UserMistake(f"--plot: {plot} cannot be written: {error.strerror or error}") from None
+        if not as_json:
+            typer.echo(str(plot))
+
+
+def finite(**numbers: float) -> None:
+    """Refuse options that are not numbers to reckon with.
+
+    >>> finite(at=1.0, lag=math.inf)
+    Traceback (most recent call last):
+    penstock.core.errors.UserMistake: --lag: found inf, a number is needed
+    """
+    for name, number in numbers.items():
+        if not math.isfinite(number):
+            raise UserMistake(f"--{name.replace('_', '-')}: found {number}, a number is needed")
+
+
+def known(value: Any) -> Any:
+    """A value as JSON knows it: infinite and unknown are null.
+
+    >>> known({"recovery_s": math.inf, "at": (1.0, None)})
+    {'recovery_s': None, 'at': [1.0, None]}
+    """
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): known(each) for key, each in value.items()}
+        case tuple() | list():
+            return [known(each) for each in value]
+    return value

@@ -1,0 +1,132 @@
+"""What workload minus throughput is while a job keeps up, and how far a reading is from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+from penstock.core.models.anomaly.flow import FlowSeen
+from penstock.core.models.anomaly.running import IN_COVERAGE
+from penstock.core.models.estimate import Estimate, NotReady
+
+HALF_LIFE_S = 3600.0
+"""Readings this old count half."""
+SLOPE_WINDOW_S = 60.0
+"""Stretch of the workload whose slope is taken, the usual window of rate metrics."""
+MOST_RECENT = 120
+"""Most readings kept for the slope."""
+USUAL_DELAY_S = 30.0
+"""Two metrics of one job, each averaged over its own window, are rarely further apart than this; more needs evidence."""
+FEWEST = 10
+"""Readings in health before anything is said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingUp:
+    """difference = mean + delay * slope of the workload: two metrics that are averaged over different windows differ whenever the load moves.
+
+    Learn only readings of a job that keeps up, and `watch` the others: the workload goes on during a disturbance, and its slope is needed after.
+    `slope` is that of the workload over its `recent` readings, in rows/s per second.
+    Sums are of decayed weights: `slope_slope`, `slope_difference` and `difference_difference` are co-moments about the means.
+    """
+
+    half_life_s: float = HALF_LIFE_S
+    weight: float = 0.0
+    readings: int = 0
+    mean_slope: float = 0.0
+    mean_difference: float = 0.0
+    slope_slope: float = 0.0
+    slope_difference: float = 0.0
+    difference_difference: float = 0.0
+    learnt_s: float | None = None
+    recent: tuple[tuple[float, float], ...] = ()
+    slope: float = 0.0
+
+    def learn(self, seen: Sequence[FlowSeen]) -> KeepingUp:
+        model = self
+        for reading in seen:
+            model = model.watch(reading)
+            difference = reading.difference_rows_per_s
+            if difference is not None:
+                model = model._with_difference(reading.at_s, model.slope, difference)
+        return model
+
+    def watch(self, seen: FlowSeen) -> KeepingUp:
+        """The workload is known, nothing is learnt."""
+        if seen.workload_rows_per_s is None:
+            return self
+        if self.recent and self.recent[-1] == (seen.at_s, seen.workload_rows_per_s):
+            return self
+        kept = tuple(each for each in self.recent if seen.at_s - SLOPE_WINDOW_S <= each[0] < seen.at_s)
+        recent = (*kept, (seen.at_s, seen.workload_rows_per_s))[-MOST_RECENT:]
+        return replace(self, recent=recent, slope=slope_of(recent))
+
+    def predict(self) -> Estimate | NotReady:
+        """The difference that a healthy job shows at the present slope, in rows/s."""
+        if self.readings < FEWEST:
+            return NotReady(why=f"{self.readings} of at least {FEWEST} readings of the job keeping up")
+        value = self.mean_difference + self.delay_s * (self.slope - self.mean_slope)
+        width = IN_COVERAGE * self.deviation
+        return Estimate(value=value, low=value - width, high=value + width)
+
+    def beyond(self, seen: FlowSeen) -> float | None:
+        """How far a reading's difference is from the expected one, above 0 when it is short; None where it is not known.
+
+        >>> flows = [FlowSeen(at_s=float(t), workload_rows_per_s=100.0, throughput_rows_per_s=98.0) for t in range(20)]
+        >>> KeepingUp().learn(flows).beyond(FlowSeen(at_s=20.0, workload_rows_per_s=100.0, throughput_rows_per_s=40.0))
+        58.0
+        """
+        difference, expected = seen.difference_rows_per_s, self.watch(seen).predict()
+        if difference is None:
+            return None
+        return difference if isinstance(expected, NotReady) else difference - expected.value
+
+    @property
+    def delay_s(self) -> float:
+        """How much later the throughput is measured than the workload, below 0 if earlier; near 0 as long as little speaks for another value."""
+        return self.slope_difference / self._evidence if self._evidence > 0 else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the next healthy difference around the expected one; wide at slopes that health has not shown yet."""
+        if self.weight <= 0:
+            return 0.0
+        left = self.difference_difference - 2 * self.delay_s * self.slope_difference + self.delay_s**2 * self.slope_slope
+        variance = max(0.0, left) / max(self.weight - 1, self.weight / 2)
+        off_centre = (self.slope - self.mean_slope) ** 2 / self._evidence if self._evidence > 0 else 0.0
+        return sqrt(variance * (1 + 1 / self.weight + off_centre))
+
+    @property
+    def _evidence(self) -> float:
+        """Squares of slopes seen, and as many more as say that the delay is 0, give or take the usual one."""
+        return self.slope_slope + self.difference_difference / max(self.weight, 1.0) / USUAL_DELAY_S**2
+
+    def _with_difference(self, at_s: float, slope: float, difference: float) -> KeepingUp:
+        keep = 1.0 if self.learnt_s is None else 0.5 ** (max(0.0, at_s - self.learnt_s) / self.half_life_s)
+        weight = keep * self.weight + 1
+        slope_off, difference_off = slope - self.mean_slope, difference - self.mean_difference
+        share = keep * self.weight / weight
+        return replace(
+            self,
+            weight=weight,
+            readings=self.readings + 1,
+            mean_slope=self.mean_slope + slope_off / weight,
+            mean_difference=self.mean_difference + difference_off / weight,
+            slope_slope=keep * self.slope_slope + share * slope_off**2,
+            slope_difference=keep * self.slope_difference + share * slope_off * difference_off,
+            difference_difference=keep * self.difference_difference + share * difference_off**2,
+            learnt_s=at_s,
+        )
+
+
+def slope_of(points: Sequence[tuple[float, float]]) -> float:
+    """The slope of the straight line through (time, value) with the least squares; 0 for a single point.
+
+    >>> slope_of([(0.0, 5.0), (1.0, 7.0), (2.0, 9.0)])
+    2.0
+    """
+    if len(points) < 2:
+        return 0.0
+    middle = sum(at_s for at_s, _ in points) / len(points)
+    return sum((at_s - middle) * value for at_s, value in points) / sum((at_s - middle) ** 2 for at_s, _ in points)

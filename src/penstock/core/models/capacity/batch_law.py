@@ -1,0 +1,107 @@
+"""How long a micro-batch takes, and what follows from it: capacity, and how busy the slots are at that capacity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.core.models.estimate import COVERAGE, Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLaw:
+    """T(n,s) = a + b*skew*n*waves/P with waves = ceil(P/(s*cores)): n rows in P tasks on s executors (PAPER-NOTES "Micro-batch capacity").
+
+    a is `overhead_s`, b `row_s`, P `partitions`; `limit_rows` is the most rows that one batch takes.
+
+    >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12)
+    >>> law.waves(4), law.waves(5), law.waves(6)
+    (3, 3, 2)
+    >>> law.duration_s(4000, 4)
+    1.5
+    """
+
+    overhead_s: float
+    row_s: float
+    partitions: int
+    cores_per_executor: int = 1
+    skew: float = 1.0
+    limit_rows: float | None = None
+
+    def waves(self, scaleout: int) -> int:
+        """How often each slot takes a task of one batch."""
+        return waves(self.partitions, scaleout * self.cores_per_executor)
+
+    def row_cost_s(self, scaleout: int) -> float:
+        """Seconds by which one more row lengthens a batch: b*skew*waves/P."""
+        return self.row_s * self.skew * (self.waves(scaleout) / self.partitions)
+
+    def duration_s(self, rows: float, scaleout: int) -> float:
+        return self.overhead_s + self.row_cost_s(scaleout) * rows
+
+    def capacity_rows_per_s(self, scaleout: int, interval_s: float) -> float:
+        """C(s,i) = (1 - a/i)*P/(b*skew*waves), the rate at which a batch just fills the interval, and at most m/max(i, T(m)) under a limit of m rows.
+
+        >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12).capacity_rows_per_s(4, 2.0)
+        3000.0
+        >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, limit_rows=4000).capacity_rows_per_s(4, 2.0)
+        2000.0
+        """
+        if interval_s <= 0:
+            raise ValueError(f"a capacity needs an interval above 0 s, not {interval_s:g} s: without one a batch may grow for ever")
+        left_s = interval_s - self.overhead_s
+        if left_s <= 0:
+            return 0.0
+        cost_s = self.row_cost_s(scaleout) * interval_s
+        by_cost = left_s / cost_s if cost_s > 0 else math.inf
+        if self.limit_rows is None:
+            return by_cost
+        return min(by_cost, self.limit_rows / max(interval_s, self.duration_s(self.limit_rows, scaleout)))
+
+    def utilization_at_saturation(self, interval_s: float, scaleout: int | None = None) -> float:
+        """Share of the interval in which tasks run when a batch just fills it: 1 - a/T with T = i.
+
+        With a scale-out, slots that stay empty in the last wave, or wait for the longest task, count as idle too.
+
+        >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=4)
+        >>> law.utilization_at_saturation(5.0), law.utilization_at_saturation(5.0, 2), round(law.utilization_at_saturation(5.0, 3), 3)
+        (0.9, 0.9, 0.6)
+        """
+        if interval_s <= 0:
+            raise ValueError(f"utilisation at saturation needs an interval above 0 s, not {interval_s:g} s")
+        running = max(0.0, 1.0 - self.overhead_s / interval_s)
+        if scaleout is None:
+            return running
+        slots = scaleout * self.cores_per_executor
+        return running * self.partitions / (self.waves(scaleout) * slots * self.skew)
+
+
+def waves(tasks: int, slots: int) -> int:
+    """How many rounds of tasks a stage needs.
+
+    >>> waves(4, 2), waves(4, 3), waves(4, 9)
+    (2, 2, 1)
+    """
+    if tasks < 1 or slots < 1:
+        raise ValueError(f"a batch needs a task and a slot, not {tasks} tasks on {slots} slots")
+    return -(-tasks // slots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikelyLaws:
+    """The law that fits best, and laws drawn from what the measurements leave open: their spread is the bound of whatever follows from a law."""
+
+    best: BatchLaw
+    drawn: tuple[BatchLaw, ...]
+
+    def estimate(self, of: Callable[[BatchLaw], float]) -> Estimate:
+        """What follows from the best law, within what follows from four of five of the drawn ones.
+
+        >>> laws = [BatchLaw(overhead_s=each, row_s=0.0, partitions=1) for each in (1.0, 2.0, 3.0)]
+        >>> LikelyLaws(best=laws[1], drawn=tuple(laws)).estimate(lambda law: law.overhead_s)
+        Estimate(value=2.0, low=1.0, high=3.0)
+        """
+        value, spread = of(self.best), sorted(map(of, self.drawn))
+        beyond = int(len(spread) * (1.0 - COVERAGE) / 2)
+        return Estimate(value=value, low=min(value, spread[beyond]), high=max(value, spread[-1 - beyond]))

@@ -1,0 +1,173 @@
+"""Capacity of a job: all its workers together, at this scale-out and at others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal, Self
+
+from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_glitches
+from penstock.core.models.capacity.line import CapacityLine, bounded
+from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
+from penstock.core.models.capacity.stay import Stay, as_arrays, daedalus_line, first_stay, law_line, law_skew
+from penstock.core.models.capacity.utilization_law import IDLE_SPREAD, OVERLAP
+from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
+from penstock.core.models.estimate import Estimate, NotReady
+
+Method = Literal["utilization_law", "daedalus"]
+"""`daedalus` is the paper's sum of regressions, `utilization_law` what replaces it where utilisation is noisy."""
+
+WARM_UP_S = 60.0
+"""Readings of this long after a change are left out (Daedalus sec. 3.1)."""
+
+HALF_LIFE_S = 6 * 3600.0
+"""After this long a reading weighs half, and a scale-out not seen since is half forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerShare:
+    """One worker when the busiest is at the utilisation asked for: its rows/s, and its utilisation as a proportion of the busiest one's."""
+
+    worker: str
+    capacity_rows_per_s: float
+    proportion: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCapacity:
+    """Learns from moments at which all workers were read (Daedalus sec. 3.1); `stay` is the present set of workers, `waiting` its newest readings,
+    held back until enough came after them to tell a glitch, `remembered` the scale-outs seen before, by scale-out.
+
+    Utilisation of micro-batches saturates at 1 - a/T (overhead a, batch time T): ask for the capacity there, not at 1.
+
+    >>> from penstock.core.models.capacity.readings import WorkerReading
+    >>> def reading(at_s: float, load: float) -> WorkersReading:
+    ...     busy = WorkerReading(worker="1", utilization=load, throughput_rows_per_s=1000.0 * load)
+    ...     less = WorkerReading(worker="2", utilization=0.5 * load, throughput_rows_per_s=500.0 * load)
+    ...     return WorkersReading(at_s=at_s, scaleout=2, since_change_s=None, workers=(busy, less))
+    >>> model = JobCapacity().learn([reading(15.0 * i, 0.2 + 0.02 * i) for i in range(10)])
+    >>> round(model.predict().value, 6), round(model.predict(scaleout=4).value, 6), round(model.skew(), 6)
+    (1500.0, 3000.0, 1.333333)
+    """
+
+    method: Method = "utilization_law"
+    warm_up_s: float = WARM_UP_S
+    half_life_s: float = HALF_LIFE_S
+    idle_spread: float = IDLE_SPREAD
+    overlap: float = OVERLAP
+    stay: Stay | None = None
+    waiting: tuple[WorkersReading, ...] = ()
+    remembered: tuple[Remembered, ...] = ()
+
+    def learn(self, seen: Sequence[WorkersReading]) -> Self:
+        """Readings in the order of time; those during warm-up, with a worker missing or with nothing going on are left out."""
+        model = self
+        for names, run in groupby((reading for reading in seen if self._tells(reading)), key=lambda reading: reading.names):
+            if model.stay is not None and model.stay.names != names:
+                model = model._left()
+            model = model._stayed(tuple(run))
+        return model
+
+    def predict(self, *, at_utilization: float = 1.0, scaleout: int | None = None) -> Estimate | NotReady:
+        """Rows/s of all workers when the busiest is at `at_utilization`; at the present scale-out unless another is named.
+
+        The present scale-out is measured; one seen before is remembered and fades into the average per worker times the scale-out, which is what
+        there is for one never seen.
+        """
+        here = self._here()
+        if scaleout is None and self.stay is not None:
+            scaleout = self.stay.scaleout
+        known = [*self.remembered, *([here] if here else [])]
+        if scaleout is None or not known:
+            return NotReady(why=f"fewer than {MIN_READINGS} readings of all workers, outside of warm-up")
+        belief = self._belief(here, max(known, key=lambda each: each.at_s), at_utilization, scaleout)
+        return bounded(belief.value, belief.variance, belief.freedom)
+
+    def workers(self, *, at_utilization: float = 1.0) -> tuple[WorkerShare, ...]:
+        """Every present worker when the busiest is at `at_utilization`; together they are the capacity measured here. Empty before there is one."""
+        stay = self._settled()
+        line = self._line(stay) if stay else None
+        if stay is None or line is None:
+            return ()
+        if self.method == "daedalus":
+            lines = [(worker, regression_line(worker.moments, idle_spread=self.idle_spread, overlap=self.overlap)) for worker in stay.workers]
+            rates = {worker.worker: line.along(worker.proportion).value_at(at_utilization) if line else 0.0 for worker, line in lines}
+            return tuple(WorkerShare(worker=each.worker, capacity_rows_per_s=rates[each.worker], proportion=each.proportion) for each in stay.workers)
+        whole, busiest = line.value_at(at_utilization), stay.busiest.moments.mean_x
+        return tuple(
+            WorkerShare(worker=each.worker, capacity_rows_per_s=whole * each.moments.mean_y / stay.load.mean_x, proportion=each.moments.mean_x / busiest)
+            for each in stay.workers
+        )
+
+    def skew(self, *, at_utilization: float = 1.0) -> float | NotReady:
+        """Capacity if every worker could be as busy as the busiest, over capacity as it is: 1 is balanced, 1.25 a fifth of the workers idle."""
+        stay = self._settled()
+        line = self._line(stay) if stay else None
+        if stay is None or line is None:
+            return NotReady(why=f"fewer than {MIN_READINGS} readings of all workers, outside of warm-up")
+        if self.method == "utilization_law":
+            return law_skew(stay, idle_spread=self.idle_spread, overlap=self.overlap)
+        lines = [regression_line(worker.moments, idle_spread=self.idle_spread, overlap=self.overlap) for worker in stay.workers]
+        with_skew = line.value_at(at_utilization)
+        return sum(each.value_at(at_utilization) for each in lines if each) / with_skew if with_skew > 0.0 else 1.0
+
+    def _tells(self, reading: WorkersReading) -> bool:
+        settled = reading.since_change_s is None or reading.since_change_s >= self.warm_up_s
+        return settled and reading.is_whole and any(worker.utilization > 0.0 for worker in reading.workers)
+
+    def _stayed(self, readings: tuple[WorkersReading, ...]) -> Self:
+        """With more readings of the present workers: those with a whole window after them are judged and learnt."""
+        stay = self.stay or first_stay(readings[0])
+        waiting = (*self.waiting, *readings)
+        judged = len(waiting) - WINDOW + 1
+        if judged > 0:
+            off = leading_glitches(*as_arrays(waiting))
+            stay = stay.learned([reading for reading, glitch in zip(waiting[:judged], off, strict=True) if not glitch], self.half_life_s)
+            waiting = waiting[judged:]
+        return replace(self, stay=stay, waiting=waiting)
+
+    def _settled(self) -> Stay | None:
+        """The present stay with its waiting readings, judged by what is known now."""
+        if self.stay is None or not self.waiting:
+            return self.stay
+        off = glitches(*as_arrays(self.waiting))
+        return self.stay.learned([reading for reading, glitch in zip(self.waiting, off, strict=True) if not glitch], self.half_life_s)
+
+    def _here(self) -> Remembered | None:
+        stay = self._settled()
+        line = self._line(stay) if stay else None
+        if stay is None or line is None:
+            return None
+        return Remembered(scaleout=stay.scaleout, at_s=stay.at_s, readings=stay.readings, line=line, highest_utilization=stay.highest_utilization)
+
+    def _line(self, stay: Stay) -> CapacityLine | None:
+        line_of = daedalus_line if self.method == "daedalus" else law_line
+        return line_of(stay, idle_spread=self.idle_spread, overlap=self.overlap)
+
+    def _left(self) -> Self:
+        """The present workers are gone: what they showed becomes the memory of their scale-out."""
+        here = self._here()
+        if here is None:
+            return replace(self, stay=None, waiting=())
+        before = self._memory_of(here.scaleout)
+        joined = before.joined(here, self.half_life_s) if before else here
+        others = [each for each in self.remembered if each.scaleout != here.scaleout]
+        return replace(self, stay=None, waiting=(), remembered=tuple(sorted([*others, joined], key=lambda each: each.scaleout)))
+
+    def _memory_of(self, scaleout: int) -> Remembered | None:
+        return next((each for each in self.remembered if each.scaleout == scaleout), None)
+
+    def _belief(self, here: Remembered | None, newest: Remembered, at_utilization: float, scaleout: int) -> Belief:
+        memory = self._memory_of(scaleout)
+        if memory is None:
+            return newest.belief_elsewhere(at_utilization, scaleout)
+        fresh = math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s)
+        if here is None or here.scaleout != scaleout:
+            before = memory.belief(at_utilization).doubted(REVISIT_SPREAD)
+            return mixture(before, newest.belief_elsewhere(at_utilization, scaleout), fresh)
+        before = memory.measured(at_utilization).doubted(REVISIT_SPREAD)
+        faded = Belief(value=before.value, variance=before.variance / max(fresh, 1e-9), freedom=before.freedom)
+        return weighed(here.measured(at_utilization), faded).doubted(here.doubt(at_utilization))

@@ -1,0 +1,87 @@
+"""Count, means and co-moments of two quantities seen together, mergeable in any order and any batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = Sequence[float] | npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedMoments:
+    """Weighted moments of pairs (x, y): `m2_x` is the sum of (x - mean_x)^2, `c_xy` that of (x - mean_x)(y - mean_y).
+
+    >>> both = PairedMoments.of([1.0, 2.0], [10.0, 20.0]).merged(PairedMoments.of([3.0], [30.0]))
+    >>> both.count, both.mean_x, both.mean_y, both.m2_x, both.c_xy
+    (3.0, 2.0, 20.0, 2.0, 20.0)
+    """
+
+    count: float = 0.0
+    mean_x: float = 0.0
+    mean_y: float = 0.0
+    m2_x: float = 0.0
+    m2_y: float = 0.0
+    c_xy: float = 0.0
+
+    @classmethod
+    def of(cls, xs: Floats, ys: Floats, weights: Floats | None = None) -> Self:
+        """The moments of one batch; without weights every pair counts 1."""
+        x, y = np.asarray(xs, dtype=float), np.asarray(ys, dtype=float)
+        weight = np.ones_like(x) if weights is None else np.asarray(weights, dtype=float)
+        count = float(weight.sum())
+        if count <= 0.0:
+            return cls()
+        mean_x, mean_y = float(weight @ x) / count, float(weight @ y) / count
+        dx, dy = x - mean_x, y - mean_y
+        return cls(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=float(weight @ (dx * dx)), m2_y=float(weight @ (dy * dy)), c_xy=float(weight @ (dx * dy)))
+
+    def merged(self, other: PairedMoments) -> Self:
+        """Both together, exactly: the parallel formula of Chan, Golub and LeVeque (1979) for means and co-moments."""
+        count = self.count + other.count
+        if count <= 0.0:
+            return type(self)()
+        dx, dy = other.mean_x - self.mean_x, other.mean_y - self.mean_y
+        share, cross = other.count / count, self.count * (other.count / count)
+        return type(self)(
+            count=count,
+            mean_x=self.mean_x + dx * share,
+            mean_y=self.mean_y + dy * share,
+            m2_x=self.m2_x + other.m2_x + dx * dx * cross,
+            m2_y=self.m2_y + other.m2_y + dy * dy * cross,
+            c_xy=self.c_xy + other.c_xy + dx * dy * cross,
+        )
+
+    def decayed(self, factor: float) -> Self:
+        """The same means, every pair weighing `factor` of what it did."""
+        return type(self)(
+            count=self.count * factor,
+            mean_x=self.mean_x,
+            mean_y=self.mean_y,
+            m2_x=self.m2_x * factor,
+            m2_y=self.m2_y * factor,
+            c_xy=self.c_xy * factor,
+        )
+
+    @property
+    def swapped(self) -> Self:
+        """With x and y in each other's place."""
+        return type(self)(count=self.count, mean_x=self.mean_y, mean_y=self.mean_x, m2_x=self.m2_y, m2_y=self.m2_x, c_xy=self.c_xy)
+
+    @property
+    def spread_x(self) -> float:
+        """Standard deviation of x over what was seen; 0 before anything was."""
+        return float(np.sqrt(self.m2_x / self.count)) if self.count > 0.0 else 0.0
+
+    def unexplained_y(self) -> float:
+        """Variance of y around its least-squares line on x, two parameters paid for; 0 where too little was seen."""
+        explained = self.c_xy * self.c_xy / self.m2_x if self.m2_x > 0.0 else 0.0
+        return max(0.0, self.m2_y - explained) / (self.count - 2.0) if self.count > 2.0 else 0.0
+
+
+NOTHING = PairedMoments()
+"""No pair seen yet."""

@@ -1,0 +1,124 @@
+"""What one set of workers showed while it was together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.core.models.capacity.line import CapacityLine, together
+from penstock.core.models.capacity.moments import NOTHING, PairedMoments
+from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.utilization_law import IDLE_SPREAD, OVERLAP, idle_utilization, utilization_line
+from penstock.core.models.capacity.worker import MIN_READINGS, mean_utilization_variance, regression_line
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSeen:
+    """One worker of a stay: moments of x = utilisation and y = throughput, and `proportion`, its mean utilisation as a share of the busiest one's."""
+
+    worker: str
+    moments: PairedMoments = NOTHING
+    proportion: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stay:
+    """A stretch of time with the same workers: names of executors and the split of the data among them are new after every rescale.
+
+    `load` has moments of x = throughput of all workers and y = their mean utilisation; all moments are decayed to `at_s`, the newest reading.
+    `highest_utilization` is the most that the busiest worker showed.
+    """
+
+    scaleout: int
+    at_s: float
+    workers: tuple[WorkerSeen, ...]
+    load: PairedMoments = NOTHING
+    highest_utilization: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(worker.worker for worker in self.workers)
+
+    @property
+    def busiest(self) -> WorkerSeen:
+        return max(self.workers, key=lambda worker: worker.moments.mean_x)
+
+    @property
+    def readings(self) -> float:
+        """How many readings it stands for, old ones counting less."""
+        return self.load.count
+
+    def learned(self, readings: Sequence[WorkersReading], half_life_s: float) -> Stay:
+        """With these readings of the same workers too, in any order; each weighs half after `half_life_s`."""
+        if not readings:
+            return self
+        at_s = np.array([reading.at_s for reading in readings])
+        newest_s = max(self.at_s, float(at_s.max()))
+        fade = math.exp2((self.at_s - newest_s) / half_life_s)
+        weights = np.exp2((at_s - newest_s) / half_life_s)
+        utilization, throughput = as_arrays(readings)
+        top = utilization.max(axis=1)
+        proportions = weights @ (utilization / top[:, None])
+        before = self.load.count * fade
+        batch = PairedMoments.of(throughput.sum(axis=1), utilization.mean(axis=1), weights)
+        return Stay(
+            scaleout=self.scaleout,
+            at_s=newest_s,
+            workers=tuple(
+                WorkerSeen(
+                    worker=worker.worker,
+                    moments=worker.moments.decayed(fade).merged(PairedMoments.of(utilization[:, column], throughput[:, column], weights)),
+                    proportion=(worker.proportion * before + float(proportions[column])) / (before + batch.count),
+                )
+                for column, worker in enumerate(self.workers)
+            ),
+            load=self.load.decayed(fade).merged(batch),
+            highest_utilization=max(self.highest_utilization, float(top.max())),
+        )
+
+
+def first_stay(reading: WorkersReading) -> Stay:
+    """Nothing learnt yet about the workers of this reading."""
+    return Stay(scaleout=reading.scaleout, at_s=reading.at_s, workers=tuple(WorkerSeen(worker=name) for name in reading.names))
+
+
+def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:
+    """Utilisation and throughput, a row for each moment and a column for each worker in the order of names."""
+    ordered = [sorted(reading.workers, key=lambda worker: worker.worker) for reading in readings]
+    utilization = np.array([[worker.utilization for worker in workers] for workers in ordered], dtype=float)
+    throughput = np.array([[worker.throughput_rows_per_s for worker in workers] for workers in ordered], dtype=float)
+    return utilization, throughput
+
+
+def daedalus_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> CapacityLine | None:
+    """Capacity of all workers over the utilisation u of the busiest: the sum of each worker's regression at x_w * u (Daedalus sec. 3.1).
+
+    x_w is the worker's proportion to the busiest one of each moment, averaged. A worker that did nothing adds nothing.
+    """
+    lines = [(regression_line(worker.moments, idle_spread=idle_spread, overlap=overlap), worker.proportion) for worker in stay.workers]
+    known = [line.along(proportion) for line, proportion in lines if line]
+    return together(known) if known else None
+
+
+def law_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> CapacityLine | None:
+    """The same by the utilisation law on the load of the whole job: twelve workers average out most of the noise of each, before the line is drawn.
+
+    Not in the paper; see `utilization_line`. The busiest worker is the one with the highest mean, as the highest of every moment is too high by the
+    noise of whichever worker happened to be on top.
+    """
+    if stay.readings < MIN_READINGS:
+        return None
+    busiest = stay.busiest.moments
+    return utilization_line(stay.load, busiest.mean_x, mean_utilization_variance(busiest, overlap=overlap), idle_spread=idle_spread, overlap=overlap)
+
+
+def law_skew(stay: Stay, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> float:
+    """Capacity if all workers were as busy as the busiest, over capacity as it is, by the utilisation law: (b - a) / (mean utilisation - a)."""
+    idle, _ = idle_utilization(stay.load, idle_spread=idle_spread, overlap=overlap)
+    return (stay.busiest.moments.mean_x - idle) / (stay.load.mean_y - idle)

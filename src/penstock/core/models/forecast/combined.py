@@ -1,0 +1,105 @@
+"""The load to come, from all candidates together: each counts by how well it did on the horizon that decisions use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.forecast import calibrate
+from penstock.core.models.forecast.fits import Fits
+from penstock.core.models.forecast.forecast import LEVELS, Forecast
+from penstock.core.models.forecast.refit import refitted
+from penstock.core.models.forecast.series import Floats, LoadSeen, Series
+from penstock.core.models.forecast.tested import History, Tested, tested, testing
+
+HISTORY_S = 3600.0
+HORIZON_S = 900.0
+FEWEST = 6
+"""Bins without which there is no forecast."""
+FIT_FROM_HORIZONS = 3
+"""Every candidate can be tested on a history this long; on a shorter one those that need no fit forecast alone."""
+FIT_AFTER_SHARE = 1 / 3
+"""Of the horizon: how often what the forecasters did is scored and remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadForecast:
+    """Keeps the last `history_s` in bins, and what it takes to test forecasts from that much; what is slow is in `fit` and comes back by `with_fits`."""
+
+    history_s: float = HISTORY_S
+    horizon_s: float = HORIZON_S
+    series: Series = field(default_factory=Series)
+    fits: Fits | None = None
+
+    def learn(self, seen: Sequence[LoadSeen]) -> LoadForecast:
+        horizon, reach = self._steps()
+        return replace(self, series=self.series.with_seen(seen, (reach + testing(horizon)) * self.series.step_s))
+
+    def with_fits(self, fits: Fits) -> LoadForecast:
+        return replace(self, fits=fits)
+
+    def predict(self, horizon_s: float | None = None, step_s: float | None = None) -> Forecast | NotReady:
+        """The mean path and its quantiles over `horizon_s` after the newest bin, in steps of `step_s`; by default, those of the model."""
+        history = self.history()
+        if len(history.values) < FEWEST:
+            return NotReady(why=f"{len(history.values)} of the {FEWEST} readings of {self.series.step_s:g} s that a forecast needs, without a long gap")
+        steps = max(1, round((horizon_s or self.horizon_s) / self.series.step_s))
+        test = tested(history, self.fits)
+        mean, spread = test.combined(history.latest[None, :], steps)
+        forecast = _quantiles(test, history, mean[0], spread[0], self.series)
+        return forecast if step_s is None or step_s == self.series.step_s else _in_steps(forecast, step_s)
+
+    def history(self) -> History:
+        """What is known, as an even series."""
+        horizon, reach = self._steps()
+        return History(values=self.series.even(), end=self.series.end, horizon=horizon, reach=reach)
+
+    def _steps(self) -> tuple[int, int]:
+        """The horizon and the history in bins."""
+        return max(1, round(self.horizon_s / self.series.step_s)), max(1, round(self.history_s / self.series.step_s))
+
+
+def refit_due(model: LoadForecast) -> bool:
+    """Whether `fit` has something to do: enough history and no fits, or a third of the horizon since the last."""
+    history = model.history()
+    if model.fits is None:
+        return len(history.values) >= FIT_FROM_HORIZONS * history.horizon
+    return history.end - model.fits.at >= FIT_AFTER_SHARE * history.horizon
+
+
+def fit(model: LoadForecast) -> Fits:
+    """Fits and scores; slow (a second where AutoARIMA is due) and pure, for a background task."""
+    return refitted(model.history(), model.fits)
+
+
+def _quantiles(test: Tested, history: History, mean: Floats, spread: Floats, series: Series) -> Forecast:
+    at = calibrate.leads(history.horizon)
+    tails = calibrate.tails(test.errors, LEVELS, test.horizons_seen)
+    paths = [np.maximum(0.0, mean + spread * np.interp(np.arange(len(mean)), at, row)) for row in tails]
+    shares: dict[str, float] = {}
+    for each, weight in zip(test.candidates, test.weights, strict=True):
+        family = each.name.split("-")[0]
+        shares[family] = shares.get(family, 0.0) + float(weight)
+    return Forecast(
+        start_s=history.end * series.step_s,
+        step_s=series.step_s,
+        mean=_plain(mean),
+        levels=LEVELS,
+        paths=tuple(_plain(path) for path in paths),
+        shares=tuple(shares.items()),
+    )
+
+
+def _plain(path: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in path)
+
+
+def _in_steps(forecast: Forecast, step_s: float) -> Forecast:
+    """The same forecast in other steps: the rate at the middle of each, on the line between the middles of the old."""
+    old = (np.arange(len(forecast.mean)) + 0.5) * forecast.step_s
+    new = (np.arange(max(1, round(len(forecast.mean) * forecast.step_s / step_s))) + 0.5) * step_s
+    mean, *paths = (_plain(np.interp(new, old, path)) for path in (forecast.mean, *forecast.paths))
+    return replace(forecast, step_s=step_s, mean=mean, paths=tuple(paths))

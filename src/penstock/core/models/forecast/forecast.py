@@ -1,0 +1,55 @@
+"""A forecast of the load: a path of mean rates, and paths that the load stays under with a stated probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.core.models.estimate import Estimate
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+"""The quantiles a forecast carries; others between them are interpolated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """`mean[i]` is the expected rate over [start_s + i * step_s, start_s + (i + 1) * step_s); `paths[k]` the quantile `levels[k]` of the same steps.
+
+    >>> load = Forecast(start_s=60.0, step_s=10.0, mean=(5.0, 6.0), levels=(0.1, 0.9), paths=((4.0, 4.0), (6.0, 8.0)))
+    >>> load.at(0.5), load.end_s
+    ((5.0, 6.0), 80.0)
+    """
+
+    start_s: float
+    step_s: float
+    mean: tuple[float, ...]
+    levels: tuple[float, ...]
+    paths: tuple[tuple[float, ...], ...]
+    shares: tuple[tuple[str, float], ...] = ()
+    """How much each kind of forecaster counted."""
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + self.step_s * len(self.mean)
+
+    def at(self, quantile: float) -> tuple[float, ...]:
+        """The path that the load stays under with this probability, step by step; linear between the levels carried.
+
+        >>> Forecast(start_s=0.0, step_s=1.0, mean=(5.0,), levels=(0.1, 0.9), paths=((4.0,), (8.0,))).at(0.7)
+        (7.0,)
+        """
+        if not self.levels[0] <= quantile <= self.levels[-1]:
+            raise ValueError(f"a forecast knows its quantiles from {self.levels[0]} to {self.levels[-1]}, not {quantile}")
+        return tuple(round(float(np.interp(quantile, self.levels, step)), 9) for step in zip(*self.paths, strict=True))
+
+    def later(self, steps: int) -> Forecast:
+        """The same forecast without its first steps."""
+        if not steps:
+            return self
+        return replace(self, start_s=self.start_s + steps * self.step_s, mean=self.mean[steps:], paths=tuple(path[steps:] for path in self.paths))
+
+    def last(self) -> Estimate:
+        """The rate at the end of the horizon, with the bounds of four cases in five."""
+        low, high = self.at(0.1)[-1], self.at(0.9)[-1]
+        return Estimate(value=self.mean[-1], low=min(low, self.mean[-1]), high=max(high, self.mean[-1]))

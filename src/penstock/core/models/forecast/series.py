@@ -1,0 +1,91 @@
+"""From samples at any moments to the even series that forecasts are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+STEP_S = 10.0
+"""Width of a bin."""
+LONGEST_GAP_S = 300.0
+USUAL_GAPS = 3.0
+"""A silence longer than both this and so many times the usual distance of samples is not bridged: only what was seen after it counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSeen:
+    """The arrival rate of the job at a moment, on any clock that does not jump."""
+
+    at_s: float
+    rate_rows_per_s: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.at_s) and math.isfinite(self.rate_rows_per_s) and self.rate_rows_per_s >= 0):
+            raise ValueError(f"a load of {self.rate_rows_per_s} rows/s at {self.at_s} s is not a load")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Bins of `step_s`: bin k holds [k * step_s, (k + 1) * step_s), `first` is the number of the oldest; a bin without samples has count 0."""
+
+    step_s: float = STEP_S
+    first: int = 0
+    sums: tuple[float, ...] = ()
+    counts: tuple[int, ...] = ()
+
+    def with_seen(self, seen: Sequence[LoadSeen], keep_s: float) -> Series:
+        """The series with more samples, in whatever order they come; the newest `keep_s` are kept.
+
+        >>> seen = [LoadSeen(at_s=at_s, rate_rows_per_s=rate) for at_s, rate in ((12.0, 4.0), (25.0, 5.0), (13.0, 6.0))]
+        >>> Series().with_seen(seen, 60.0)
+        Series(step_s=10.0, first=1, sums=(10.0, 5.0), counts=(2, 1))
+        """
+        if not seen:
+            return self
+        numbers = [math.floor(each.at_s / self.step_s) for each in seen]
+        end = max(*numbers, self.first + len(self.sums) - 1 if self.sums else numbers[0]) + 1
+        start = max(min(*numbers, self.first if self.sums else numbers[0]), end - max(1, round(keep_s / self.step_s)))
+        sums, counts = [0.0] * (end - start), [0] * (end - start)
+        for offset, (total, count) in enumerate(zip(self.sums, self.counts, strict=True), self.first - start):
+            if offset >= 0:
+                sums[offset], counts[offset] = total, count
+        for number, each in zip(numbers, seen, strict=True):
+            if number >= start:
+                sums[number - start] += each.rate_rows_per_s
+                counts[number - start] += 1
+        return replace(self, first=start, sums=tuple(sums), counts=tuple(counts))
+
+    @property
+    def end(self) -> int:
+        """The number of the bin after the newest."""
+        return self.first + len(self.sums)
+
+    def even(self) -> Floats:
+        """The average of each bin up to the newest, short gaps bridged by a line; starts after the last gap that is too long to bridge.
+
+        >>> Series(first=0, sums=(2.0, 0.0, 6.0), counts=(1, 0, 1)).even().tolist()
+        [2.0, 4.0, 6.0]
+        """
+        known = np.flatnonzero(self.counts)
+        if not len(known):
+            return np.zeros(0)
+        broken = np.flatnonzero(np.diff(known) > longest_gap_s(known * self.step_s) / self.step_s)
+        known = known[broken[-1] + 1 :] if len(broken) else known
+        averages = np.asarray(self.sums)[known] / np.asarray(self.counts)[known]
+        return np.asarray(np.interp(np.arange(known[0], known[-1] + 1), known, averages))
+
+
+def longest_gap_s(times_s: npt.ArrayLike) -> float:
+    """The longest silence that is bridged between samples at these times, which rise.
+
+    >>> longest_gap_s([0.0, 10.0, 20.0]), longest_gap_s([0.0, 600.0, 1200.0])
+    (300.0, 1800.0)
+    """
+    apart = np.diff(np.asarray(times_s, dtype=np.float64))
+    return max(LONGEST_GAP_S, USUAL_GAPS * float(np.median(apart))) if len(apart) else LONGEST_GAP_S

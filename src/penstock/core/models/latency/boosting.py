@@ -1,0 +1,53 @@
+"""Gradient boosting over (scale-out, rate), for profiles of some dozens of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+FALLS_RISES = (-1, 1)
+"""Latency falls with the scale-out and rises with the rate."""
+ROUNDS = 20
+LEARNING_RATE = 0.3
+LEAVES = 6
+SMALLEST_LEAF = 1
+"""A profile holds a point once, so a leaf must be allowed to be a point; the constraints and the few rounds are what keeps it from copying noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boosted:
+    """A fitted regression; it lives for one prediction and is never stored."""
+
+    regressor: Any
+
+    def at(self, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
+        return np.asarray(self.regressor.predict(np.column_stack([scaleouts, rates_rows_per_s])), dtype=float)
+
+
+def monotone(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
+    """Boosted trees that never rise with the scale-out nor fall with the rate.
+
+    >>> fitted = monotone(np.array([1.0, 1.0, 2.0, 2.0]), np.array([5.0, 9.0, 5.0, 9.0]), np.array([0.0, 1.0, 2.0, 3.0]))
+    >>> falls = fitted.at(np.array([1.0, 2.0]), np.array([9.0, 9.0]))
+    >>> bool(falls[0] >= falls[1])
+    True
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    regressor = HistGradientBoostingRegressor(
+        max_iter=ROUNDS, learning_rate=LEARNING_RATE, max_leaf_nodes=LEAVES, min_samples_leaf=SMALLEST_LEAF, monotonic_cst=FALLS_RISES,
+        early_stopping=False, random_state=0,
+    )  # fmt: skip
+    return Boosted(regressor=regressor.fit(np.column_stack([scaleouts, rates_rows_per_s]), values))
+
+
+def plain(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
+    """Gradient boosting as it comes, free to bend either way: the paper's regression, for comparison (Phoebe sec. III-D)."""
+    from sklearn.ensemble import GradientBoostingRegressor
+
+    return Boosted(regressor=GradientBoostingRegressor(random_state=0).fit(np.column_stack([scaleouts, rates_rows_per_s]), values))

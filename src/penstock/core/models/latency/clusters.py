@@ -1,0 +1,65 @@
+"""Healthy and overloaded latencies told apart without a threshold: first whether there are two groups at all, then which."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+RATIO = 2.0
+"""Two groups whose typical latencies differ by less than this factor are one: a job that falls behind does so without bound."""
+RESOLUTION = 0.01
+"""Logarithms closer than this, about 1 %, are the same latency: no group is narrower."""
+FEWEST = 3
+"""With fewer latencies no majority says what is normal (Phoebe sec. III-C)."""
+
+
+def healthy(log_latencies: Floats, ratio: float = RATIO) -> Flags:
+    """Which latencies belong to the lower of two groups, or all of them where there is only one group (Phoebe sec. III-D).
+
+    >>> healthy(np.log([1.0, 1.1, 0.9, 1.2, 30.0])).tolist()
+    [True, True, True, True, False]
+    >>> healthy(np.log([1.0, 1.1, 0.9, 1.2, 1.3])).tolist()
+    [True, True, True, True, True]
+    """
+    if len(log_latencies) < FEWEST or float(np.ptp(log_latencies)) < log(ratio):
+        return np.ones(len(log_latencies), dtype=bool)
+    lower = lower_of_two(log_latencies)
+    return lower if are_two(log_latencies, lower, ratio) else np.ones(len(log_latencies), dtype=bool)
+
+
+def lower_of_two(log_latencies: Floats) -> Flags:
+    """Two clusters by Birch; True in the one with the smaller centre.
+
+    >>> lower_of_two(np.array([0.0, 5.0, 0.2])).tolist()
+    [True, False, True]
+    """
+    from sklearn.cluster import Birch
+
+    labels = Birch(threshold=RESOLUTION, n_clusters=2).fit_predict(log_latencies.reshape(-1, 1))
+    centres = [float(np.mean(log_latencies[labels == label])) for label in (0, 1)]
+    return np.asarray(labels == int(np.argmin(centres)))
+
+
+def are_two(log_latencies: Floats, lower: Flags, ratio: float = RATIO) -> bool:
+    """Whether a split explains the logarithms better than one group, and its centres are at least `ratio` apart.
+
+    Compared by the integrated completed likelihood: two normal distributions of one common width, each value counted in its own group only and
+    two more parameters charged at ln(n)/2 each. Evenly spread values gain exactly nothing from being halved, so a slow rise stays one group.
+
+    >>> slow_rise = np.linspace(0.0, 2.0, 40)
+    >>> are_two(slow_rise, slow_rise < 1.0)
+    False
+    """
+    groups = (log_latencies[lower], log_latencies[~lower])
+    if not all(len(group) for group in groups) or float(np.mean(groups[1]) - np.mean(groups[0])) < log(ratio):
+        return False
+    n = len(log_latencies)
+    whole = max(float(np.var(log_latencies)), RESOLUTION**2)
+    within = max(sum(len(group) * float(np.var(group)) for group in groups) / n, RESOLUTION**2)
+    surprise = -sum(len(group) * log(len(group) / n) for group in groups)
+    return n / 2 * log(whole / within) - surprise > log(n)

@@ -1,0 +1,97 @@
+"""Khaos's M_L: latency over checkpoint interval, rate and, where it moves, scale-out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.latency.pauses import Measure, Pauses, fit_pauses
+from penstock.core.models.latency.trigger_wait import TriggerWait
+from penstock.core.models.surrogate.candidate import Form
+from penstock.core.models.surrogate.correction import Corrected
+from penstock.core.models.surrogate.learner import Studied
+from penstock.core.models.surrogate.linear import LogLinear, Plane
+from penstock.core.models.surrogate.points import Floats, Points, points_of
+from penstock.core.models.surrogate.study import LEAST_ROWS, MOST_SEEN, Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausesForm:
+    """A queue that stands still at every checkpoint."""
+
+    name: str
+    measure: Measure
+
+    def fit(self, points: Points, seen: Floats) -> Pauses:
+        return fit_pauses(points, seen, self.measure)
+
+
+MEAN_PAUSES = PausesForm(name="pauses, mean", measure="mean")
+TAIL_PAUSES = PausesForm(name="pauses, tail", measure="tail")
+EXPONENTIAL = LogLinear(name="exponential", scale="plain", interaction=False)
+
+FORMS: tuple[Form, ...] = (
+    Plane(),
+    EXPONENTIAL,
+    LogLinear(name="log interaction", scale="log"),
+    LogLinear(name="exponential interaction", scale="plain"),
+    MEAN_PAUSES,
+    TAIL_PAUSES,
+    TriggerWait(),
+    Corrected(base=TriggerWait()),
+    Corrected(base=EXPONENTIAL),
+    Corrected(base=MEAN_PAUSES),
+    Corrected(base=TAIL_PAUSES),
+)
+"""The paper's plain regression first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencySeen:
+    """The latency of a job that ran undisturbed at an interval and a rate."""
+
+    interval_s: float
+    rate_rows_per_s: float
+    latency_s: float
+    scaleout: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (0 < self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.latency_s < math.inf):
+            raise ValueError(f"a latency needs a positive interval and duration and a rate of at least zero, all finite: {self}")
+        if self.scaleout is not None and self.scaleout < 1:
+            raise ValueError(f"a job that answered had a worker: {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyRegression(Studied):
+    """Latency learnt from readings (Khaos sec. III-D), by the form that best predicts intervals it has not seen.
+
+    The paper's plane is one of the forms; regressions of the logarithm, a queue with pauses, and these corrected by data are improvements.
+
+    >>> rows = [LatencySeen(interval_s=i, rate_rows_per_s=r, latency_s=0.5 + 2 / i + r / 4000) for i in (10, 60, 120) for r in (200, 500, 800)]
+    >>> answer = LatencyRegression().learn(rows).predict(60, 650)
+    >>> abs(answer.value - 0.696) < 0.03
+    True
+    """
+
+    seen: tuple[LatencySeen, ...] = ()
+
+    def learn(self, seen: Sequence[LatencySeen]) -> Self:
+        return replace(self, seen=(*self.seen, *seen)[-MOST_SEEN:])
+
+    @property
+    def study(self) -> Study | NotReady:
+        return _study(self.seen)
+
+
+@lru_cache(maxsize=4)
+def _study(seen: tuple[LatencySeen, ...]) -> Study | NotReady:
+    if len(seen) < LEAST_ROWS:
+        return NotReady(why=f"{len(seen)} latencies seen, {LEAST_ROWS} needed")
+    return Study(points_of(seen), np.array([each.latency_s for each in seen], dtype=float), FORMS)

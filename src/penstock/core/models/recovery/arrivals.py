@@ -1,0 +1,120 @@
+"""Arrivals over time: what was measured, joined to what is forecast."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.core.shapes.chance import FloatArray
+
+
+class Piece(NamedTuple):
+    """A stretch of time in which the rate is linear; the last of all has no end and a constant rate."""
+
+    start_s: float
+    end_s: float
+    rate_in: float
+    rate_out: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """A rate that is linear between points, at its first level before them and at its last level beyond: f of Phoebe sec. III-B.
+
+    >>> ramp = Arrivals.through((0.0, 10.0), (0.0, 100.0))
+    >>> ramp.rate(5.0), ramp.rate(99.0), ramp.rows(0.0, 10.0), ramp.rows(5.0, 12.0)
+    (50.0, 100.0, 500.0, 575.0)
+    """
+
+    time_s: tuple[float, ...]
+    rate_rows_per_s: tuple[float, ...]
+    rows_by_point: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        time_s, rate = np.asarray(self.time_s, dtype=np.float64), np.asarray(self.rate_rows_per_s, dtype=np.float64)
+        _refuse_what_is_no_rate(time_s, rate)
+        rows = np.concatenate(([0.0], np.cumsum(np.diff(time_s) * (rate[1:] + rate[:-1]) / 2)))
+        object.__setattr__(self, "rows_by_point", tuple(rows.tolist()))
+
+    @classmethod
+    def through(cls, time_s: Sequence[float] | FloatArray, rate_rows_per_s: Sequence[float] | FloatArray) -> Arrivals:
+        """The rate through these points, at any distance from each other; times rise, rates are not negative."""
+        plain = (tuple(np.asarray(each, dtype=np.float64).ravel().tolist()) for each in (time_s, rate_rows_per_s))
+        return cls(time_s=next(plain), rate_rows_per_s=next(plain))
+
+    @classmethod
+    def constant(cls, rate_rows_per_s: float) -> Arrivals:
+        """The same rate for ever."""
+        return cls.through((0.0,), (rate_rows_per_s,))
+
+    @classmethod
+    def joined(cls, history: Sequence[tuple[float, float]], forecast: Sequence[tuple[float, float]]) -> Arrivals:
+        """Points of (time, rate) measured, then those forecast for later; where both speak of a time, what was measured counts.
+
+        >>> Arrivals.joined([(0.0, 5.0), (10.0, 6.0)], [(10.0, 9.0), (20.0, 8.0)]).rate_rows_per_s
+        (5.0, 6.0, 8.0)
+        """
+        known_until_s = history[-1][0] if history else -math.inf
+        points = [*history, *(point for point in forecast if point[0] > known_until_s)]
+        return cls.through([time_s for time_s, _ in points], [rate for _, rate in points])
+
+    @property
+    def last_s(self) -> float:
+        """From here on the rate is `long_run_rate`."""
+        return self.time_s[-1]
+
+    @property
+    def long_run_rate(self) -> float:
+        return self.rate_rows_per_s[-1]
+
+    def rate(self, at_s: float) -> float:
+        return self._rate_in(bisect_right(self.time_s, at_s), at_s)
+
+    def rows(self, start_s: float, end_s: float) -> float:
+        """The exact integral of the rate: rows that arrive from `start_s` until `end_s`."""
+        if not start_s <= end_s:
+            raise ValueError(f"rows are asked from {start_s} s until {end_s} s, which is earlier")
+        first, last = bisect_right(self.time_s, start_s), bisect_right(self.time_s, end_s)
+        rate_in, rate_out = self._rate_in(first, start_s), self._rate_in(last, end_s)
+        if first == last:
+            return (end_s - start_s) * (rate_in + rate_out) / 2
+        before = (self.time_s[first] - start_s) * (rate_in + self.rate_rows_per_s[first]) / 2
+        after = (end_s - self.time_s[last - 1]) * (self.rate_rows_per_s[last - 1] + rate_out) / 2
+        return before + (self.rows_by_point[last - 1] - self.rows_by_point[first]) + after
+
+    def pieces(self, start_s: float) -> Iterator[Piece]:
+        """The linear stretches from `start_s` on, without end."""
+        first = bisect_right(self.time_s, start_s)
+        rate_in = self._rate_in(first, start_s)
+        for number in range(first, len(self.time_s)):
+            end_s, rate_out = self.time_s[number], self.rate_rows_per_s[number]
+            yield Piece(start_s, end_s, rate_in, rate_out)
+            start_s, rate_in = end_s, rate_out
+        yield Piece(start_s, math.inf, rate_in, rate_in)
+
+    def _rate_in(self, number: int, at_s: float) -> float:
+        """The rate at a time that has so many points at or before it."""
+        if number == 0:
+            return self.rate_rows_per_s[0]
+        if number == len(self.time_s):
+            return self.rate_rows_per_s[-1]
+        before_s, after_s = self.time_s[number - 1], self.time_s[number]
+        share = (at_s - before_s) / (after_s - before_s)
+        return self.rate_rows_per_s[number - 1] * (1 - share) + self.rate_rows_per_s[number] * share
+
+
+def _refuse_what_is_no_rate(time_s: FloatArray, rate: FloatArray) -> None:
+    if len(time_s) == 0 or len(time_s) != len(rate):
+        raise ValueError(f"arrivals need at least one point, and a rate for each time; there are {len(time_s)} times and {len(rate)} rates")
+    if not (np.isfinite(time_s).all() and np.isfinite(rate).all()):
+        raise ValueError("arrivals hold a time or a rate that is not a number")
+    if (rate < 0).any():
+        raise ValueError(f"arrivals hold a negative rate, {float(rate.min())} rows/s")
+    if (np.diff(time_s) <= 0).any():
+        place = int(np.argmax(np.diff(time_s) <= 0))
+        raise ValueError(f"times of arrivals must rise; {float(time_s[place + 1])} s comes after {float(time_s[place])} s")

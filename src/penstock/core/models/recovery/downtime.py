@@ -1,0 +1,123 @@
+"""How long a disturbance keeps the job from working, by its kind, learnt from those that were seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+from penstock.core.models.estimate import COVERAGE, Estimate, NotReady
+
+Disturbance = Literal["task_retry", "executor_loss", "query_restart", "driver_restart", "rescale_up", "rescale_down"]
+
+PRIOR_WEIGHT = 2.0
+"""A prior counts as so many observations; as to where downtimes lie, each one seen halves that, as they vary little (Phoebe sec. III-B)."""
+PRIOR_SPREAD = math.log(1.5)
+"""Downtimes of one kind are off by half, until they show their own spread."""
+HALF_LIFE = 10
+"""An observation counts half as much after so many newer ones of its kind."""
+SHORTEST_S = 0.05
+"""Downtimes are learnt by their logarithm; shorter ones count as this."""
+
+_KEPT = 0.5 ** (1 / HALF_LIFE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DowntimeSeen:
+    """A disturbance after which the job did not work for so long."""
+
+    kind: Disturbance
+    downtime_s: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.downtime_s) and self.downtime_s >= 0):
+            raise ValueError(f"a downtime must be 0 s or more, found {self.downtime_s}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priors:
+    """What is known before anything was seen: rescales as in Daedalus sec. 3.4; a failure takes its detection plus the restart of its kind.
+
+    >>> Priors(detection_s=20.0, restart_s={"query_restart": 10.0}).of("query_restart")
+    30.0
+    """
+
+    rescale_up_s: float = 30.0
+    rescale_down_s: float = 15.0
+    detection_s: float | None = None
+    restart_s: dict[Disturbance, float] = field(default_factory=dict)
+
+    def of(self, kind: Disturbance) -> float | None:
+        """The downtime to expect of a kind; None if nothing is known of it."""
+        if kind == "rescale_up":
+            return self.rescale_up_s
+        if kind == "rescale_down":
+            return self.rescale_down_s
+        restart_s = self.restart_s.get(kind)
+        return None if self.detection_s is None or restart_s is None else self.detection_s + restart_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMoments:
+    """Fading mean and sum of squared deviations of logarithms; `weight` is how many new observations they are worth."""
+
+    seen: int = 0
+    weight: float = 0.0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def including(self, value: float) -> LogMoments:
+        """With one more: West's weighted update, where all that came before has faded by one step."""
+        weight = _KEPT * self.weight + 1.0
+        off = value - self.mean
+        mean = self.mean + off / weight
+        return LogMoments(seen=self.seen + 1, weight=weight, mean=mean, squares=_KEPT * self.squares + off * (value - mean))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Downtimes:
+    """Downtime by kind of disturbance; each kind learns by itself.
+
+    >>> model = Downtimes()
+    >>> round(model.predict("rescale_up").value, 1), model.predict("executor_loss").why
+    (30.0, 'no executor_loss was seen yet, and how long its detection and restart take is not known')
+    >>> seen = model.learn([DowntimeSeen(kind="rescale_up", downtime_s=60.0)] * 5)
+    >>> round(seen.predict("rescale_up").value, 1), round(seen.predict("rescale_down").value, 1)
+    (59.4, 15.0)
+    """
+
+    priors: Priors = field(default_factory=Priors)
+    learnt: dict[Disturbance, LogMoments] = field(default_factory=dict)
+
+    def learn(self, seen: Sequence[DowntimeSeen]) -> Self:
+        learnt = dict(self.learnt)
+        for each in seen:
+            learnt[each.kind] = learnt.get(each.kind, LogMoments()).including(math.log(max(each.downtime_s, SHORTEST_S)))
+        return replace(self, learnt=learnt)
+
+    def predict(self, kind: Disturbance) -> Estimate | NotReady:
+        """The median of the next downtime of a kind, and bounds for that one downtime.
+
+        A normal distribution of logarithms with unknown mean and spread: the prior is the mean of k earlier observations, and the bounds are those of
+        Student's distribution for one more.
+        """
+        moments, prior_s = self.learnt.get(kind, LogMoments()), self.priors.of(kind)
+        if prior_s is None and moments.seen == 0:
+            return NotReady(why=f"no {kind} was seen yet, and how long its detection and restart take is not known")
+        prior_weight = 0.0 if prior_s is None else PRIOR_WEIGHT * 0.5**moments.seen
+        prior = 0.0 if prior_s is None else math.log(max(prior_s, SHORTEST_S))
+        weight = prior_weight + moments.weight
+        centre = (prior_weight * prior + moments.weight * moments.mean) / weight
+        disagreement = prior_weight * moments.weight / weight * (moments.mean - prior) ** 2
+        spread_weight = PRIOR_WEIGHT * _KEPT**moments.seen
+        freedom = spread_weight + moments.weight - (1.0 if prior_s is None else 0.0)
+        variance = (spread_weight * PRIOR_SPREAD**2 + moments.squares + disagreement) / freedom
+        return _within(centre, math.sqrt(variance * (1 + 1 / weight)), freedom)
+
+
+def _within(centre: float, scale: float, freedom: float) -> Estimate:
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(freedom, (1 + COVERAGE) / 2)) * scale
+    return Estimate(value=math.exp(centre), low=math.exp(centre - reach), high=math.exp(centre + reach))

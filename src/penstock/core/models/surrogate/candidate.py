@@ -1,0 +1,41 @@
+"""What a form of the regression is: something that can be fitted to rows, and then answers anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+from penstock.core.models.surrogate.points import Floats, Points
+
+
+class Fitted(Protocol):
+    """A form with its parameters."""
+
+    @property
+    def parameters(self) -> Mapping[str, float]: ...
+
+    def at(self, points: Points) -> Floats:
+        """Positive at every point; infinite where the form says never."""
+        ...
+
+
+class Form(Protocol):
+    """A shape to try; `fit` needs nothing but rows and gives the same for the same rows."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fit(self, points: Points, seen: Floats) -> Fitted: ...
+
+
+@runtime_checkable
+class Derived(Protocol):
+    """A form that starts from another one's fit, so that a trial which has that fit need not make it again."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def base(self) -> Form: ...
+
+    def fit(self, points: Points, seen: Floats) -> Fitted: ...
+    def derive(self, base: Fitted, points: Points, seen: Floats) -> Fitted: ...

@@ -1,0 +1,127 @@
+"""A regression over (interval, rate[, scale-out]) learnt from rows: its choice, its bounds, and how wrong it is on what it has not seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.score import Score, mape
+from penstock.core.models.surrogate.bounds import bounded
+from penstock.core.models.surrogate.candidate import Form
+from penstock.core.models.surrogate.choice import ROWS_HELD_OUT, Choice, choose, groups_of, together
+from penstock.core.models.surrogate.crossvalidation import SAME_INTERVAL, Groups, LeaveOut, folds, interval_groups, row_groups
+from penstock.core.models.surrogate.linear import Plane
+from penstock.core.models.surrogate.points import Floats, Mask, Points, point
+from penstock.core.models.surrogate.trials import Trials
+
+LEAST_ROWS = 4
+"""Three parameters and one row to doubt them."""
+
+MOST_SEEN = 500
+"""So many rows are kept; the newest win."""
+
+HELD_OUT_SINGLY, PARTS_OF_MORE = 60, 20
+"""Leaving one out of more rows than this divides them into so many parts instead."""
+
+
+class Study:
+    """What is known once the rows are: made again from the rows whenever it is wanted, and so never stored."""
+
+    def __init__(self, points: Points, seen: Floats, forms: Sequence[Form]) -> None:
+        self.points, self.seen, self.forms = points, seen, forms
+        self._trials = Trials(points, seen)
+        self._all: Mask = np.ones(len(seen), dtype=bool)
+
+    @cached_property
+    def choice(self) -> Choice:
+        return choose(self._trials, self.forms, self._all)
+
+    def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> Estimate | NotReady:
+        """The answer of the chosen forms, with bounds from errors of its kind: at a seen interval, between those seen, or beyond them.
+
+        Outside of what was seen the bounds also hold the answers of all forms that have a say.
+        """
+        if self.points.scaleout_moves and scaleout is None:
+            return NotReady(why="learnt over several scale-outs: say for which one")
+        known = None if self.points.scaleout is None else int(self.points.scaleout[-1]) if scaleout is None else scaleout
+        place = point(interval_s, rate_rows_per_s, known)
+        value = float(self.choice.at(place)[0])
+        if math.isinf(value):
+            return self._never(interval_s)
+        answer = bounded(value, self._errors_like(interval_s))
+        if self.inside(interval_s, rate_rows_per_s, known):
+            return answer
+        least, greatest = self.choice.apart_at(place)
+        return replace(answer, low=min(answer.low, float(least[0])), high=max(answer.high, float(greatest[0])))
+
+    def inside(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> bool:
+        """Whether a point lies within the intervals, rates and scale-outs that were seen."""
+        known = [(interval_s, self.points.interval_s), (rate_rows_per_s, self.points.rate)]
+        if scaleout is not None and self.points.scaleout is not None:
+            known.append((scaleout, self.points.scaleout))
+        return all(column.min() <= value <= column.max() for value, column in known)
+
+    def score(self, leave_out: LeaveOut) -> Score | NotReady:
+        """Errors on rows held out from everything, the choice of the form included."""
+        groups = self._groups(leave_out)
+        if len(np.unique(groups)) < 2:
+            return NotReady(why="all rows are of one interval: there is none to leave out and predict from the others")
+        plane, trials = Plane(), Trials(self.points, self.seen)
+        return Score(
+            mape=self._held_out_mape(groups, lambda rows, held: choose(trials, self.forms, rows).at(self.points.where(held))),
+            constant_mape=self._held_out_mape(groups, lambda rows, held: np.full(int(held.sum()), self.seen[rows].mean())),
+            paper_mape=self._held_out_mape(groups, lambda rows, held: plane.fit(self.points.where(rows), self.seen[rows]).at(self.points.where(held))),
+            held_out=len(self.seen),
+        )
+
+    def candidates(self, leave_out: LeaveOut) -> Mapping[str, float]:
+        """The held-out MAPE of every form by itself, for people who ask why one was chosen."""
+        groups = self._groups(leave_out)
+        if len(np.unique(groups)) < 2:
+            return {}
+        trials = Trials(self.points, self.seen)
+        return {form.name: mape(list(trials.held_out(form, self._all, groups)), list(self.seen)) for form in self.forms}
+
+    def _groups(self, leave_out: LeaveOut) -> Groups:
+        if leave_out == "interval":
+            return interval_groups(self.points.interval_s)
+        return row_groups(len(self.seen), most=HELD_OUT_SINGLY if len(self.seen) <= HELD_OUT_SINGLY else PARTS_OF_MORE)
+
+    def _never(self, interval_s: float) -> Estimate:
+        """Infinite; should the capacity be greater than thought, still no less than what lower rates took at this interval or a shorter one."""
+        return Estimate(value=math.inf, low=float(self.seen[self.points.interval_s <= interval_s].max(initial=0.0)), high=math.inf)
+
+    def _held_out_mape(self, groups: Groups, answer: Callable[[Mask, Mask], Floats]) -> float:
+        predicted = np.zeros(len(self.seen))
+        for held in folds(groups):
+            predicted[held] = answer(~held, held)
+        return mape(list(predicted), list(self.seen))
+
+    def _errors_like(self, interval_s: float) -> Floats:
+        groups = groups_of(self._trials, self._all)
+        seen_at = np.abs(self.points.interval_s - interval_s) <= SAME_INTERVAL * interval_s
+        if np.any(seen_at):
+            return self._errors_by_row
+        inner = (groups > groups.min()) & (groups < groups.max())
+        between = self.points.interval_s.min() < interval_s < self.points.interval_s.max()
+        like = inner if between and np.any(inner) else ~inner
+        errors = self._errors_by_interval
+        return np.asarray(errors[like & np.isfinite(errors)], dtype=float)
+
+    @cached_property
+    def _errors_by_interval(self) -> Floats:
+        return self._errors(groups_of(self._trials, self._all))
+
+    @cached_property
+    def _errors_by_row(self) -> Floats:
+        errors = self._errors(row_groups(len(self.seen), most=ROWS_HELD_OUT))
+        return errors[np.isfinite(errors)]
+
+    def _errors(self, groups: Groups) -> Floats:
+        held_out = together([self._trials.held_out(form, self._all, groups) for form in self.choice.forms], self.choice.shares)
+        return np.log(self.seen) - np.log(held_out)

@@ -1,0 +1,1 @@
+"""Measurements that people bring in CSV files: read whole, checked, or refused in one line."""

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import random
+from math import pi, sin
+
+import pytest
+from conformance import Case, Conformance, World
+
+from penstock.core.models.anomaly.flow import FlowSeen
+from penstock.core.models.anomaly.keeping_up import KeepingUp
+from penstock.core.models.estimate import Estimate
+
+DELAY_S = 20.0
+
+
+def load(t: float) -> float:
+    return 50_000.0 + 40_000.0 * sin(2 * pi * t / 3600.0)
+
+
+def flows(rng: random.Random, count: int, noise: float = 200.0) -> list[FlowSeen]:
+    return [
+        FlowSeen(at_s=5.0 * n, workload_rows_per_s=load(5.0 * n), throughput_rows_per_s=load(5.0 * n - DELAY_S) + rng.gauss(0.0, noise)) for n in range(count)
+    ]
+
+
+def world(rng: random.Random) -> World:
+    *seen, last = flows(rng, 400)
+    assert last.difference_rows_per_s is not None
+    return World(seen=seen, truth=last.difference_rows_per_s)
+
+
+class TestConformance(Conformance):
+    case = Case(empty=KeepingUp(), world=world, ask=lambda model: model.predict())
+
+
+def test_it_finds_how_far_two_metrics_are_apart_in_time() -> None:
+    assert KeepingUp().learn(flows(random.Random(1), 700)).delay_s == pytest.approx(DELAY_S, rel=0.1)
+
+
+def test_the_delay_between_metrics_is_no_deviation() -> None:
+    model = KeepingUp().learn(flows(random.Random(2), 700))
+    plain = max(abs(each.difference_rows_per_s or 0.0) for each in flows(random.Random(3), 700, noise=0.0))
+    assert plain > 1300.0 and model.deviation < 300.0
+
+
+def test_watching_learns_nothing_but_the_slope() -> None:
+    model = KeepingUp().learn(flows(random.Random(4), 100))
+    rising = model.watch(FlowSeen(at_s=500.0, workload_rows_per_s=90_000.0, throughput_rows_per_s=0.0))
+    assert rising.slope > model.slope
+    assert (rising.weight, rising.mean_difference, rising.difference_difference) == (model.weight, model.mean_difference, model.difference_difference)
+
+
+def test_old_readings_fade() -> None:
+    early = [FlowSeen(at_s=float(n), workload_rows_per_s=100.0, throughput_rows_per_s=100.0) for n in range(50)]
+    late = [FlowSeen(at_s=20_000.0 + n, workload_rows_per_s=100.0, throughput_rows_per_s=90.0) for n in range(50)]
+    answer = KeepingUp().learn(early).learn(late).predict()
+    assert isinstance(answer, Estimate) and answer.value == pytest.approx(10.0, abs=0.5)
+
+
+def test_a_slope_that_health_has_not_shown_is_given_more_room() -> None:
+    rng = random.Random(5)
+    steady = [FlowSeen(at_s=float(n), workload_rows_per_s=1000.0 + rng.gauss(0, 1), throughput_rows_per_s=1000.0) for n in range(200)]
+    model = KeepingUp().learn(steady)
+    ramp = model
+    for n in range(60):
+        ramp = ramp.watch(FlowSeen(at_s=200.0 + n, workload_rows_per_s=1000.0 + 20.0 * n, throughput_rows_per_s=None))
+    assert ramp.deviation > 10 * model.deviation

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from disturbed_plant import DisturbedPlant
+
+from penstock.core.models.anomaly.khaos import ThroughputAndLag
+from penstock.stores.codec import decode, encode
+
+STRUCK_S = 400.0
+OUTAGE_S = 60.0
+QUICK = ThroughputAndLag(training_s=300.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_anomaly_lasts_from_the_outage_until_the_backlog_is_gone(seed: int) -> None:
+    seen, (end_s,) = DisturbedPlant(seed=seed, outages=((STRUCK_S, OUTAGE_S),)).run(700.0)
+    longest = max(QUICK.learn(seen).measured, key=lambda each: each.recovery_s)
+    assert longest.started_s == pytest.approx(STRUCK_S, abs=1.0)
+    assert longest.recovered_s == pytest.approx(end_s, abs=3.0)
+
+
+def test_following_the_anomaly_ends_it_within_the_outage() -> None:
+    seen, (end_s,) = DisturbedPlant(seed=0, outages=((STRUCK_S, OUTAGE_S),)).run(700.0)
+    with_throughput_only = [replace(each, lag_rows=None) for each in seen]
+    first = next(each for each in replace(QUICK, follow=True).learn(with_throughput_only).measured if each.started_s >= STRUCK_S)
+    assert first.recovered_s < STRUCK_S + OUTAGE_S < end_s
+
+
+def test_nothing_is_judged_while_it_trains() -> None:
+    seen, _ = DisturbedPlant(seed=1, outages=((500.0, OUTAGE_S),)).run(600.0)
+    detector = ThroughputAndLag().learn(seen)
+    assert detector.measured == () and detector.anomalous_since_s is None
+
+
+def test_health_gives_few_and_short_false_alarms() -> None:
+    seen, _ = DisturbedPlant(seed=2, outages=()).run(1300.0)
+    measured = QUICK.learn(seen).measured
+    assert sum(each.recovery_s for each in measured) < 0.02 * 1000.0
+
+
+def test_an_outage_that_lasts_stays_open_and_the_state_goes_through_json_in_the_middle_of_it() -> None:
+    seen, _ = DisturbedPlant(seed=3, outages=((STRUCK_S, 5000.0),)).run(600.0)
+    half = QUICK.learn(seen[:450])
+    assert half.anomalous_since_s == pytest.approx(STRUCK_S, abs=1.0)
+    again = decode(ThroughputAndLag, encode(half))
+    assert again == half
+    assert again.learn(seen[450:]) == QUICK.learn(seen)
+
+
+def test_missing_readings_end_no_anomaly() -> None:
+    seen, (end_s,) = DisturbedPlant(seed=4, outages=((STRUCK_S, OUTAGE_S),)).run(700.0)
+    holes = [replace(each, throughput_rows_per_s=None, lag_rows=None) if STRUCK_S + 5 < each.at_s < STRUCK_S + 50 else each for each in seen]
+    longest = max(QUICK.learn(holes).measured, key=lambda each: each.recovery_s)
+    assert longest.started_s == pytest.approx(STRUCK_S, abs=1.0)
+    assert longest.recovered_s == pytest.approx(end_s, abs=3.0)

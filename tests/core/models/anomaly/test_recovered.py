@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from disturbed_plant import DisturbedPlant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.models.anomaly.flow import FlowSeen
+from penstock.core.models.anomaly.recovered import UNANNOUNCED, Recovery, RecoveryMeasured
+from penstock.stores.codec import decode, encode
+
+LOSS = "executor loss"
+
+
+def watch(seen: Sequence[FlowSeen], announced: dict[float, str] | None = None, start: Recovery | None = None) -> tuple[Recovery, list[RecoveryMeasured]]:
+    measured: list[RecoveryMeasured] = []
+    recovery = start or Recovery()
+    for reading in seen:
+        if announced and reading.at_s in announced:
+            recovery = recovery.disturbed(reading.at_s, announced[reading.at_s])
+        recovery, more = recovery.read(reading)
+        measured.extend(more)
+    return recovery, measured
+
+
+@pytest.mark.parametrize("lag_known", [True, False])
+@pytest.mark.parametrize("step_s", [1.0, 5.0, 15.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_recovery_is_when_the_backlog_is_gone(lag_known: bool, step_s: float, seed: int) -> None:
+    seen, (end_s,) = DisturbedPlant(seed=seed, step_s=step_s, outages=((600.0, 60.0),)).run(1200.0)
+    seen = seen if lag_known else [replace(each, lag_rows=None) for each in seen]
+    recovery, measured = watch(seen, {600.0: LOSS})
+    assert [(each.kind, each.started_s, each.alone) for each in measured] == [(LOSS, 600.0, True)]
+    assert measured[0].recovered_s == pytest.approx(end_s, abs=2 * step_s)
+    assert recovery.open == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_disturbance_that_nobody_announced_is_seen(seed: int) -> None:
+    seen, (end_s,) = DisturbedPlant(seed=seed, outages=((600.0, 60.0),)).run(1200.0)
+    _, measured = watch(seen)
+    assert [each.kind for each in measured] == [UNANNOUNCED]
+    assert measured[0].started_s == pytest.approx(600.0, abs=1.0)
+    assert measured[0].recovered_s == pytest.approx(end_s, abs=3.0)
+
+
+def test_two_disturbances_in_one_recovery_are_both_measured_and_neither_alone() -> None:
+    seen, (end_s,) = DisturbedPlant(seed=1, outages=((600.0, 60.0), (700.0, 30.0))).run(1400.0)
+    _, measured = watch(seen, {600.0: LOSS, 700.0: "rescale up"})
+    assert [(each.kind, each.started_s, each.alone) for each in measured] == [(LOSS, 600.0, False), ("rescale up", 700.0, False)]
+    assert all(each.recovered_s == pytest.approx(end_s, abs=3.0) for each in measured)
+
+
+def test_two_disturbances_with_a_recovery_between_are_each_alone() -> None:
+    seen, ends = DisturbedPlant(seed=2, outages=((600.0, 30.0), (900.0, 30.0))).run(1400.0)
+    _, measured = watch(seen, {600.0: LOSS, 900.0: LOSS})
+    assert [each.alone for each in measured] == [True, True]
+    assert [each.recovered_s for each in measured] == pytest.approx(ends, abs=3.0)
+
+
+def test_a_job_that_never_recovers_stays_open() -> None:
+    seen, _ = DisturbedPlant(seed=3, capacity=1010.0, outages=((600.0, 60.0),)).run(4000.0)
+    recovery, measured = watch(seen, {600.0: LOSS})
+    assert measured == []
+    assert [(each.kind, each.at_s) for each in recovery.open] == [(LOSS, 600.0)]
+
+
+def test_the_anomaly_does_not_teach_what_is_healthy() -> None:
+    seen, _ = DisturbedPlant(seed=4, outages=((600.0, 300.0),)).run(850.0)
+    before, _ = watch(seen[:600])
+    after, _ = watch(seen[600:], {600.0: LOSS}, before)
+    assert after.keeping_up.mean_difference == before.keeping_up.mean_difference
+    assert after.lag_s == before.lag_s
+
+
+def test_missing_readings_neither_end_nor_prolong_a_recovery() -> None:
+    seen, (end_s,) = DisturbedPlant(seed=5, outages=((600.0, 60.0),)).run(1200.0)
+    holes = [
+        replace(each, workload_rows_per_s=None, throughput_rows_per_s=None, lag_rows=None) if each.at_s % 3 == 1 or 605 <= each.at_s < 650 else each
+        for each in seen
+    ]
+    _, measured = watch(holes, {600.0: LOSS})
+    assert len(measured) == 1 and measured[0].recovered_s == pytest.approx(end_s, abs=4.0)
+
+
+def test_a_lag_that_swings_with_the_batches_is_healthy() -> None:
+    seen, (end_s,) = DisturbedPlant(seed=6, interval_s=10.0, outages=((600.0, 60.0),)).run(1200.0)
+    _, measured = watch(seen)
+    assert [each.kind for each in measured] == [UNANNOUNCED]
+    assert measured[0].recovered_s == pytest.approx(end_s, abs=10.0)
+
+
+def test_a_rescaling_that_does_not_show_took_no_longer_than_a_reading() -> None:
+    seen, _ = DisturbedPlant(seed=7, outages=()).run(900.0)
+    _, measured = watch(seen, {600.0: "rescale up"})
+    assert len(measured) == 1 and measured[0].recovery_s <= 3.0
+
+
+def test_a_disturbance_may_show_late() -> None:
+    seen, (end_s,) = DisturbedPlant(seed=8, outages=((640.0, 60.0),)).run(1200.0)
+    _, measured = watch(seen, {600.0: "rescale up"})
+    assert [each.started_s for each in measured] == [600.0]
+    assert measured[0].recovered_s == pytest.approx(end_s, abs=3.0)
+
+
+def test_a_new_normal_is_learnt_after_a_false_alarm_has_been_given_up() -> None:
+    healthy, _ = DisturbedPlant(seed=9, step_s=5.0, outages=()).run(6000.0)
+    changed = [replace(each, throughput_rows_per_s=(each.throughput_rows_per_s or 0.0) * (1.0 if each.at_s < 600 else 0.8), lag_rows=None) for each in healthy]
+    recovery, measured = watch(changed)
+    assert measured == [] and recovery.open == ()
+    assert recovery.keeping_up.mean_difference == pytest.approx(200.0, abs=10.0)
+
+
+def test_health_raises_no_alarm() -> None:
+    for seed in range(3):
+        recovery, measured = watch(DisturbedPlant(seed=seed, outages=()).run(2000.0)[0])
+        assert measured == [] and recovery.open == ()
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 899), st.integers(0, 10))
+def test_its_state_goes_through_json_at_any_moment(cut: int, seed: int) -> None:
+    seen, _ = DisturbedPlant(seed=seed, step_s=10.0, outages=((300.0, 60.0), (400.0, 20.0))).run(900.0)
+    before, early = watch([each for each in seen if each.at_s < cut])
+    again = decode(Recovery, encode(before))
+    assert again == before
+    after, late = watch([each for each in seen if each.at_s >= cut], start=again)
+    assert (after, early + late) == watch(seen)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+
+LAWS = st.builds(
+    BatchLaw,
+    overhead_s=st.floats(0.01, 5.0),
+    row_s=st.floats(1e-6, 1e-2),
+    partitions=st.integers(1, 60),
+    cores_per_executor=st.integers(1, 8),
+    skew=st.floats(1.0, 4.0),
+)
+SCALEOUTS = st.integers(1, 40)
+
+
+@settings(max_examples=40)
+@given(LAWS, st.floats(0, 1e6), st.floats(0, 1e6), SCALEOUTS)
+def test_more_rows_never_take_a_shorter_time(law: BatchLaw, some: float, more: float, scaleout: int) -> None:
+    assert law.duration_s(some, scaleout) <= law.duration_s(some + more, scaleout)
+
+
+@settings(max_examples=40)
+@given(LAWS, st.floats(0, 1e6), SCALEOUTS, SCALEOUTS)
+def test_more_executors_never_take_longer_and_never_carry_less(law: BatchLaw, rows: float, few: int, more: int) -> None:
+    assert law.duration_s(rows, few + more) <= law.duration_s(rows, few)
+    assert law.capacity_rows_per_s(few + more, 10.0) >= law.capacity_rows_per_s(few, 10.0)
+
+
+@settings(max_examples=40)
+@given(LAWS, st.floats(1, 1e6), SCALEOUTS, SCALEOUTS)
+def test_two_scaleouts_tie_exactly_if_their_waves_are_equal(law: BatchLaw, rows: float, one: int, other: int) -> None:
+    assert (law.waves(one) == law.waves(other)) == (law.capacity_rows_per_s(one, 10.0) == law.capacity_rows_per_s(other, 10.0))
+    if law.waves(one) == law.waves(other):
+        assert law.duration_s(rows, one) == law.duration_s(rows, other)
+
+
+@settings(max_examples=40)
+@given(LAWS, SCALEOUTS, st.floats(0.1, 60.0), st.floats(0.1, 60.0))
+def test_a_longer_interval_never_carries_less_without_a_limit(law: BatchLaw, scaleout: int, interval_s: float, longer_s: float) -> None:
+    assert law.capacity_rows_per_s(scaleout, interval_s) <= law.capacity_rows_per_s(scaleout, interval_s + longer_s) * (1 + 1e-12)
+
+
+@settings(max_examples=40)
+@given(LAWS, SCALEOUTS, st.floats(6.0, 60.0))
+def test_a_batch_of_one_interval_at_capacity_just_fills_the_interval(law: BatchLaw, scaleout: int, interval_s: float) -> None:
+    rows = law.capacity_rows_per_s(scaleout, interval_s) * interval_s
+    assert law.duration_s(rows, scaleout) == pytest.approx(interval_s)
+
+
+def test_an_interval_no_longer_than_the_overhead_carries_nothing() -> None:
+    law = BatchLaw(overhead_s=2.0, row_s=0.001, partitions=4)
+    assert [law.capacity_rows_per_s(4, each) for each in (1.0, 2.0)] == [0, 0]
+    assert law.utilization_at_saturation(1.0) == 0
+
+
+def test_a_limit_of_rows_caps_the_capacity_by_the_longer_of_interval_and_batch() -> None:
+    free = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+    small, large = (BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1, limit_rows=each) for each in (2000.0, 50_000.0))
+    assert small.capacity_rows_per_s(1, 10.0) == 200
+    assert large.capacity_rows_per_s(1, 10.0) == free.capacity_rows_per_s(1, 10.0) == pytest.approx(900)
+
+
+def test_rows_that_cost_nothing_are_carried_without_end_but_for_a_limit() -> None:
+    assert BatchLaw(overhead_s=1.0, row_s=0.0, partitions=1).capacity_rows_per_s(1, 10.0) == math.inf
+    assert BatchLaw(overhead_s=1.0, row_s=0.0, partitions=1, limit_rows=50.0).capacity_rows_per_s(1, 10.0) == 5
+
+
+def test_a_capacity_without_an_interval_is_refused() -> None:
+    with pytest.raises(ValueError, match="above 0 s"):
+        BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1).capacity_rows_per_s(1, 0.0)
+
+
+@settings(max_examples=40)
+@given(LAWS, SCALEOUTS, st.floats(6.0, 60.0))
+def test_slots_at_saturation_are_busy_as_long_as_their_tasks_run(law: BatchLaw, scaleout: int, interval_s: float) -> None:
+    rows = law.capacity_rows_per_s(scaleout, interval_s) * interval_s
+    slot_s = scaleout * law.cores_per_executor * interval_s
+    assert law.utilization_at_saturation(interval_s, scaleout) == pytest.approx(rows * law.row_s / slot_s)
+
+
+def test_an_infinite_answer_of_some_likely_laws_is_an_infinite_bound() -> None:
+    laws = [BatchLaw(overhead_s=1.0, row_s=each, partitions=1) for each in (0.0, 0.0, 1.0, 2.0, 4.0)]
+    answer = LikelyLaws(best=laws[2], drawn=tuple(laws)).estimate(lambda law: law.capacity_rows_per_s(1, 2.0))
+    assert (answer.value, answer.low, answer.high) == (0.5, 0.125, math.inf)

@@ -1,0 +1,179 @@
+"""The capacity of a job is that of its workers together."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from statistics import mean
+
+import pytest
+from conformance import Case, Conformance, World
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.bench.worlds.workers import Workers, rising, skewed
+from penstock.core.models.capacity.job import JobCapacity, Method
+from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.estimate import Estimate, NotReady
+
+QUIET = Workers(proportions=(1.0, 0.8, 0.6), speeds=(1000.0, 1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
+METHODS: list[Method] = ["utilization_law", "daedalus"]
+
+
+def answer(model: JobCapacity, at_utilization: float = 1.0, scaleout: int | None = None) -> Estimate:
+    estimate = model.predict(at_utilization=at_utilization, scaleout=scaleout)
+    assert isinstance(estimate, Estimate)
+    return estimate
+
+
+def moved(readings: list[WorkersReading], *, later_s: float, prefix: str) -> list[WorkersReading]:
+    """The same at a later time, by other executors."""
+    return [
+        replace(reading, at_s=reading.at_s + later_s, workers=tuple(replace(worker, worker=prefix + worker.worker) for worker in reading.workers))
+        for reading in readings
+    ]
+
+
+def world(chance: random.Random, utilization_noise: float = 0.03) -> World:
+    workers = skewed(chance, utilization_noise=utilization_noise)
+    return World(seen=workers.ramp(chance, rising(0.1, 0.5, 80)), truth=workers.capacity)
+
+
+def half_the_workers(chance: random.Random) -> World:
+    whole = world(chance)
+    return World(seen=whole.seen, truth=0.5 * whole.truth * (1.0 + chance.gauss(0.0, 0.08)))
+
+
+class TestConformance(Conformance):
+    case = Case(empty=JobCapacity(), world=world, ask=lambda model: model.predict())
+
+
+class TestConformanceAtAnotherScaleout(Conformance):
+    """Twelve workers were seen, and six are asked for: the truth is half the capacity, give or take the split of the data."""
+
+    case = Case(
+        empty=JobCapacity(),
+        world=half_the_workers,
+        ask=lambda model: model.predict(scaleout=6),
+    )
+
+
+class TestConformanceOfThePaper(Conformance):
+    case = Case(
+        empty=JobCapacity(method="daedalus"),
+        world=lambda chance: world(chance, utilization_noise=0.003),
+        ask=lambda model: model.predict(),
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_noise_it_is_exact_and_the_workers_add_up(method: Method) -> None:
+    model = JobCapacity(method=method).learn(QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20)))
+    assert answer(model).value == pytest.approx(2400.0)
+    assert answer(model, at_utilization=0.5).value == pytest.approx(1200.0)
+    assert [worker.proportion for worker in model.workers()] == pytest.approx([1.0, 0.8, 0.6])
+    assert [worker.capacity_rows_per_s for worker in model.workers()] == pytest.approx([1000.0, 800.0, 600.0])
+    assert model.skew() == pytest.approx(3000.0 / 2400.0)
+
+
+def test_an_idle_share_of_utilisation_is_told_from_load() -> None:
+    workers = replace(QUIET, idle=0.1)
+    assert answer(JobCapacity().learn(workers.ramp(random.Random(0), rising(0.1, 0.5, 20)))).value == pytest.approx(2400.0)
+
+
+def test_noise_of_utilisation_does_not_bend_the_law_as_it_bends_the_paper() -> None:
+    errors: dict[Method, list[float]] = {method: [] for method in METHODS}
+    for seed in range(20):
+        chance = random.Random(seed)
+        workers = skewed(chance, utilization_noise=0.04)
+        seen = workers.ramp(chance, rising(0.05, 0.5, 60))
+        for method, found in errors.items():
+            found.append(abs(answer(JobCapacity(method=method).learn(seen)).value / workers.capacity - 1.0))
+    assert mean(errors["utilization_law"]) < 0.03
+    assert mean(errors["daedalus"]) > 0.07
+
+
+def test_a_few_glitches_change_little() -> None:
+    chance = random.Random(3)
+    workers = skewed(chance)
+    seen = workers.ramp(chance, rising(0.1, 0.5, 80))
+    spoiled = list(seen)
+    for index in (5, 21, 22, 50, 79):
+        broken = [
+            replace(worker, utilization=0.95, throughput_rows_per_s=0.0) if index % 2 or worker.worker == "03" else worker for worker in seen[index].workers
+        ]
+        spoiled[index] = replace(seen[index], workers=tuple(broken))
+    assert answer(JobCapacity().learn(spoiled)).value == pytest.approx(answer(JobCapacity().learn(seen)).value, rel=0.02)
+
+
+def test_warming_up_and_incomplete_readings_are_left_out() -> None:
+    seen = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
+    cold = [replace(reading, since_change_s=59.0, workers=tuple(replace(w, throughput_rows_per_s=1.0) for w in reading.workers)) for reading in seen]
+    partial = [replace(reading, workers=reading.workers[:2]) for reading in seen]
+    assert JobCapacity().learn([*cold, *partial]) == JobCapacity()
+    assert JobCapacity().learn([*cold, *seen, *partial]) == JobCapacity().learn(seen)
+
+
+def test_one_level_of_load_gives_the_ratio_with_wide_bounds() -> None:
+    model = JobCapacity().learn(QUIET.ramp(random.Random(0), [0.4] * 20))
+    estimate = answer(model)
+    assert estimate.value == pytest.approx(2400.0)
+    assert estimate.low < 2200.0 and estimate.high > 2600.0
+
+
+def test_an_unseen_scaleout_is_the_average_and_less_sure_the_further_away() -> None:
+    model = JobCapacity().learn(QUIET.ramp(random.Random(0), rising(0.1, 0.9, 40)))
+    near, far = answer(model, scaleout=4), answer(model, scaleout=12)
+    assert [near.value, far.value] == pytest.approx([3200.0, 9600.0])
+    assert near.high / near.low < far.high / far.low
+
+
+def test_a_scaleout_seen_before_is_remembered_and_fades_into_the_average() -> None:
+    three = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
+    pair = Workers(proportions=(1.0, 1.0), speeds=(1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
+    two = moved(pair.ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="b")
+    model = JobCapacity().learn([*three, *two])
+    assert answer(model).value == pytest.approx(2000.0)
+    assert answer(model, scaleout=3).value == pytest.approx(2400.0, rel=0.02)
+    much_later = model.learn(moved(two, later_s=model.half_life_s, prefix=""))
+    assert answer(much_later, scaleout=3).value == pytest.approx(2700.0, rel=0.02)
+    assert answer(much_later, scaleout=3).high > answer(model, scaleout=3).high
+
+
+def test_new_executors_at_the_same_scaleout_begin_anew_and_lean_on_memory() -> None:
+    first = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
+    slower = replace(QUIET, speeds=(900.0, 900.0, 900.0))
+    second = moved(slower.ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="new")
+    model = JobCapacity().learn(first)
+    assert answer(model.learn(second[:2])).value == pytest.approx(2400.0)
+    assert answer(model.learn(second)).value == pytest.approx(2160.0, rel=0.02)
+    assert len(model.learn(second).workers()) == 3
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 9), st.integers(0, 1000))
+def test_rescales_are_learnt_the_same_in_any_batching(scaleouts: list[int], size: int, seed: int) -> None:
+    chance = random.Random(seed)
+    seen: list[WorkersReading] = []
+    for stay, scaleout in enumerate(scaleouts):
+        workers = skewed(chance, scaleout)
+        seen += moved(workers.ramp(chance, rising(0.1, 0.4, 12)), later_s=600.0 * stay, prefix=f"{stay}-")
+    whole, pieces = JobCapacity().learn(seen), JobCapacity()
+    for start in range(0, len(seen), size):
+        pieces = pieces.learn(seen[start : start + size])
+    for scaleout in (1, 3, 5):
+        assert answer(pieces, scaleout=scaleout).value == pytest.approx(answer(whole, scaleout=scaleout).value, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_idle_workers_and_idle_jobs_give_no_nonsense(method: Method) -> None:
+    idle = WorkerReading(worker="z", utilization=0.0, throughput_rows_per_s=0.0)
+    with_idle = [replace(reading, scaleout=4, workers=(*reading.workers, idle)) for reading in QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))]
+    assert answer(JobCapacity(method=method).learn(with_idle)).value == pytest.approx(2400.0)
+    nothing = [WorkersReading(at_s=15.0 * i, scaleout=1, since_change_s=None, workers=(idle,)) for i in range(9)]
+    assert isinstance(JobCapacity(method=method).learn(nothing).predict(), NotReady)
+
+
+def test_before_anything_was_learnt_there_are_no_workers_and_no_skew() -> None:
+    assert JobCapacity().workers() == ()
+    assert isinstance(JobCapacity().skew(), NotReady)

@@ -1,0 +1,137 @@
+"""Capacity over scale-outs, from a few that were measured."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from conformance import Case, Conformance, World
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.score import Score
+
+SCALEOUTS = (2, 5, 8, 11, 14, 17, 20, 24)
+
+
+def line(scaleout: float) -> float:
+    return 15_000.0 + 8_000.0 * scaleout
+
+
+def power(scaleout: float) -> float:
+    return 14_000.0 * math.pow(scaleout, 0.8)
+
+
+def measured(
+    truth: Callable[[float], float], scaleouts: tuple[int, ...] = SCALEOUTS, chance: random.Random | None = None, noise: float = 0.04
+) -> list[ScaleoutMeasured]:
+    return [
+        ScaleoutMeasured(scaleout=scaleout, throughput_rows_per_s=truth(scaleout) * (1.0 + (chance.gauss(0.0, noise) if chance else 0.0)))
+        for scaleout in scaleouts
+    ]
+
+
+def answer(model: ScaleoutCapacity, scaleout: int) -> Estimate:
+    estimate = model.predict(scaleout)
+    assert isinstance(estimate, Estimate)
+    return estimate
+
+
+class TestConformanceOnALine(Conformance):
+    case = Case(
+        empty=ScaleoutCapacity(),
+        world=lambda chance: World(seen=measured(line, chance=chance), truth=line(12)),
+        ask=lambda model: model.predict(12),
+    )
+
+
+class TestConformanceOnAPowerLawExtrapolated(Conformance):
+    case = Case(
+        empty=ScaleoutCapacity(),
+        world=lambda chance: World(seen=measured(power, (2, 4, 6, 8, 8, 10), chance), truth=power(24)),
+        ask=lambda model: model.predict(24),
+    )
+
+
+class TestConformanceOfASinglePoint(Conformance):
+    case = Case(
+        empty=ScaleoutCapacity(),
+        world=lambda chance: World(seen=measured(power, (4,), chance), truth=power(8)),
+        ask=lambda model: model.predict(8),
+    )
+
+
+@pytest.mark.parametrize(("truth", "form"), [(line, "line"), (power, "power")])
+def test_the_form_is_found_and_exact_without_noise(truth: Callable[[float], float], form: str) -> None:
+    model = ScaleoutCapacity().learn(measured(truth))
+    assert model.form == form
+    assert [answer(model, scaleout).value for scaleout in (1, 12, 30)] == pytest.approx([truth(1), truth(12), truth(30)])
+
+
+def test_the_parameters_are_those_of_the_form() -> None:
+    assert ScaleoutCapacity().learn(measured(line)).parameters == {"intercept": pytest.approx(15_000.0), "slope": pytest.approx(8_000.0)}
+    assert ScaleoutCapacity().learn(measured(power)).parameters == {"factor": pytest.approx(14_000.0), "exponent": pytest.approx(0.8)}
+    assert ScaleoutCapacity().form is None and ScaleoutCapacity().parameters == {}
+
+
+def test_bounds_widen_away_from_what_was_measured() -> None:
+    model = ScaleoutCapacity().learn(measured(power, chance=random.Random(1)))
+    widths = [answer(model, scaleout).high / answer(model, scaleout).low for scaleout in (24, 48, 96)]
+    assert widths == sorted(widths)
+
+
+def test_one_scaleout_means_proportion_and_two_a_curve_through_both() -> None:
+    one = ScaleoutCapacity().learn(measured(power, (4,)))
+    assert one.form == "proportional"
+    assert answer(one, 8).value == pytest.approx(2 * power(4))
+    assert answer(one, 16).high / answer(one, 16).low > answer(one, 4).high / answer(one, 4).low > 1.05
+    two = ScaleoutCapacity().learn(measured(power, (4, 8)))
+    assert answer(two, 16).value == pytest.approx(power(16))
+    assert isinstance(two.score(), NotReady)
+
+
+def test_repetitions_are_left_out_together() -> None:
+    repeated = ScaleoutCapacity().learn([*measured(line), *measured(line)])
+    once = ScaleoutCapacity().learn(measured(line))
+    score = repeated.score()
+    assert isinstance(score, Score)
+    assert score == once.score() and score.held_out == len(SCALEOUTS)
+
+
+def test_the_score_is_beside_that_of_a_constant_and_of_the_line() -> None:
+    score = ScaleoutCapacity().learn(measured(power)).score()
+    assert isinstance(score, Score) and score.paper_mape is not None
+    assert score.mape < 1e-9 < score.paper_mape < score.constant_mape
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(1, 40), st.floats(1.0, 1e6)), min_size=1, max_size=12), st.integers(1, 200))
+def test_whatever_was_measured_the_answer_is_a_number_between_its_bounds(pairs: list[tuple[int, float]], scaleout: int) -> None:
+    model = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=s, throughput_rows_per_s=rate) for s, rate in pairs])
+    estimate = answer(model, scaleout)
+    assert 0.0 <= estimate.low <= estimate.value <= estimate.high and math.isfinite(estimate.value)
+
+
+@pytest.mark.parametrize(("scaleout", "rate"), [(0, 1.0), (1, 0.0), (1, -1.0), (1, math.nan), (1, math.inf)])
+def test_a_capacity_that_cannot_be_is_refused(scaleout: int, rate: float) -> None:
+    with pytest.raises(ValueError, match="a capacity of"):
+        ScaleoutMeasured(scaleout=scaleout, throughput_rows_per_s=rate)
+
+
+def test_scaleouts_with_the_same_number_of_waves_are_a_tie() -> None:
+    def waves(scaleout: float) -> float:
+        return 120_000.0 / math.ceil(24 / (2 * scaleout))
+
+    model = ScaleoutCapacity().learn(measured(waves, tuple(range(3, 13)), random.Random(4), noise=0.005))
+    assert model.ties() == ((3,), (4, 5), (6, 7, 8, 9, 10, 11), (12,))
+
+
+def test_repetitions_tell_how_much_noise_a_tie_may_have() -> None:
+    rates = {2: (1000.0, 1002.0, 998.0), 3: (1020.0, 1018.0, 1022.0)}
+    precise = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=s, throughput_rows_per_s=rate) for s, each in rates.items() for rate in each])
+    assert precise.ties() == ((2,), (3,))
+    assert ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=s, throughput_rows_per_s=each[0]) for s, each in rates.items()]).ties() == ((2, 3),)

@@ -1,0 +1,177 @@
+"""The combination of all forecasters."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conformance import Case, Conformance, World
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
+from penstock.core.models.forecast.forecast import Forecast
+from penstock.core.models.forecast.series import LoadSeen
+from penstock.stores.codec import decode, encode
+
+SMALL = LoadForecast(history_s=1200.0, horizon_s=300.0)
+
+
+def seen(rates: list[float], step_s: float = 10.0) -> list[LoadSeen]:
+    return [LoadSeen(at_s=number * step_s, rate_rows_per_s=rate) for number, rate in enumerate(rates)]
+
+
+def forecast(model: LoadForecast) -> Forecast:
+    found = model.predict()
+    assert isinstance(found, Forecast)
+    return found
+
+
+def noisy_ramp(chance: random.Random) -> World:
+    slope, noise = chance.uniform(-20.0, 20.0), chance.uniform(20.0, 200.0)
+    rates = [8000.0 + slope * number + chance.gauss(0.0, noise) for number in range(150)]
+    return World(seen=seen(rates[:120]), truth=rates[149])
+
+
+def last(model: LoadForecast) -> Estimate | NotReady:
+    found = model.predict()
+    return found if isinstance(found, NotReady) else found.last()
+
+
+class TestLoadForecast(Conformance):
+    case = Case(empty=SMALL, world=noisy_ramp, ask=last)
+
+
+def test_a_constant_load_stays_constant_and_is_certain() -> None:
+    found = forecast(SMALL.learn(seen([500.0] * 120)))
+    assert found.mean == pytest.approx([500.0] * 30)
+    assert found.at(0.1) == pytest.approx([500.0] * 30) and found.at(0.9) == pytest.approx([500.0] * 30)
+
+
+def test_no_load_at_all_is_forecast_as_none() -> None:
+    model = SMALL.learn(seen([0.0] * 120))
+    assert forecast(model.with_fits(fit(model))).mean == (0.0,) * 30
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.floats(0.0, 1e5), min_size=6, max_size=60))
+def test_a_forecast_is_never_negative_and_its_quantiles_are_in_order(rates: list[float]) -> None:
+    found = forecast(SMALL.learn(seen(rates)))
+    paths = np.array(found.paths)
+    assert len(found.mean) == 30 and min(found.mean) >= 0.0 and paths.min() >= 0.0
+    assert np.all(np.diff(paths, axis=0) >= 0)
+    assert max(found.mean) <= 2 * max(rates) - min(rates) + 1e-6
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1000), st.floats(1e-3, 1e3))
+def test_twice_the_load_is_twice_the_forecast(seed: int, factor: float) -> None:
+    rates = np.abs(np.random.default_rng(seed).normal(0.0, 50.0, 90).cumsum() + 1000.0)
+    one, other = (forecast(SMALL.learn(seen((rates * times).tolist()))) for times in (1.0, factor))
+    assert other.mean == pytest.approx(np.multiply(one.mean, factor), rel=1e-6)
+    assert other.at(0.9) == pytest.approx(np.multiply(one.at(0.9), factor), rel=1e-5)
+
+
+def test_it_starts_where_the_newest_bin_ends() -> None:
+    found = forecast(SMALL.learn(seen([5.0] * 20)))
+    assert (found.start_s, found.step_s, found.end_s) == (200.0, 10.0, 500.0)
+
+
+def test_other_steps_and_another_horizon_can_be_asked_for() -> None:
+    model = SMALL.learn(seen([100.0 + number for number in range(60)]))
+    found = model.predict(horizon_s=600.0, step_s=1.0)
+    assert isinstance(found, Forecast) and len(found.mean) == 600 and found.step_s == 1.0
+    assert found.mean[4] == pytest.approx(forecast(model).mean[0], rel=1e-3)
+
+
+def test_a_few_missing_readings_change_little() -> None:
+    rates = [1000.0 + 300.0 * math.sin(number / 25.0) for number in range(120)]
+    whole = seen(rates)
+    with_holes = [each for number, each in enumerate(whole) if number % 7 and not 60 <= number < 70]
+    assert forecast(SMALL.learn(with_holes)).mean == pytest.approx(forecast(SMALL.learn(whole)).mean, rel=0.05)
+
+
+def test_after_a_long_gap_the_past_does_not_count() -> None:
+    old = [LoadSeen(at_s=10.0 * number, rate_rows_per_s=9000.0) for number in range(60)]
+    new = [LoadSeen(at_s=1000.0 + 10.0 * number, rate_rows_per_s=10.0) for number in range(10)]
+    assert forecast(SMALL.learn(old + new)).mean == pytest.approx([10.0] * 30)
+    assert isinstance(SMALL.learn(old + new[:3]).predict(), NotReady)
+
+
+@pytest.mark.parametrize("horizon_s", [10.0, 30.0, 70.0])
+def test_a_horizon_of_a_few_steps_is_a_horizon(horizon_s: float) -> None:
+    model = LoadForecast(history_s=300.0, horizon_s=horizon_s).learn(seen([100.0 + number % 4 for number in range(60)]))
+    assert refit_due(model)
+    found = forecast(model.with_fits(fit(model)))
+    assert len(found.mean) == horizon_s / 10.0 and 99.0 < min(found.mean) <= max(found.mean) < 104.0
+
+
+def sine(number: int) -> float:
+    return 1000.0 + 800.0 * math.sin(2 * math.pi * number / 360)
+
+
+def sawtooth(number: int) -> float:
+    return 500.0 + 20.0 * (number % 25)
+
+
+def ramp(number: int) -> float:
+    return 1000.0 + 10.0 * number
+
+
+@pytest.mark.parametrize(("shape", "within"), [(sine, 0.02), (sawtooth, 0.03), (ramp, 0.01)])
+def test_with_fits_it_continues_what_can_be_known(shape: Callable[[int], float], within: float) -> None:
+    chance = random.Random(7)
+    model = SMALL.learn(seen([shape(number) * chance.gauss(1.0, 0.005) for number in range(170)]))
+    assert refit_due(model)
+    truth = np.array([shape(number) for number in range(170, 200)])
+    found = forecast(model.with_fits(fit(model)))
+    assert np.abs(np.array(found.mean) - truth).sum() / truth.sum() < within
+
+
+def test_fits_are_due_when_there_is_history_and_again_after_a_third_of_the_horizon() -> None:
+    rates = [1000.0 + 5.0 * number + 50.0 * (number % 3) for number in range(140)]
+    assert not refit_due(SMALL) and not refit_due(SMALL.learn(seen(rates[:80])))
+    model = SMALL.learn(seen(rates[:120]))
+    assert refit_due(model)
+    model = model.with_fits(fit(model))
+    assert not refit_due(model) and refit_due(model.learn(seen(rates)[120:130]))
+
+
+def test_the_memory_grows_with_every_fit_and_goes_through_json() -> None:
+    chance = random.Random(3)
+    samples = seen([1000.0 + 200.0 * math.sin(number / 20.0) + chance.gauss(0.0, 20.0) for number in range(200)])
+    model = SMALL.learn(samples[:150])
+    model = model.with_fits(fit(model))
+    first = model.fits
+    model = model.learn(samples[150:])
+    model = model.with_fits(fit(model))
+    assert first and model.fits and len(model.fits.errors) > len(first.errors) > 0
+    again = decode(LoadForecast, encode(model))
+    assert again == model and again.predict() == model.predict()
+
+
+@pytest.mark.parametrize("kind", ["walk", "steps", "swing", "noise"])
+def test_together_they_are_hardly_worse_than_naive_where_nothing_else_can_be_known(kind: str) -> None:
+    """The ratio of the errors over a dozen seeds; a walk cannot be forecast better than by its last value."""
+    ours = naive = 0.0
+    for seed in range(12):
+        rates = generated(kind, np.random.default_rng(seed))
+        mean = forecast(SMALL.learn(seen(rates[:150].tolist()))).mean
+        ours += float(np.abs(np.array(mean) - rates[150:]).sum())
+        naive += float(np.abs(rates[149] - rates[150:]).sum())
+    assert ours < 1.15 * naive
+
+
+def generated(kind: str, chance: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    time = np.arange(180)
+    rates = {
+        "walk": 5000.0 + chance.normal(0.0, 50.0, 180).cumsum(),
+        "steps": 1000.0 * np.repeat(chance.uniform(1.0, 3.0, 6), 30) + chance.normal(0.0, 30.0, 180),
+        "swing": 3000.0 + 1000.0 * np.sin(time / chance.uniform(15.0, 60.0)) + chance.normal(0.0, 100.0, 180),
+        "noise": 3000.0 + chance.normal(0.0, 300.0, 180),
+    }[kind]
+    return np.maximum(rates, 0.0)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.stores.codec import decode, encode
+
+STEPS = st.lists(st.floats(0.01, 100), max_size=8)
+MOMENTS = st.floats(-200, 1000)
+
+
+@st.composite
+def any_arrivals(draw: st.DrawFn) -> Arrivals:
+    steps = draw(STEPS)
+    rates = draw(st.lists(st.floats(0, 1e5), min_size=len(steps) + 1, max_size=len(steps) + 1))
+    return Arrivals.through(np.cumsum([draw(st.floats(-50, 50)), *steps]), rates)
+
+
+def test_the_rate_is_linear_between_points_and_level_outside_of_them() -> None:
+    arrivals = Arrivals.through((10.0, 20.0, 50.0), (100.0, 200.0, 50.0))
+    assert [arrivals.rate(each) for each in (-5.0, 10.0, 15.0, 20.0, 35.0, 50.0, 1e9)] == [100.0, 100.0, 150.0, 200.0, 125.0, 50.0, 50.0]
+    assert (arrivals.last_s, arrivals.long_run_rate) == (50.0, 50.0)
+
+
+def test_rows_before_between_and_after_the_points_are_the_area_below_the_rate() -> None:
+    arrivals = Arrivals.through((10.0, 20.0, 50.0), (100.0, 200.0, 50.0))
+    assert arrivals.rows(0.0, 60.0) == 1000.0 + 1500.0 + 3750.0 + 500.0
+    assert (arrivals.rows(0.0, 5.0), arrivals.rows(15.0, 20.0), arrivals.rows(60.0, 70.0), arrivals.rows(30.0, 30.0)) == (500.0, 875.0, 500.0, 0.0)
+
+
+@given(any_arrivals(), MOMENTS, MOMENTS)
+def test_rows_are_the_integral_of_the_rate(arrivals: Arrivals, one: float, other: float) -> None:
+    start_s, end_s = sorted((one, other))
+    knots = np.unique([start_s, end_s, *(each for each in arrivals.time_s if start_s < each < end_s)])
+    rates = [arrivals.rate(each) for each in knots]
+    assert arrivals.rows(start_s, end_s) == pytest.approx(float(np.trapezoid(rates, knots)), rel=1e-9, abs=1e-6)
+
+
+@given(any_arrivals(), MOMENTS)
+def test_the_pieces_follow_each_other_without_end_and_hold_the_rate(arrivals: Arrivals, start_s: float) -> None:
+    pieces = list(arrivals.pieces(start_s))
+    assert pieces[0].start_s == start_s and pieces[-1].end_s == math.inf
+    assert [each.start_s for each in pieces[1:]] == [each.end_s for each in pieces[:-1]]
+    assert [each.rate_in for each in pieces] == pytest.approx([arrivals.rate(each.start_s) for each in pieces])
+
+
+def test_what_was_measured_counts_before_what_is_forecast() -> None:
+    joined = Arrivals.joined([(0.0, 10.0), (7.0, 20.0)], [(5.0, 99.0), (7.0, 99.0), (30.0, 40.0)])
+    assert joined == Arrivals.through((0.0, 7.0, 30.0), (10.0, 20.0, 40.0))
+    assert Arrivals.joined([], [(3.0, 4.0)]).rate(0.0) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("time_s", "rate"),
+    [
+        ((), ()),
+        ((0.0, 1.0), (1.0,)),
+        ((0.0, 1.0), (1.0, -0.1)),
+        ((0.0, 1.0), (1.0, math.nan)),
+        ((0.0, math.nan), (1.0, 1.0)),
+        ((0.0, math.inf), (1.0, 1.0)),
+        ((1.0, 0.0), (1.0, 1.0)),
+        ((0.0, 0.0), (1.0, 2.0)),
+    ],
+)
+def test_what_is_no_rate_over_time_is_refused(time_s: tuple[float, ...], rate: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="arrivals"):
+        Arrivals.through(time_s, rate)
+
+
+def test_rows_of_a_time_that_ends_before_it_starts_are_refused() -> None:
+    with pytest.raises(ValueError, match="earlier"):
+        Arrivals.constant(1.0).rows(2.0, 1.0)
+
+
+def test_a_million_points_keep_the_rows_of_a_short_time_exact() -> None:
+    time_s = np.arange(1_000_000, dtype=float)
+    arrivals = Arrivals.through(time_s, 1e5 + time_s % 2)
+    assert arrivals.rows(999_000.0, 999_010.0) == pytest.approx(1_000_005.0, rel=1e-9)
+    assert sum(arrivals.rows(each, each + 0.5) for each in range(0, 999_999, 1000)) == pytest.approx(1000 * 0.5 * 100_000.25, rel=1e-12)
+
+
+def test_arrivals_go_through_json_and_back() -> None:
+    arrivals = Arrivals.through((0.0, 2.0), (1.0, 5.0))
+    again = decode(Arrivals, encode(arrivals))
+    assert again == arrivals and again.rows(0.0, 2.0) == 6.0

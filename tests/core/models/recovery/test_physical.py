@@ -1,0 +1,102 @@
+"""The physical form of recovery: what it says, and that it finds the job behind the recoveries."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.models.recovery.physical import PhysicalRecovery, fit_physical
+from penstock.core.models.surrogate.points import Points
+
+JOBS = st.builds(
+    PhysicalRecovery,
+    downtime_s=st.floats(0, 300),
+    capacity_rows_per_s=st.floats(10, 1e6),
+    pause_s=st.floats(0, 4),
+    replay=st.floats(0.1, 1),
+)
+JOB = PhysicalRecovery(downtime_s=60, capacity_rows_per_s=1000, pause_s=1.5)
+INTERVALS = np.repeat([10.0, 30.0, 60.0, 90.0, 120.0], 12)
+RATES = np.tile(np.linspace(150, 650, 12), 5)
+GRID = Points(interval_s=INTERVALS, rate=RATES)
+
+
+@given(JOBS, st.floats(5, 500), st.floats(0, 1), st.floats(0, 1))
+def test_recovery_rises_with_the_rate(job: PhysicalRecovery, interval_s: float, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert job.recovery_s(interval_s, low * job.capacity_rows_per_s) <= job.recovery_s(interval_s, high * job.capacity_rows_per_s)
+
+
+@given(JOBS, st.floats(0, 0.99), st.floats(5, 500), st.floats(5, 500))
+def test_without_a_pause_recovery_rises_with_the_interval(job: PhysicalRecovery, load: float, one: float, other: float) -> None:
+    free, rate = replace(job, pause_s=0.0), load * job.capacity_rows_per_s
+    short, long = sorted((one, other))
+    assert free.recovery_s(short, rate) <= free.recovery_s(long, rate) * (1 + 1e-12)
+
+
+@given(JOBS, st.floats(5, 500), st.floats(1, 10))
+def test_recovery_is_infinite_at_and_beyond_the_capacity(job: PhysicalRecovery, interval_s: float, times: float) -> None:
+    assert job.recovery_s(interval_s, times * job.capacity_at(interval_s)) == math.inf
+
+
+def test_a_pause_makes_recovery_u_shaped_in_the_interval() -> None:
+    short, middle, long = (JOB.recovery_s(interval, 700) for interval in (6, 20, 120))
+    assert short > middle < long
+
+
+@given(JOBS, st.lists(st.tuples(st.floats(5, 500), st.floats(0, 2e6)), min_size=1, max_size=5))
+def test_many_points_get_the_answers_of_each(job: PhysicalRecovery, asked: list[tuple[float, float]]) -> None:
+    points = Points(interval_s=np.array([each[0] for each in asked]), rate=np.array([each[1] for each in asked]))
+    assert job.at(points).tolist() == pytest.approx([max(job.recovery_s(*each), 1e-9) for each in asked])
+
+
+def test_the_fit_finds_the_job_behind_noiseless_recoveries() -> None:
+    found = fit_physical(GRID, JOB.at(GRID))
+    assert found.downtime_s == pytest.approx(60, rel=0.02)
+    assert found.capacity_rows_per_s == pytest.approx(1000, rel=0.02)
+    assert found.pause_s == pytest.approx(1.5, abs=0.3)
+
+
+def test_a_recovery_of_three_times_the_time_does_not_bend_the_fit() -> None:
+    rng = np.random.default_rng(4)
+    seen = JOB.at(GRID) * rng.lognormal(0, 0.05, len(GRID))
+    spoilt = seen.copy()
+    spoilt[[7, 30]] *= 3
+    clean, bent = fit_physical(GRID, seen), fit_physical(GRID, spoilt)
+    assert bent.at(GRID) == pytest.approx(clean.at(GRID), rel=0.05)
+
+
+def test_no_recovery_that_was_seen_is_infinite_for_the_fit() -> None:
+    for seed in range(5):
+        noisy = JOB.at(GRID) * np.random.default_rng(seed).lognormal(0, 0.6, len(GRID))
+        assert np.all(np.isfinite(fit_physical(GRID, noisy).at(GRID)))
+
+
+def test_half_replayed_intervals_are_recognised_where_that_is_free() -> None:
+    half = replace(JOB, replay=0.5)
+    assert fit_physical(GRID, half.at(GRID), free_replay=True).replay == pytest.approx(0.5, abs=0.1)
+
+
+def test_capacity_grows_with_the_scaleout_as_it_was_seen_to() -> None:
+    sizes = np.tile([2.0, 4.0, 8.0], 20)
+    grid = Points(interval_s=INTERVALS, rate=RATES * sizes**0.8, scaleout=sizes)
+    job = replace(JOB, power=0.8)
+    found = fit_physical(grid, job.at(grid))
+    assert found.power == pytest.approx(0.8, abs=0.05)
+    assert found.recovery_s(60, 3000, scaleout=6) == pytest.approx(job.recovery_s(60, 3000, scaleout=6), rel=0.1)
+
+
+def test_of_one_scaleout_capacity_is_taken_to_be_proportional_to_it() -> None:
+    grid = Points(interval_s=INTERVALS, rate=RATES, scaleout=np.full(60, 4.0))
+    found = fit_physical(grid, JOB.at(grid))
+    assert found.capacity_at(1e9, scaleout=8) == pytest.approx(2 * found.capacity_at(1e9, scaleout=4)) == pytest.approx(2000, rel=0.05)
+
+
+def test_rates_of_zero_leave_the_downtime() -> None:
+    still = Points(interval_s=np.array([10.0, 20.0, 30.0, 40.0]), rate=np.zeros(4))
+    assert fit_physical(still, np.full(4, 42.0)).recovery_s(10, 0) == pytest.approx(42, rel=0.01)

@@ -1,0 +1,89 @@
+"""The choice of a form, without a look at what is held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from penstock.core.models.score import Score
+from penstock.core.models.surrogate.choice import choose
+from penstock.core.models.surrogate.crossvalidation import interval_groups
+from penstock.core.models.surrogate.linear import LogLinear, Plane
+from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.surrogate.study import Study
+from penstock.core.models.surrogate.trials import Trials
+
+INTERVALS = np.repeat([10.0, 30.0, 60.0, 90.0], 5)
+RATES = np.tile([100.0, 200.0, 300.0, 400.0, 500.0], 4)
+GRID = Points(interval_s=INTERVALS, rate=RATES)
+ALL = np.ones(20, dtype=bool)
+LOG = LogLinear(name="log", scale="log")
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A form that knows one number, and writes down which rows it was shown."""
+
+    name: str = "flat"
+    shown: list[Floats] = field(default_factory=list)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def fit(self, points: Points, seen: Floats) -> Flat:
+        self.shown.append(seen)
+        return self
+
+    def at(self, points: Points) -> Floats:
+        return np.full(len(points), 100.0)
+
+
+def test_the_form_that_fits_unseen_intervals_is_chosen() -> None:
+    choice = choose(Trials(GRID, 3 * INTERVALS**0.5 * RATES), [Plane(), LOG, Flat()], ALL)
+    assert choice.name == "log" and min(choice.errors, key=choice.errors.__getitem__) == "log"
+
+
+def test_forms_that_are_equally_good_share_the_answer() -> None:
+    choice = choose(Trials(GRID, np.full(20, 100.0)), [Flat(), Flat(name="other")], ALL)
+    assert choice.name == "flat + other" and choice.at(GRID) == pytest.approx(np.full(20, 100.0))
+
+
+def test_scoring_never_shows_a_form_what_it_is_then_asked() -> None:
+    """Each value is its own row number, so that what was shown can be told."""
+    seen, flat = np.arange(1.0, 21.0), Flat()
+
+    for leave_out, fold in (("one", 1), ("interval", 5)):
+        flat.shown.clear()
+        score = Study(GRID, seen, [flat]).score(leave_out)  # type: ignore[arg-type]
+        assert isinstance(score, Score) and score.held_out == 20
+        assert max(len(shown) for shown in flat.shown) == 20 - fold
+
+
+def test_the_interval_held_out_by_a_score_is_in_no_fit_at_all() -> None:
+    seen, flat = np.asarray(interval_groups(INTERVALS) + 1.0, dtype=float), Flat()
+    Study(GRID, seen, [flat]).score("interval")
+    assert all(len(np.unique(shown)) <= 3 for shown in flat.shown)
+    assert sorted(tuple(np.unique(shown)) for shown in flat.shown if len(np.unique(shown)) == 3) == [(1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4)]
+
+
+def test_a_single_row_is_believed_by_all_forms_alike() -> None:
+    choice = choose(Trials(GRID, np.full(20, 70.0)), [Plane(), LOG], np.arange(20) == 3)
+    assert choice.shares.tolist() == [0.5, 0.5] and choice.at(GRID) == pytest.approx(np.full(20, 70.0))
+
+
+def test_rows_of_one_interval_are_held_out_row_by_row() -> None:
+    seen, flat = np.arange(1.0, 21.0), Flat()
+    choose(Trials(GRID, seen), [flat], INTERVALS == 30)
+    assert sorted(len(shown) for shown in flat.shown) == [4, 4, 4, 4, 4, 5]
+
+
+def test_a_fit_to_the_same_rows_is_made_once() -> None:
+    flat = Flat()
+    trials = Trials(GRID, RATES)
+    assert trials.fit(flat, ALL) is trials.fit(flat, ALL)
+    assert len(flat.shown) == 1
+
+
+def test_intervals_measured_a_little_differently_are_one() -> None:
+    assert len(np.unique(interval_groups(INTERVALS * np.random.default_rng(0).uniform(0.98, 1.02, 20)))) == 4

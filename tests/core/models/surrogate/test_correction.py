@@ -1,0 +1,56 @@
+"""Data correcting a form: only where there is something to correct, and near where it was seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.core.models.surrogate.correction import Corrected, smooth_leftover
+from penstock.core.models.surrogate.linear import LogLinear
+from penstock.core.models.surrogate.points import Points, point
+
+INTERVALS = np.repeat([10.0, 30.0, 60.0, 90.0, 120.0], 12)
+RATES = np.tile(np.linspace(100, 700, 12), 5)
+GRID = Points(interval_s=INTERVALS, rate=RATES)
+WAVE = 0.3 * np.sin(RATES / 60)
+
+
+def test_a_leftover_that_all_intervals_share_is_found_from_the_others() -> None:
+    rng = np.random.default_rng(0)
+    rows = GRID.where(INTERVALS != 60)
+    smooth = smooth_leftover(rows, (WAVE + rng.normal(0, 0.05, 60))[INTERVALS != 60])
+    assert smooth is not None
+    held = GRID.where(INTERVALS == 60)
+    assert np.abs(smooth.at(held) - WAVE[INTERVALS == 60]).mean() < 0.06
+
+
+def test_far_from_all_rows_nothing_is_corrected() -> None:
+    smooth = smooth_leftover(GRID, WAVE)
+    assert smooth is not None
+    assert smooth.at(point(60, 1e5, None))[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_of_pure_noise_little_is_believed() -> None:
+    for seed in range(5):
+        noise = np.random.default_rng(seed).normal(0, 0.1, 60)
+        smooth = smooth_leftover(GRID, noise)
+        assert smooth is None or np.abs(smooth.at(GRID)).mean() < 0.05
+
+
+def test_one_outlier_is_not_taken_for_a_shape() -> None:
+    spoilt = np.random.default_rng(1).normal(0, 0.05, 60)
+    spoilt[20] = 1.1
+    smooth = smooth_leftover(GRID, spoilt)
+    assert smooth is None or np.abs(smooth.at(GRID)).max() < 0.15
+
+
+def test_few_rows_correct_nothing() -> None:
+    assert smooth_leftover(GRID.where(np.arange(60) < 7), WAVE[:7]) is None
+
+
+def test_a_corrected_form_is_better_than_the_form_where_the_form_is_wrong() -> None:
+    form = LogLinear(name="log", scale="log")
+    seen = 100 * np.exp(WAVE)
+    plain, corrected = form.fit(GRID, seen), Corrected(base=form).fit(GRID, seen)
+    assert np.abs(np.log(corrected.at(GRID) / seen)).mean() < 0.5 * np.abs(np.log(plain.at(GRID) / seen)).mean()
+    assert Corrected(base=form).name == "log, corrected" and corrected.parameters == plain.parameters

@@ -1,0 +1,95 @@
+"""A CSV file is read whole or refused in one line that says what, where, and what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import UserMistake
+from penstock.tables.column import Column
+from penstock.tables.csv import read_csv
+
+TRACE = (Column(name="t"), Column(name="rate", lowest=0))
+WORKERS = (Column(name="worker", text=True), Column(name="utilization", lowest=0, highest=1), Column(name="scaleout", lowest=1, whole=True, optional=True))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "given.csv"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_named_columns_are_read_and_others_passed_over(written: Callable[[str], Path]) -> None:
+    found = read_csv(written('t,what, rate \n0,"a, b",10\n1,c, 12.5\n\n'), TRACE)
+    assert found["t"].tolist() == [0.0, 1.0] and found["rate"].tolist() == [10.0, 12.5] and set(found) == {"t", "rate"}
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "excel.csv"
+    path.write_bytes("\ufefft,rate\r\n0,1\r\n".encode())
+    assert read_csv(path, TRACE)["rate"].tolist() == [1.0]
+
+
+def test_texts_are_names_and_an_optional_column_may_be_absent(written: Callable[[str], Path]) -> None:
+    found = read_csv(written("worker,utilization\n7,0.5\nw2,1\n"), WORKERS)
+    assert found["worker"].tolist() == ["7", "w2"] and "scaleout" not in found
+
+
+def test_an_empty_cell_is_missing_where_that_is_allowed(written: Callable[[str], Path]) -> None:
+    columns = (Column(name="t"), Column(name="rate", lowest=0, may_lack=True))
+    assert np.isnan(read_csv(written("t,rate\n0,1\n1,\n"), columns)["rate"][1])
+
+
+def test_true_and_false_are_numbers(written: Callable[[str], Path]) -> None:
+    valid = Column(name="valid", lowest=0, highest=1, truth=True)
+    assert read_csv(written("valid\ntrue\n0\nFalse\n"), (valid,))["valid"].tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty; its first line must name the columns"),
+        ("t,rate\n", "it has a header and no rows; give it measurements"),
+        ("t,load\n0,1\n", "the column rate is missing; found t, load, needed are t, rate"),
+        ("a,b\n0,1\n", "the columns t, rate are missing; found a, b, needed are t, rate"),
+        ("t;rate\n0;1\n", "found columns parted by semicolons, commas are needed"),
+        ("t,rate,t\n0,1,2\n", "the column t is there twice"),
+        ("t,rate\n0,1\n1,many\n", 'row 2 after the header: rate is "many", a number of at least 0 is needed'),
+        ("t,rate\n0,yes\n", 'row 1 after the header: rate is "yes", a number of at least 0 is needed'),
+        ("t,rate\n0,1e300\n", 'row 1 after the header: rate is "1e300", a number of at least 0 is needed'),
+        ("t,rate\n0,-3\n", 'row 1 after the header: rate is "-3", a number of at least 0 is needed'),
+        ("t,rate\n0,nan\n", 'row 1 after the header: rate is "nan", a number of at least 0 is needed'),
+        ("t,rate\n0,inf\n", 'row 1 after the header: rate is "inf", a number of at least 0 is needed'),
+        ("t,rate\n0,1\n1,\n", "row 2 after the header: rate is nothing, a number of at least 0 is needed"),
+        ("t,rate\n0,1\n1\n", "CSV parse error"),
+    ],
+)
+def test_a_bad_file_is_one_line(written: Callable[[str], Path], text: str, said: str) -> None:
+    with pytest.raises(UserMistake) as raised:
+        read_csv(written(text), TRACE)
+    assert said in str(raised.value) and "given.csv" in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_a_folder_and_one_of_bytes_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00t")
+    for name, said in (("none.csv", "No such file"), (".", "directory"), ("bytes.csv", "not a text file in UTF-8")):
+        with pytest.raises(UserMistake, match=said):
+            read_csv(tmp_path / name, TRACE)
+
+
+def test_a_whole_number_is_asked_for_where_one_is_needed(written: Callable[[str], Path]) -> None:
+    with pytest.raises(UserMistake, match=r'scaleout is "2\.5", a whole number of at least 1 is needed'):
+        read_csv(written("worker,utilization,scaleout\na,0.5,2.5\n"), WORKERS)
+
+
+def test_a_million_rows_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("t,rate\n" + "\n".join(f"{i},{i % 7}" for i in range(1_000_000)))
+    assert read_csv(path, TRACE)["t"].size == 1_000_000
