@@ -25,8 +25,8 @@ from penstock.spark.progress import parse_progress
 EXECUTORS = 2
 JOB = "bench-overhead"
 KEEPER = "penstock.spark.embedded.keeper"
-WARM_UP_BATCHES = 2
-ROWS_PER_BATCH = 60_000
+WARM_UP_BATCHES = 1
+ROWS_PER_BATCH = 240_000
 HASHES = 20
 DAY_MS = 86_400_000
 RESAMPLES = 10_000
