@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from penstock.core.domain.kafka import EMBEDDED, CpuQuery, FeedSpec, KafkaSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile import LoadedJob, load_job
+from penstock.spark.cpu import reports_cpu
 
 SOURCE = '[sources.clicks]\nformat = "kafka"\nsubscribe = "clicks"\n'
 TRACE = '[sources.clicks]\nformat = "trace"\n'
@@ -193,6 +195,14 @@ def test_the_cpu_table_is_a_prometheus_query(load: Load) -> None:
     assert load(text + ANY_JOB).spec.cpu_query == CpuQuery(url="http://prometheus:9090", query="sum by (pod) (x)", label="pod")
 
 
+def test_executors_elsewhere_are_asked_for_their_cpu_unless_the_owner_says_no(load: Load) -> None:
+    assert load(ANY_JOB).spec.ask_executors_cpu
+    asked_no_one = load("[cpu]\nask_executors = false\n" + ANY_JOB).spec
+    assert not asked_no_one.ask_executors_cpu and asked_no_one.cpu_query is None
+    far = replace(asked_no_one, master="spark://far:7077")
+    assert not reports_cpu(far) and reports_cpu(replace(far, ask_executors_cpu=True))
+
+
 def test_the_arrival_field_is_a_key_of_the_sink_and_no_option(load: Load) -> None:
     assert load(ANY_JOB + 'arrival_field = "came"').spec.queries[0].sink == SinkSpec(format="noop", arrival_field="came")
     assert load(ANY_JOB).spec.queries[0].sink.arrival_field == "arrival"
@@ -284,7 +294,8 @@ def test_a_mistake_in_a_kafka_source_or_sink_is_one_line(line: Line, text: str, 
         ('prometheus = "http://p"', 'cpu.query: missing, a Prometheus query such as "sum by (executor_id) (rate(...[1m]))" is needed'),
         ('prometheus = "p:9090"\nquery = "up"', 'cpu.prometheus: found "p:9090", an address such as "http://prometheus:9090" is allowed'),
         ('prometheus = "http://p"\nquery = "up"\nlabel = "a b"', 'cpu.label: found "a b", the name of a label is allowed'),
-        ('url = "http://p"', "cpu.url: unknown key, allowed are prometheus, query, label"),
+        ("ask_executors = 3", "cpu.ask_executors: found 3, true or false is allowed"),
+        ('url = "http://p"', "cpu.url: unknown key, allowed are ask_executors, prometheus, query, label"),
     ],
 )
 def test_a_mistake_in_the_cpu_table_is_one_line(line: Line, text: str, said: str) -> None:

@@ -40,6 +40,7 @@ def test_a_query_that_fails_is_restarted_and_a_hopeless_one_given_up_without_tak
     assert "fails_once" in failed.traceback and "writes.py" in failed.traceback, "the user sees his own traceback"
     restarted = next(event for event in plant.said(QueryRestarted) if event.query == "healthy")
     assert restarted.attempt == 1 and restarted.downtime_s > 0 and restarted.cause == failed.cause
+    assert restarted.replayed_rows and healthy.live.replayed_rows == restarted.replayed_rows, "the batch that failed is read again, and counted"
 
     given_up = plant.said(QueryGivenUp)
     assert [event.query for event in given_up] == ["hopeless"]

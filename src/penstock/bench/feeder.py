@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from penstock.bench.clicks import FED, clicks_job, wait_for
 from penstock.core.errors import UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
@@ -41,7 +42,32 @@ class FeederResult:
         ]
 
 
-def measure_feeder(rate_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeederResults:
+    """A feeder with the machine for itself, and one beside a job that reads what it sends; `job_rows_per_s` is what that job processed meanwhile."""
+
+    alone: FeederResult
+    beside_job: FeederResult
+    job_rows_per_s: float | None
+
+    def rows(self) -> list[tuple[str, str]]:
+        read = "unknown" if self.job_rows_per_s is None else f"{self.job_rows_per_s:,.0f} rows/s"
+        return [("alone", ""), *self.alone.rows(), ("beside a job that reads the topic", ""), *self.beside_job.rows(), ("processed by the job", read)]
+
+
+def measure_feeder(rate_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResults:
+    """The same constant rate alone, then beside a job in micro-batches."""
+    whole = 2 * int(seconds)
+    alone = measure_alone(rate_rows_per_s, seconds, lambda done, of: progress(done, whole))
+    with clicks_job("bench-feeder", rate_rows_per_s, '"2s"') as job:
+        controller = job.host.controller
+        wait_for(lambda: bool(controller.last_reading and controller.last_reading.throughput_rows_per_s), "the first throughput")
+        beside = measure_feed(job.kafka.feeds[FED], rate_rows_per_s, seconds, lambda done, of: progress(int(seconds) + done, whole))
+        processed = controller.last_reading.throughput_rows_per_s if controller.last_reading else None
+    return FeederResults(alone=alone, beside_job=beside, job_rows_per_s=processed)
+
+
+def measure_alone(rate_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResult:
     """A feeder at a constant rate into a topic of an embedded broker, with nothing else to do."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
     broker = EmbeddedBroker(folder / "kafka", broker_jars().jars)

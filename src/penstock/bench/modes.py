@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 
+from penstock.bench.clicks import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
 from penstock.core.domain.command import SetTrigger
 from penstock.core.domain.trigger import Trigger
 from penstock.kafka.tail import Sampled, TopicTail
-from penstock.runtime.home import JobFolder, home
-from penstock.runtime.jobfile import load_job
 from penstock.wiring.job import RunningJob
 
 NAME = "bench-modes"
-QUERY, OUTPUT = "counted", "counts"
 MODES = {"micro-batch": Trigger.parse("2s"), "real-time": Trigger.parse("realtime:10s")}
-ANSWER_S = 120.0
 CALM_S = 3.0
 ORDINARY_REAL_TIME_S = 2.5
 
@@ -119,28 +112,14 @@ def quantiles(samples: Sequence[Sampled]) -> tuple[float, float, float]:
 
 @contextmanager
 def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
-    """The clicks job with an embedded broker and a constant rate; gone at the end."""
-    home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{NAME}-", dir=home()))
-    source = files("penstock") / "workloads" / "clicks"
-    toml = (source / "job.toml").read_text().replace("penstock-demo-realtime", NAME)
-    rate = next(line for line in toml.splitlines() if line.startswith("rate ="))
-    (folder / "job.toml").write_text(toml.replace(rate, f'rate = "constant({rate_rows_per_s:g})"'))
-    (folder / "job.py").write_text((source / "job.py").read_text())
-    shutil.rmtree(JobFolder(NAME).path, ignore_errors=True)
-    job = RunningJob(load_job(folder / "job.toml"), spark_log=folder / "spark.log")
-    try:
-        job.start()
+    """The clicks job, and the tail of what it writes."""
+    with clicks_job(NAME, rate_rows_per_s) as job:
         assert job.spec.kafka.bootstrap is not None
         tail = TopicTail({"bootstrap.servers": job.spec.kafka.bootstrap}, OUTPUT, 1, "arrival")
         try:
             yield job, tail
         finally:
             tail.close()
-    finally:
-        job.stop("the measurement is over")
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(JobFolder(NAME).path, ignore_errors=True)
 
 
 def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float, *, kill: bool) -> Turn:
@@ -201,11 +180,3 @@ def recover(job: RunningJob, tail: TopicTail, normal_s: float) -> float | None:
         if late_wall_s == killed_wall_s and newest_wall_s - killed_wall_s > 10 * CALM_S:
             return 0.0
     return None
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + ANSWER_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{what} did not come within {ANSWER_S:.0f} s")
-        time.sleep(0.1)

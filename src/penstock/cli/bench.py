@@ -69,7 +69,7 @@ def feeder(
     seconds: Annotated[float, typer.Option(min=3)] = 20.0,
     as_json: JsonOption = False,
 ) -> None:
-    """How many rows per second a feeder puts into a topic, and at what cost."""
+    """How many rows per second a feeder puts into a topic, alone and beside a job that reads it, and at what cost."""
     from penstock.bench.feeder import measure_feeder
 
     with bar("feeder") as progress:
@@ -110,7 +110,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     with bar("feeder") as progress:
         results["feeder"] = measure_feeder(60_000.0, 20.0, progress)
     with bar("overhead") as progress:
-        results["overhead"] = measure_overhead(30, 12.0, progress)
+        results["overhead"] = measure_overhead(20, 30.0, progress)
     with bar("trace source") as progress:
         results["source"] = measure_ceiling(2, 12, 15.0, progress)
     out.mkdir(parents=True, exist_ok=True)

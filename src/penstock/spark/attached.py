@@ -11,7 +11,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.spark.plans import leaves, source_of
 from penstock.spark.positions import Positions
 from penstock.spark.positions_of import positions_of
-from penstock.spark.recipe import OutputTopic
+from penstock.spark.recipe import OutputTopic, OwnersRecipe
 from penstock.spark.settings import QuerySettings, parse_spark_trigger
 
 REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
@@ -20,7 +20,7 @@ KNOBS = ("trigger", "rate-limit", "partitions", "restart", "shedding")
 RestartFunction = Callable[[QuerySettings], StreamingQuery]
 
 
-class AttachedRecipe:
+class AttachedRecipe(OwnersRecipe):
     """The first `start` hands out the query as it runs; later ones call the owner's `restart`, if there is one."""
 
     def __init__(self, query: StreamingQuery, restart: RestartFunction | None) -> None:
@@ -49,16 +49,6 @@ class AttachedRecipe:
     @property
     def output(self) -> OutputTopic | None:
         return None
-
-    @property
-    def slots_needed(self) -> int:
-        return 0
-
-    def check(self, settings: QuerySettings) -> None:
-        """Nothing: its owner's function knows what can be started."""
-
-    def ready(self, settings: QuerySettings) -> bool:
-        return True
 
     def start(self, settings: QuerySettings) -> StreamingQuery:
         if self._query is not None:

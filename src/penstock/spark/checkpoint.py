@@ -50,7 +50,13 @@ class Checkpoint:
 
     def committed_offsets(self) -> tuple[Any, ...] | None:
         """The offsets of each source up to which everything is committed; None before the first commit."""
-        batch = self.last_committed()
+        return self._offsets(self.last_committed())
+
+    def logged_offsets(self) -> tuple[Any, ...] | None:
+        """The offsets up to which the newest batch reads, committed or not; None before the first one is logged."""
+        return self._offsets(self.last_logged())
+
+    def _offsets(self, batch: int | None) -> tuple[Any, ...] | None:
         content = None if batch is None else self._files.read(f"{self.path}/offsets/{batch}")
         if content is None:
             return None

@@ -41,6 +41,8 @@ class MeasuredCpu:
 
 def reports_cpu(job: JobSpec) -> bool:
     """Whether the executors of this job are to report their CPU: they may be on other machines, and nobody was named who knows better."""
+    if not job.ask_executors_cpu:
+        return False
     given = job.master or os.environ.get("MASTER", "")
     return job.cpu_query is None and job.master != "embedded" and not given.startswith("local")
 

@@ -13,6 +13,8 @@ from penstock.spark.jvm import StatusStore
 from penstock.spark.progress import batch_of_job
 
 LOOKED_AT_JOBS = 3
+LOOKED_BACK_JOBS = 20
+"""Of older jobs only those with failed tasks are looked at: what these had read, others read again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +60,13 @@ class LiveRows:
         with self._lock:
             if run_id != self._run.run_id:
                 self._run = _Run(run_id=run_id)
-            for job_id in self._store.job_ids(run_id)[-LOOKED_AT_JOBS:]:
+            newest = self._store.job_ids(run_id)[-LOOKED_BACK_JOBS:]
+            for job_id in newest:
                 job = self._store.job(job_id) if job_id not in self._run.over else None
                 batch = None if job is None else batch_of_job(job)
                 if job is not None and batch is not None:
-                    self._take_in(batch, sorted(job["stageIds"]))
+                    if job_id in newest[-LOOKED_AT_JOBS:] or job["numFailedTasks"]:
+                        self._take_in(batch, sorted(job["stageIds"]))
                     self._run.over |= {job_id} if job["status"] != "RUNNING" else set()
 
     def _take_in(self, batch: int, stage_ids: list[int]) -> None:
@@ -125,6 +129,11 @@ class LiveRows:
         self.replayed_rows += rows
         with self._lock:
             self._run.batches.clear()
+        return rows
+
+    def replay(self, rows: float | None) -> float | None:
+        """So many rows of a batch that was logged are read again; unknown counts for none."""
+        self.replayed_rows += rows or 0.0
         return rows
 
     def is_reading(self, run_id: str) -> bool:

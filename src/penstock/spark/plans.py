@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.spark.jvm import singleton
 
 SOURCE_NODE = "StreamingRelationV2"
+LOADED = ("source", "table", "extraOptions")
+"""The parts of a source node that come from loading it."""
 
 
 def sources_of(frame: DataFrame) -> list[tuple[str, dict[str, str], list[str]]]:
@@ -47,17 +49,17 @@ def with_leaves(session: SparkSession, plan: Any, change: Callable[[Any], Any]) 
 
 
 def with_options(session: SparkSession, node: Any, options: Mapping[str, str]) -> Any:
-    """A source node with some of its options changed, its columns keeping their identity."""
-    jvm: Any = session._jvm
-    merged = jvm.java.util.HashMap(node.extraOptions().asCaseSensitiveMap())
-    for key, value in options.items():
-        merged.put(key, value)
+    """A source node with some of its options changed, its columns keeping their identity.
+
+    The source is loaded anew: a source written in Python keeps the options it was made with, whatever the node says.
+    """
+    merged = {**dict(node.extraOptions().asCaseSensitiveMap()), **options}
+    [fresh] = leaves(session.readStream.format(str(node.sourceName())).options(**merged).load()._jdf.queryExecution().analyzed())
     count = node.productArity()
     gateway: Any = session.sparkContext._gateway
-    arguments = gateway.new_array(jvm.java.lang.Object, count)
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, count)
     for i in range(count):
-        changed = node.productElementName(i) == "extraOptions"
-        arguments[i] = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(merged) if changed else node.productElement(i)
+        arguments[i] = (fresh if node.productElementName(i) in LOADED else node).productElement(i)
     return node.getClass().getConstructors()[0].newInstance(arguments)
 
 

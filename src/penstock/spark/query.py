@@ -17,7 +17,7 @@ from penstock.ports import Clock
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.commits import CommitListener, Commits
 from penstock.spark.live import LiveRows
-from penstock.spark.positions import where
+from penstock.spark.positions import between, where
 from penstock.spark.recipe import Recipe
 from penstock.spark.settings import QuerySettings
 
@@ -27,8 +27,8 @@ ONE_BATCH_S = 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """How a query was stopped: whether it was between batches, how far its sources had come, and, in Real-Time Mode, how many rows it had read
-    since its last commit: the next batch begins before a stop is through, and what it has read is read again."""
+    """How a query was stopped: whether it was between batches, how far its sources had come, and how many rows it had begun with since its last
+    commit: the next batch begins before a stop is through, and what it has read is read again."""
 
     at_s: float
     between_batches: bool
@@ -93,6 +93,8 @@ class ManagedQuery:
             if self.closing.is_set() or self.settled.is_set():
                 raise Refused(f"query {self.name} is being stopped")
             self._begun_at_commit = self.commits.count
+            if self._query is None and not self.is_real_time:
+                self.count_replayed()
             if self._checkpoint is not None and self.commits.last is None:
                 self._processed = self._checkpoint.committed_offsets() or self._origin()
             self._query = self.recipe.start(settings or self.settings)
@@ -121,8 +123,23 @@ class ManagedQuery:
     def is_real_time(self) -> bool:
         return self.settings.trigger.kind == "real_time"
 
-    def count_replayed(self) -> float:
-        """After the end of a run: how many rows the next one reads again, at most."""
+    def count_replayed(self) -> float | None:
+        """After the end of a run: how many rows the next one reads again, at most; None if the sources do not count rows.
+
+        In Real-Time Mode that is what tasks had read since the last commit, in micro-batches the batch that was logged and not committed.
+        """
+        return self._read_since_commit() if self.is_real_time else self.live.replay(self._logged_not_committed())
+
+    def _logged_not_committed(self) -> float | None:
+        if self._checkpoint is None:
+            return None
+        if self._all_committed():
+            return 0.0
+        begin, end = self._checkpoint.committed_offsets() or self._origin() or (), self._checkpoint.logged_offsets() or ()
+        rows = between(self.recipe.positions, begin, end) if None not in begin else None
+        return None if rows is None else sum(rows.values())
+
+    def _read_since_commit(self) -> float:
         place = where(self.recipe.positions, self.processed_offsets())
         known = place.newest_rows is not None and place.processed_rows is not None
         return self.live.ended(self.committed_batch, (place.newest_rows or 0.0) - (place.processed_rows or 0.0) if known else None)
@@ -136,15 +153,14 @@ class ManagedQuery:
             query = self.query
             deadline = time.monotonic() + timeout_s
             count = self.commits.count
-            between = False
+            paused = False
             while query.isActive and time.monotonic() < deadline and not stop_now():
                 if self.commits.wait_beyond(count, POLL_S) or is_waiting(query):
-                    between = True
+                    paused = True
                     break
-            moment = Stopped(at_s=self._clock.now_s(), between_batches=between, newest_rows=self.newest_rows())
+            moment = Stopped(at_s=self._clock.now_s(), between_batches=paused, newest_rows=self.newest_rows())
             query.stop()
-            replayed = self.count_replayed() if self.is_real_time else None
-            return replace(moment, between_batches=between and self._all_committed(), replayed_rows=replayed)
+            return replace(moment, between_batches=paused and self._all_committed(), replayed_rows=self.count_replayed())
 
     def _all_committed(self) -> bool:
         """Whether nothing is logged that is not committed: after a commit the next batch may have begun before it was heard."""

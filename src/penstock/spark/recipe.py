@@ -49,6 +49,20 @@ class Recipe(Protocol):
     def start(self, settings: QuerySettings) -> StreamingQuery: ...
 
 
+class OwnersRecipe:
+    """The part of a recipe whose query is its owner's script's: Spark checks it at its start, and what it needs is not known before."""
+
+    @property
+    def slots_needed(self) -> int:
+        return 0
+
+    def check(self, settings: QuerySettings) -> None:
+        pass
+
+    def ready(self, settings: QuerySettings) -> bool:
+        return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputTopic:
     """Where a query writes to in Kafka: the options of the client (Java's names), and which field of a record tells when its input came."""

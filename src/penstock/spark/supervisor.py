@@ -105,7 +105,7 @@ class Supervisor:
     def _failed(self, query: ManagedQuery, error: BaseException) -> None:
         now_s = self._clock.now_s()
         cause, trace = cause_of(error, self._redact)
-        replayed = query.count_replayed() if query.is_real_time else None
+        replayed = query.count_replayed()
         query.failures.append(Failure(at_s=now_s, cause=cause, committed=query.committed_since_start))
         self.disturbed_s = now_s
         self._emit([QueryFailed(at_s=now_s, query=query.name, cause=cause, traceback=trace)])

@@ -20,11 +20,11 @@ from penstock.spark.jvm import activate, field_of
 from penstock.spark.plans import SOURCE_NODE, dataset_of, leaves, source_of, with_leaves, with_options
 from penstock.spark.positions import Positions
 from penstock.spark.positions_of import positions_of
-from penstock.spark.recipe import OutputTopic, observed, started
+from penstock.spark.recipe import OutputTopic, OwnersRecipe, observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
 
 
-class WriterRecipe:
+class WriterRecipe(OwnersRecipe):
     """Starts what a `DataStreamWriter` describes, as often as needed."""
 
     def __init__(self, writer: Any, *, arrival_column: str | None = None) -> None:
@@ -66,16 +66,6 @@ class WriterRecipe:
         if str(field_of(self._jwriter, "source").get(self._jwriter)) != "kafka" or "topic" not in options:
             return None
         return OutputTopic(topic=options["topic"], client=java_options(options), arrival_field="arrival")
-
-    @property
-    def slots_needed(self) -> int:
-        return 0
-
-    def check(self, settings: QuerySettings) -> None:
-        """Nothing: what a script's own writer describes, Spark checks at its start."""
-
-    def ready(self, settings: QuerySettings) -> bool:
-        return True
 
     def start(self, settings: QuerySettings) -> StreamingQuery:
         activate(self._session)

@@ -65,6 +65,12 @@ class RunningJob:
             raise RuntimeError("the job has not been started")
         return self._engine
 
+    @property
+    def kafka(self) -> JobKafka:
+        if self._kafka is None:
+            raise RuntimeError("the job has not been started")
+        return self._kafka
+
     def start(self) -> None:
         """Bring everything up, in an order in which what can be wrong is found before anything expensive starts; raises one clear line."""
         check_code(self.spec)

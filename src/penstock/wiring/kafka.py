@@ -105,6 +105,11 @@ class JobKafka:
         return hear
 
     @property
+    def feeds(self) -> Mapping[str, Feed]:
+        """The running feeders by topic."""
+        return self._feeds
+
+    @property
     def rates(self) -> Mapping[str, TraceState]:
         """The traces of the feeders, whose rates can be overridden."""
         return self._states

@@ -21,7 +21,8 @@ from penstock.spark.sink import pages
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
 
-QUERIES = ("passed", "counts", "booked", "filed")
+QUERIES = ("passed", "counts", "sent", "booked", "filed")
+KAFKA_SINKS = {"passed": "Real-Time Mode", "sent": "micro-batches"}
 JOB = """
 name = "promises"
 master = "embedded"
@@ -30,7 +31,7 @@ min_executors = 1
 max_executors = 2
 [kafka]
 bootstrap = "{broker}"
-topics = {{ numbers = 2, passed = 1, counts = 1 }}
+topics = {{ numbers = 2, passed = 1, counts = 1, sent = 1 }}
 [kafka.feeds.numbers]
 rate = "constant(300)"
 [sources.numbers]
@@ -51,6 +52,12 @@ output_mode = "update"
 [queries.counts.sink]
 format = "kafka"
 topic = "counts"
+[queries.sent]
+function = "job.py:passed"
+trigger = "2s"
+[queries.sent.sink]
+format = "kafka"
+topic = "sent"
 [queries.booked]
 function = "job.py:numbers"
 trigger = "2s"
@@ -143,7 +150,7 @@ def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_proce
         job.wait_until(lambda: job.status()["feeds"][0]["sent_rows"] > sent + 3000, 120, "the feeder to go on")
         job.say("rate", source="numbers", rows_per_s=0.0)
         job.wait_until(lambda: all(job.has_caught_up(name) for name in QUERIES), 150, "all queries to catch up")
-        replayed = job.query("passed")["replayed_rows"]
+        replayed = {name: job.query(name)["replayed_rows"] for name in KAFKA_SINKS}
         assert job.stop() == 0
 
     ends = end_offsets({"bootstrap.servers": away_broker.bootstrap}, "numbers", 2)
@@ -153,9 +160,10 @@ def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_proce
     assert positions_booked(job.folder / "ledger") == everything, "micro-batches into an idempotent sink"
     assert positions_filed(job.folder / "files") == everything, "micro-batches into files"
 
-    passed = Counter(value["position"] for _, value in read_topic(away_broker.bootstrap, "passed", 1))
-    assert sorted(passed) == everything, "Real-Time Mode loses nothing"
-    doubled = sum(passed.values()) - len(passed)
-    assert doubled <= replayed, "what is doubled was counted"
+    for topic, mode in KAFKA_SINKS.items():
+        found = Counter(value["position"] for _, value in read_topic(away_broker.bootstrap, topic, 1))
+        assert sorted(found) == everything, f"{mode} loses nothing"
+        doubled = sum(found.values()) - len(found)
+        assert doubled <= replayed[topic], f"what is doubled in {mode} was counted"
     counted = {key: value["n"] for key, value in read_topic(away_broker.bootstrap, "counts", 1)}
     assert counted == Counter(key for key, _ in sent), "the state is exact"

@@ -88,6 +88,7 @@ class JobSpec:
     metrics_address: str | None = None
     kafka: KafkaSpec = field(default_factory=KafkaSpec)
     cpu_query: CpuQuery | None = None
+    ask_executors_cpu: bool = True
 
     def source(self, name: str) -> SourceSpec:
         return next(each for each in self.sources if each.name == name)

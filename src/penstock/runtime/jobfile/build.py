@@ -47,6 +47,7 @@ class Builder:
             metrics_address=table.metrics,
             kafka=kafka,
             cpu_query=self._cpu_query(table.cpu),
+            ask_executors_cpu=table.cpu.ask_executors,
         )
 
     @property
@@ -129,7 +130,7 @@ class Builder:
         return options
 
     def _cpu_query(self, table: CpuTable) -> CpuQuery | None:
-        if not table.model_fields_set:
+        if not table.model_fields_set - {"ask_executors"}:
             return None
         for name, kind in (("prometheus", kinds.URL), ("query", kinds.QUERY)):
             if name not in table.model_fields_set:

@@ -148,6 +148,16 @@ def _option(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _yes_or_no(value: object) -> bool:
+    """A Boolean; as text too, so that `${env:NAME}` can give one.
+
+    >>> _yes_or_no(False), _yes_or_no("true")
+    (False, True)
+    """
+    must(isinstance(value, bool) or value in ("true", "false"))
+    return value in (True, "true")
+
+
 def _connector(value: object) -> tuple[str, ...]:
     """Coordinates and jars, as a list or a single one.
 
@@ -176,6 +186,7 @@ METRICS = Kind('"off" or an address such as "127.0.0.1:9464"', _metrics_address)
 SOURCE_NAMES = Kind('a list of names of sources such as ["clicks"]', _names)
 OPTION = Kind("a text, a number, true or false", _option)
 BOOTSTRAP = text('"embedded" or brokers such as "host:9092,host2:9092"', BOOTSTRAP_PATTERN)
+YES_OR_NO = Kind("true or false", _yes_or_no)
 CONNECTOR = Kind('coordinates such as "group:artifact:version", the path of a jar, or a list of these', _connector)
 URL = text('an address such as "http://prometheus:9090"', r"https?://[^\s/]\S*")
 QUERY = text('a Prometheus query such as "sum by (executor_id) (rate(...[1m]))"')

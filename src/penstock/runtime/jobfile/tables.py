@@ -85,8 +85,9 @@ class KafkaTable(OptionsTable):
 
 
 class CpuTable(Table):
-    """`[cpu]`, in which `prometheus` and `query` are needed if there is anything."""
+    """`[cpu]`, in which `prometheus` and `query` are needed if one of them or `label` is there."""
 
+    ask_executors: Annotated[bool, kinds.YES_OR_NO] = True
     prometheus: Annotated[str | None, kinds.URL] = None
     query: Annotated[str | None, kinds.QUERY] = None
     label: Annotated[str, kinds.text("the name of a label", r"[A-Za-z_][A-Za-z0-9_]*")] = "executor_id"
