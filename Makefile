@@ -19,9 +19,10 @@ check: setup           ## the fast checks
 	$(BIN)/ruff format --check --quiet src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest tests/core src/penstock/core
+	$(BIN)/python -m pytest -m "not slow and not long" tests/core src/penstock/core
 
 test: check            ## everything
+	$(BIN)/python -m pytest -m "slow and not long" tests/core
 	$(RUN) $(BIN)/python -m pytest -m "not long" --ignore=tests/core --ignore=src/penstock/core --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/

@@ -102,23 +102,22 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     from penstock.bench.modes import measure_modes
     from penstock.bench.overhead import measure_overhead
 
-    results: dict[str, Any] = {}
-    with bar("models") as progress:
-        results["models"] = measure_models(TRACES if TRACES.is_dir() else None, 40, progress)
-    with bar("modes") as progress:
-        results["modes"] = measure_modes(1000.0, 2, 30.0, progress)
-    with bar("feeder") as progress:
-        results["feeder"] = measure_feeder(60_000.0, 20.0, progress)
-    with bar("overhead") as progress:
-        results["overhead"] = measure_overhead(20, 30.0, progress)
-    with bar("trace source") as progress:
-        results["source"] = measure_ceiling(2, 12, 15.0, progress)
+    measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
+        "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, 40, progress),
+        "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
+        "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
+        "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),
+        "overhead": lambda progress: measure_overhead(20, 30.0, progress),
+    }
     out.mkdir(parents=True, exist_ok=True)
-    (out / "acceptance.json").write_text(json.dumps({name: asdict(result) for name, result in results.items()}, indent=2))
+    results: dict[str, Any] = {}
     console = Console(record=True, width=120)
-    for name, result in results.items():
-        console.print(table_of(result, name))
-    (out / "acceptance.txt").write_text(console.export_text())
+    for name, measure in measures.items():
+        with bar(name) as progress:
+            results[name] = measure(progress)
+        console.print(table_of(results[name], name))
+        (out / "acceptance.json").write_text(json.dumps({each: asdict(result) for each, result in results.items()}, indent=2))
+        (out / "acceptance.txt").write_text(console.export_text(clear=False))
 
 
 @contextmanager

@@ -73,4 +73,4 @@ def aligned(at_s: Floats, worker: npt.NDArray[np.object_]) -> Floats:
     phases = np.sort(at_s % step_s)
     silences = np.diff(np.append(phases, phases[0] + step_s))
     begin_s = phases[int(np.argmax(silences))] + silences.max() / 2
-    return np.round((np.floor((at_s - begin_s) / step_s) + 1) * step_s, 6)
+    return np.asarray(np.round((np.floor((at_s - begin_s) / step_s) + 1) * step_s, 6))

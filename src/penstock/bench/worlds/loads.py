@@ -18,7 +18,7 @@ def _sine(t: Floats, rng: np.random.Generator) -> Floats:
 
 def _day(t: Floats, rng: np.random.Generator) -> Floats:
     """Part of a day, with a wobble of its own."""
-    return 1.2 + np.sin(2 * np.pi * t / 43200 + rng.uniform(0, 6)) + 0.15 * np.cumsum(rng.normal(0, 1, len(t))) / np.sqrt(len(t)) * 3
+    return np.asarray(1.2 + np.sin(2 * np.pi * t / 43200 + rng.uniform(0, 6)) + 0.45 * np.cumsum(rng.normal(0, 1, len(t))) / np.sqrt(len(t)))
 
 
 def _spikes(t: Floats, rng: np.random.Generator) -> Floats:

@@ -14,7 +14,7 @@ from penstock.core.models.estimate import NotReady
 from penstock.core.models.latency.regression import LatencyRegression, LatencySeen
 from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
 from penstock.core.models.surrogate.crossvalidation import interval_groups
-from penstock.core.models.surrogate.study import MOST_HELD_OUT, MOST_SEEN
+from penstock.core.models.surrogate.study import HELD_OUT_SINGLY, MOST_SEEN, PARTS_OF_MORE
 from penstock.tables.column import Column
 from penstock.tables.csv import Columns, read_csv
 
@@ -76,7 +76,8 @@ def fit(
     if isinstance(score, NotReady):
         raise UserMistake(f"{path}: {score.why}{'; or take --leave-out one' if 'one interval' in score.why else ''}")
     candidates = model.candidates(held)
-    parts = min(score.held_out, MOST_HELD_OUT) if held == "one" else len(np.unique(interval_groups(columns["interval_s"])))
+    singly = score.held_out if score.held_out <= HELD_OUT_SINGLY else PARTS_OF_MORE
+    parts = singly if held == "one" else len(np.unique(interval_groups(columns["interval_s"])))
     scale = 1000.0 if what == "latency_ms" else 1.0
 
     def predicted(interval_s: float, rate: float, scaleout: int | None) -> float:
