@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SLOW = ("forecast", "latency", "surrogate", "recovery/test_regression.py", "capacity/test_batch_cost.py", "anomaly/test_online_arima.py")
+SLOW = ("anomaly", "forecast", "latency", "recovery", "surrogate", "capacity/test_batch_cost.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
