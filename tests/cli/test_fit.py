@@ -199,7 +199,7 @@ def test_a_trace_sampled_more_slowly_than_the_step_is_forecast_from_the_right_mo
     ("arguments", "said"),
     [
         (("--capacity", "inf"), "--capacity: found inf, a number is needed"),
-        (("--downtime", "nan"), "--downtime: found nan, a number is needed"),
+        (("--at", "nan"), "--at: found nan, a number is needed"),
         (("--plot", "picture.pdf"), "ends in .png or .svg"),
     ],
 )

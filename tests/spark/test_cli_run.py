@@ -188,6 +188,7 @@ def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, s
     assert len(written) > 20 and not [file for file in written if SECRET.encode() in file.read_bytes()], "a secret appears nowhere"
 
 
+@pytest.mark.long
 def test_a_query_given_up_ends_the_job_with_its_own_traceback_and_a_second_ctrl_c_ends_at_once(cli: Cli) -> None:
     job = JOB.format(name="cli-broken").replace('master = "embedded"', 'master = "local[1]"')
     job = job.replace('format = "ledger"\npath = "ledger"', 'foreach_batch = "job.py:write"')

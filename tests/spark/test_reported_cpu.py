@@ -45,6 +45,7 @@ finally:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_real_executors_report_a_cpu_time_that_grows_while_they_work(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", DRIVER, str(tmp_path)], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
