@@ -61,7 +61,10 @@ class Desk:
     def _outcomes(self, numbers: list[int]) -> Mapping[str, Any]:
         """Which of these instructions are still under way, how the others ended, and which of those were not carried out."""
         pending = {each.instruction.number for each in self._controller.knowledge.pending}
-        ended = {number: self._controller.recent[number] for number in numbers if number not in pending and number in self._controller.recent}
+        last = {number: self._controller.recent[number] for number in numbers if number in self._controller.recent}
+        # Knowledge is taken over a moment before its events are: an instruction that was only given so far is still under way.
+        pending |= {number for number, event in last.items() if isinstance(event, InstructionGiven)}
+        ended = {number: event for number, event in last.items() if number not in pending}
         return {
             "pending": sorted(pending & set(numbers)),
             "ended": {str(number): event.words() for number, event in ended.items()},
