@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from penstock.core.models.estimate import Estimate, NotReady
@@ -10,14 +11,14 @@ from penstock.core.models.surrogate.crossvalidation import LeaveOut
 from penstock.core.models.surrogate.study import Study
 
 
-class Studied:
+class Studied(ABC):
     """Inherit, and say what the study of the rows is that were seen."""
 
     __slots__ = ()
 
     @property
-    def study(self) -> Study | NotReady:
-        raise NotImplementedError
+    @abstractmethod
+    def study(self) -> Study | NotReady: ...
 
     def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None = None) -> Estimate | NotReady:
         """What to expect at this interval and rate, with bounds from rows that were held out."""
