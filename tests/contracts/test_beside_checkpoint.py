@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,26 @@ def test_a_file_that_is_sent_again_takes_the_place_of_the_one_before(beside: Bes
         here.write_bytes(content)
         beside.upload(here, "history.db")
     assert beside.download("history.db", back) and back.read_bytes() == b"shorter"
+
+
+def test_there_is_never_a_moment_without_the_file_while_it_is_replaced(beside: BesideCheckpoint, tmp_path: Path) -> None:
+    here, stop = tmp_path / "here", threading.Event()
+    here.write_bytes(EVERY_BYTE)
+    beside.upload(here, "history.db")
+    (kept,) = tmp_path.rglob("history.db")
+    missing = []
+
+    def look() -> None:
+        while not stop.is_set():
+            if not kept.exists():
+                missing.append(kept)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(150):
+            beside.upload(here, "history.db")
+    finally:
+        stop.set()
+        watcher.join()
+    assert not missing

@@ -1,9 +1,16 @@
-"""Files on whatever file system the checkpoint is on, through the file manager with which Spark itself writes checkpoints."""
+"""Files on whatever file system the checkpoint is on, through the file manager with which Spark itself writes checkpoints.
+
+On a local disk they are replaced in one step by the system: Hadoop's own local rename removes the old file first, and a driver
+killed in that moment would leave none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -43,12 +50,18 @@ class Files:
     def write(self, path: str, content: bytes) -> None:
         """A reader sees the old content or the new, never a part."""
         with said(path):
-            self._put(path, self._jvm.java.io.ByteArrayInputStream(content))
+            if local := self.local_path(path):
+                replace(Path(local), lambda fresh: fresh.write_bytes(content))
+            else:
+                self._put(path, self._jvm.java.io.ByteArrayInputStream(content))
 
     def upload(self, local: str, path: str) -> None:
         """Copy a local file there, as atomically, without its bytes passing through Python."""
         with said(path):
-            self._put(path, self._jvm.java.io.FileInputStream(local))
+            if target := self.local_path(path):
+                replace(Path(target), lambda fresh: shutil.copyfile(local, fresh))
+            else:
+                self._put(path, self._jvm.java.io.FileInputStream(local))
 
     def download(self, path: str, local: str) -> bool:
         """Copy a file from there; whether there was one."""
@@ -85,10 +98,24 @@ class Files:
         stream.close()
 
 
+def replace(path: Path, fill: Callable[[Path], object]) -> None:
+    """Put a fresh file in the place of the old one, without the checksum that Hadoop may have kept of that."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        fill(fresh)
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
 @contextmanager
 def said(path: str) -> Iterator[None]:
-    """Say which file it was when Hadoop's client fails."""
+    """Say which file it was when the disk or Hadoop's client fails."""
     try:
         yield
     except Py4JJavaError as error:
         raise NotReachable(f"{path}: {' '.join(str(error.java_exception.toString()).split())}") from None
+    except OSError as error:
+        raise NotReachable(f"{path}: {error.strerror or error}") from None
