@@ -11,7 +11,7 @@ from typing import Any
 
 import penstock
 from penstock.bench.cluster import place
-from penstock.bench.overhead import commits_apart_s, wait_for_batch
+from penstock.spark.progress import parse_progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +48,17 @@ def measure_ceiling(executors: int, partitions: int, seconds: float, progress: C
 def position(report: Any) -> int:
     end = report["sources"][0]["endOffset"]
     return int((json.loads(end) if isinstance(end, str) else end)["position"])
+
+
+def wait_for_batch(query: Any, batch: int, timeout_s: float = 120.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while query.lastProgress is None or query.lastProgress["batchId"] < batch:
+        if time.monotonic() > deadline or not query.isActive:
+            raise RuntimeError(f"the measured query did not get to batch {batch}")
+        time.sleep(0.05)
+
+
+def commits_apart_s(first: Any, last: Any) -> float:
+    """Seconds between the commits of two batches, by Spark's own report."""
+    ends = [parse_progress(json.loads(report.json)).committed_wall_s for report in (first, last)]
+    return ends[1] - ends[0]

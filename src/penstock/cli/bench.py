@@ -21,15 +21,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON
 
 @app.command()
 def overhead(
-    pairs: Annotated[int, typer.Option(min=2, help="How many interleaved pairs of runs.")] = 10,
-    seconds: Annotated[float, typer.Option(min=2, help="How long each run is measured.")] = 12.0,
+    pairs: Annotated[int, typer.Option(min=10, help="How many interleaved pairs of batches; each takes some six seconds.")] = 60,
     as_json: JsonOption = False,
 ) -> None:
     """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock."""
-    from penstock.bench.overhead import measure_overhead
+    from penstock.bench.overhead.measure import measure_overhead
 
-    with bar("pairs of runs") as progress:
-        result = measure_overhead(pairs, seconds, progress)
+    with bar("batches") as progress:
+        result = measure_overhead(pairs, progress)
     show(result, as_json, "overhead")
 
 
@@ -100,14 +99,14 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     from penstock.bench.feeder import measure_feeder
     from penstock.bench.models import measure_models
     from penstock.bench.modes import measure_modes
-    from penstock.bench.overhead import measure_overhead
+    from penstock.bench.overhead.measure import measure_overhead
 
     measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, 40, progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
         "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
         "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),
-        "overhead": lambda progress: measure_overhead(20, 30.0, progress),
+        "overhead": lambda progress: measure_overhead(250, progress),
     }
     out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}

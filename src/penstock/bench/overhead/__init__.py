@@ -1,0 +1,1 @@
+"""What observation costs a query."""
