@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 import penstock
-from penstock.cli import bench, demo, entry, fit, forecast, history, init, kafka, recovery, run, status, steer
+from penstock.cli.commands import Commands
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True, pretty_exceptions_enable=False, add_completion=True, rich_markup_mode=None,
     help="An autopilot for Apache Spark Structured Streaming.",
 )  # fmt: skip
@@ -24,22 +25,3 @@ def show_version(wanted: bool) -> None:
 @app.callback()
 def options(version: Annotated[bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")] = False) -> None:
     pass
-
-
-app.command("init")(init.init)
-app.command("run")(run.run)
-app.command("status")(status.status)
-app.command("scale")(steer.scale)
-app.command("trigger")(steer.trigger)
-app.command("rate-limit")(steer.rate_limit)
-app.command("partitions")(steer.partitions)
-app.command("rate")(steer.rate)
-app.command("release")(steer.release)
-app.command("history")(history.history)
-app.command("entry")(entry.entry)
-app.command("demo")(demo.demo)
-app.command("forecast")(forecast.forecast)
-app.command("recovery")(recovery.recovery)
-app.add_typer(fit.app, name="fit")
-app.add_typer(bench.app, name="bench")
-app.add_typer(kafka.app, name="kafka")
