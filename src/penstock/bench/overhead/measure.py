@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 import psutil
 
 import penstock
 from penstock.bench.cluster import place
-from penstock.bench.overhead.cost import Overhead, cost_of
-from penstock.bench.overhead.driver import Driver
+from penstock.bench.overhead.cost import Batch, Overhead, overhead_of
+from penstock.bench.overhead.processes import Processes
 from penstock.bench.overhead.turns import CONF, ROWS, Fuel, Turns
 from penstock.runtime.home import JobFolder
 
@@ -27,17 +26,17 @@ ALONE = 12
 def measure_overhead(pairs: int, progress: Callable[[int, int], None]) -> Overhead:
     """Which of the two comes first alternates.
 
-    The loop watches during both turns of a pair: what it takes of the machine is measured by itself, as the driver's CPU during turns of the
-    plain query with the loop and without.
+    The loop watches during both batches of a pair: what it takes of the machine is measured by itself, as the driver's CPU during batches of the plain
+    query with the loop and without.
     """
     total = WARM_UP + ALONE + WARM_UP + 2 * pairs
     done = 0
 
-    def take(turns: Turns, query: Any, times: int) -> list[float]:
+    def take(turns: Turns, query: Any, times: int) -> list[Batch]:
         nonlocal done
         taken = []
         for _ in range(times):
-            taken.append(turns.take(query))
+            taken.append(one_batch(turns, query))
             done += 1
             progress(done, total)
         return taken
@@ -47,36 +46,26 @@ def measure_overhead(pairs: int, progress: Callable[[int, int], None]) -> Overhe
         plain, under = Turns(there.folder / "plain", fuel), Turns(there.folder / "under", fuel)
         plain_query = plain.writer(there.session).start()
         take(plain, plain_query, WARM_UP)
-        driver = Driver()
-        alone = [driver_cores(driver, lambda: take(plain, plain_query, 1)) for _ in range(ALONE)]
-        alone_rss_mb = driver.rss_mb()
+        alone, alone_rss_mb = take(plain, plain_query, ALONE), Processes().driver_rss_mb()
         query = penstock.start(under.writer(there.session), job=JOB, arrival_column="timestamp", max_executors=EXECUTORS)
         try:
             take(under, query, WARM_UP)
-            times: dict[bool, list[float]] = {False: [], True: []}
-            watched = []
+            plain_batches: list[Batch] = []
+            under_batches: list[Batch] = []
             for pair in range(pairs):
-                for observed in (False, True) if pair % 2 == 0 else (True, False):
-                    if observed:
-                        times[True] += take(under, query, 1)
-                    else:
-                        watched.append(driver_cores(driver, lambda: times[False].extend(take(plain, plain_query, 1))))
+                both = [(plain, plain_query, plain_batches), (under, query, under_batches)]
+                for turns, its_query, batches in both if pair % 2 == 0 else reversed(both):
+                    batches.extend(take(turns, its_query, 1))
+            rss_mb = Processes().driver_rss_mb()
         finally:
             query.stop()
             plain_query.stop()
             shutil.rmtree(JobFolder(JOB).path, ignore_errors=True)
-    return cost_of(
-        times[False],
-        times[True],
-        rows_per_batch=ROWS,
-        cores=psutil.cpu_count() or EXECUTORS,
-        extra_cpu_cores=max(0.0, median(watched) - median(alone)),
-        extra_rss_mb=driver.rss_mb() - alone_rss_mb,
-    )
+    return overhead_of(alone, plain_batches, under_batches, rows_per_batch=ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_rss_mb=rss_mb - alone_rss_mb)
 
 
-def driver_cores(driver: Driver, work: Callable[[], object]) -> float:
-    before_cpu_s, before_s = driver.spent()
-    work()
-    after_cpu_s, after_s = driver.spent()
-    return (after_cpu_s - before_cpu_s) / (after_s - before_s)
+def one_batch(turns: Turns, query: Any) -> Batch:
+    processes = Processes()
+    cpu_s, driver_cpu_s = processes.cpu_s(), processes.driver_cpu_s()
+    wall_s = turns.take(query)
+    return Batch(wall_s=wall_s, cpu_s=processes.cpu_s() - cpu_s, driver_cpu_s=processes.driver_cpu_s() - driver_cpu_s)
