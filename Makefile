@@ -3,6 +3,7 @@
 .DEFAULT_GOAL := test
 SHELL := /bin/sh
 BIN := .venv/bin
+SPARK := tests/contracts tests/kafka tests/spark
 RUN = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
 
 setup:
@@ -19,11 +20,12 @@ check: setup           ## the fast checks
 	$(BIN)/ruff format --check --quiet src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -m "not slow and not long" tests/core src/penstock/core
+	$(BIN)/python -m pytest -n auto -m "not slow and not long" tests/core src/penstock/core
 
 test: check            ## everything
-	$(BIN)/python -m pytest -m "slow and not long" tests/core
-	$(RUN) $(BIN)/python -m pytest -m "not long" --ignore=tests/core --ignore=src/penstock/core --durations=10
+	$(BIN)/python -m pytest -n auto -m "slow and not long" tests/core
+	$(RUN) $(BIN)/python -m pytest -n auto -m "not long" --ignore=tests/core --ignore=src/penstock/core $(SPARK:%=--ignore=%)
+	$(RUN) $(BIN)/python -m pytest -m "not long" $(SPARK) --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
 	$(RUN) $(BIN)/python -m pytest -m long tests
