@@ -85,7 +85,7 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """How well the models do: capacity, recovery, latency and forecasts against a known truth."""
-    from penstock.bench.models import measure_models
+    from penstock.bench.models.all import measure_models
 
     with bar("models") as progress:
         result = measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress)
@@ -97,7 +97,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     """Run the long targets of all issues; writes one JSON and one table."""
     from penstock.bench.ceiling import measure_ceiling
     from penstock.bench.feeder import measure_feeder
-    from penstock.bench.models import measure_models
+    from penstock.bench.models.all import measure_models
     from penstock.bench.modes import measure_modes
     from penstock.bench.overhead.measure import measure_overhead
 

@@ -2,46 +2,99 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
+from penstock.core.models.forecast.series import LONGEST_GAP_S, USUAL_GAPS
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.formula import recovery_s
+from penstock.core.models.recovery.outage import Outage
+from penstock.core.models.recovery.over_forecast import TRUSTED_S, continued_share
 from penstock.tables.trace import read_trace
+
+NEARLY_ALL = 0.9
+"""A gap is judged by this quantile of the distances of rows: a trace that is drawn with few rows has long ones on purpose."""
 
 
 def recovery(
     trace: Annotated[Path, typer.Option(help="CSV with the columns t (s), rate (rows/s).", metavar="TRACE.CSV")],
     at: Annotated[float, typer.Option(help="When the failure strikes, in the time of the trace.")],
-    capacity: Annotated[float, typer.Option(help="Rows per second the job can process.", min=0)],
-    interval: Annotated[float, typer.Option(help="Checkpoint interval in seconds: so much is processed again.", min=0)],
-    downtime: Annotated[float, typer.Option(help="Seconds from the failure until the job processes again.", min=0)],
-    lag: Annotated[float, typer.Option(help="Rows that waited already.", min=0)] = 0.0,
+    capacity: Annotated[float, typer.Option(help="Rows per second the job can process.")],
+    interval: Annotated[float, typer.Option(help="Checkpoint interval in seconds: so much is processed again.")],
+    downtime: Annotated[float, typer.Option(help="Seconds from the failure until the job processes again.")],
+    lag: Annotated[float, typer.Option(help="Rows that waited already.")] = 0.0,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Seconds from a failure until the job has caught up (Phoebe sec. III-B)."""
+    """Seconds from a failure until the job has caught up (Phoebe sec. III-B), just before a checkpoint: the worst case."""
     finite(at=at, capacity=capacity, interval=interval, downtime=downtime, lag=lag)
+    not_negative(capacity=capacity, interval=interval, downtime=downtime, lag=lag)
     arrivals = read_trace(trace)
     if not arrivals.time_s[0] <= at <= arrivals.last_s:
         raise UserMistake(f"--at: found {at:g}, the trace goes from {arrivals.time_s[0]:g} s to {arrivals.last_s:g} s")
+    outage = Outage(at_s=at, interval_s=interval, downtime_s=downtime, lag_rows=lag)
     took_s = recovery_s(arrivals, at, capacity, interval, downtime, lag)
-    beyond = at + took_s > arrivals.last_s
+    refuse_a_gap(trace, arrivals, at - interval, at + took_s)
 
     def draw(path: Path) -> None:
         from penstock.dashboard.fits import draw_recovery
 
-        draw_recovery(path, trace.name, arrivals, at, capacity, downtime, took_s)
+        draw_recovery(path, trace.name, arrivals, outage, capacity, took_s)
 
-    never = took_s == float("inf")
+    found = as_object(arrivals, outage, capacity, took_s)
+    present(Report(title=f"a failure at {at:g} s", found=found, rows=as_rows(found, arrivals, outage, capacity), draw=draw), as_json, plot)
+
+
+def not_negative(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if number < 0:
+            raise UserMistake(f"--{name}: found {number:g}, a number of at least 0 is needed")
+
+
+def refuse_a_gap(trace: Path, arrivals: Arrivals, start_s: float, end_s: float) -> None:
+    """A silence in the time that the answer speaks of leaves no answer if it is longer than a line may bridge, and than nearly all others of the trace."""
+    apart_s = np.diff(arrivals.time_s)
+    longest_s = max(LONGEST_GAP_S, USUAL_GAPS * float(np.quantile(apart_s, NEARLY_ALL))) if len(apart_s) else LONGEST_GAP_S
+    first, last = bisect_right(arrivals.time_s, start_s) - 1, bisect_left(arrivals.time_s, end_s)
+    silent = np.flatnonzero(apart_s[max(0, first) : last] > longest_s)
+    if len(silent):
+        before_s, after_s = arrivals.time_s[max(0, first) + int(silent[0]) :][:2]
+        raise UserMistake(f"{trace}: no rate is known from {before_s:g} s to {after_s:g} s, which the answer needs; fill the gap or take another --at")
+
+
+def as_object(arrivals: Arrivals, outage: Outage, capacity: float, took_s: float) -> dict[str, Any]:
+    rate, share = arrivals.rate(outage.at_s), continued_share(arrivals, outage.at_s, took_s)
+    return {
+        "recovery_s": took_s,
+        "after_checkpoint_s": recovery_s(arrivals, outage.at_s, capacity, 0.0, outage.downtime_s, outage.lag_rows),
+        "downtime_s": outage.downtime_s,
+        "rate": rate,
+        "utilization": rate / capacity if capacity else None,
+        "long_run_rate": arrivals.long_run_rate,
+        "beyond_trace": share > 0,
+        "continued_share": share,
+        "beyond_horizon": took_s > TRUSTED_S,
+    }
+
+
+def as_rows(found: dict[str, Any], arrivals: Arrivals, outage: Outage, capacity: float) -> list[tuple[str, str]]:
+    took_s, long_run = found["recovery_s"], f"{arrivals.long_run_rate:,.0f} rows/s"
+    never = f"never: {long_run} go on arriving at the end of the trace, the capacity is {capacity:,.0f} rows/s"
     rows = [
-        ("recovery", f"never: the last rate of the trace, {arrivals.long_run_rate:,.0f} rows/s, is beyond the capacity" if never else f"{took_s:,.1f} s"),
-        ("  of this, down", f"{downtime:,.1f} s"),
-        ("rate at the failure", f"{arrivals.rate(at):,.0f} rows/s, {arrivals.rate(at) / capacity:.0%} of the capacity" if capacity else "no capacity"),
-        *((("note", "the trace ends before that; its last rate is taken to go on"),) if beyond else ()),
+        ("recovery", never if took_s == math.inf else f"{took_s:,.1f} s"),
+        ("  of this, down", f"{outage.downtime_s:,.1f} s"),
+        ("  just after a checkpoint", "never" if found["after_checkpoint_s"] == math.inf else f"{found['after_checkpoint_s']:,.1f} s"),
+        ("rate at the failure", f"{found['rate']:,.0f} rows/s, {found['utilization']:.0%} of the capacity" if capacity else "no capacity"),
     ]
-    found = {"recovery_s": took_s, "downtime_s": downtime, "beyond_trace": beyond, "rate": arrivals.rate(at)}
-    present(Report(title=f"a failure at {at:g} s", found=found, rows=rows, draw=draw), as_json, plot)
+    if found["beyond_trace"] and took_s < math.inf:
+        rows.append(("note", f"{found['continued_share']:.0%} of it is beyond the end of the trace, where {long_run} are taken to go on arriving"))
+    if TRUSTED_S < took_s < math.inf:
+        rows.append(("note", f"longer than {TRUSTED_S / 60:.0f} min: a forecast made at the failure would not reach so far"))
+    return rows

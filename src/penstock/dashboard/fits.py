@@ -10,38 +10,48 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
-from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.phoebe import ExpectedLatency, ProfileSeen, ScaleoutLatency
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.outage import Outage
+from penstock.core.models.surrogate.crossvalidation import interval_groups
+from penstock.core.models.surrogate.learner import Studied
 from penstock.dashboard.chart import chart
-from penstock.dashboard.palette import BLUE, GREEN, MUTED, ORANGE, PURPLE, VERMILION
+from penstock.dashboard.palette import BLUE, INK, LINE, MUTED, ORANGE, VERMILION
 
-LINE_COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, MUTED)
+MOST_INTERVALS, MOST_SCALEOUTS = 7, 8
 STEPS = 40
-MOST_COLOURS = 12
+MOST_POINTS = 2000
+"""More points than this cover each other."""
+ALONG = 600
+LEAST_SHOWN_S = 60.0
+"""A recovery shorter than this is shown within as much time."""
 
 
-def draw_capacity(
-    path: Path, name: str, points: Sequence[tuple[float, float]], used_up_to: float, at: float, found: Estimate, line: Callable[[float], float]
-) -> None:
-    """Throughput of all workers over the utilisation of the busiest, and the capacity with its bounds."""
+def draw_capacity(path: Path, name: str, points: Sequence[tuple[float, float, bool]], at: float, predicted: Callable[[float], Estimate | NotReady]) -> None:
+    """Throughput of all workers over the utilisation of the busiest, used or left out, and the capacity with its bounds."""
 
     def draw(axes: Axes) -> None:
-        used = np.array([point for point in points if point[0] <= used_up_to])
-        left_out = np.array([point for point in points if point[0] > used_up_to])
-        axes.scatter(used[:, 0], used[:, 1], s=14, color=BLUE, alpha=0.6, linewidths=0, label="readings used")
-        if len(left_out):
-            axes.scatter(left_out[:, 0], left_out[:, 1], s=14, color=MUTED, alpha=0.4, linewidths=0, label="readings left out")
-        along = np.linspace(min(used[:, 0].min(), at), max(used[:, 0].max(), at), STEPS)
-        axes.plot(along, [line(float(u)) for u in along], color=ORANGE, label="model")
-        axes.errorbar(
-            [at], [found.value], yerr=[[found.value - found.low], [found.high - found.value]], color=VERMILION, fmt="o", capsize=4,
-            label=f"capacity at {at:.0%}: {found.value:,.0f} rows/s",
-        )  # fmt: skip
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        shown = np.array(points[:: -(-len(points) // MOST_POINTS)])
+        used = shown[:, 2] > 0
+        for label, which, colour in (("readings used", used, BLUE), ("readings left out", ~used, MUTED)):
+            if which.any():
+                axes.scatter(shown[which, 0], shown[which, 1], s=14, color=colour, alpha=0.5, linewidths=0, label=label)
+        most = max(float(shown[:, 0].max()), at)
+        answers = [(u, each) for u in np.linspace(0, most, STEPS) if isinstance(each := predicted(float(u)), Estimate)]
+        draw_estimates(axes, answers, "model")
+        found = predicted(at)
+        if isinstance(found, Estimate):
+            yerr = [[found.value - found.low], [found.high - found.value]]
+            label = f"capacity at {at:.0%}: {found.value:,.0f} rows/s"
+            axes.errorbar([at], [found.value], yerr=yerr, color=VERMILION, fmt="o", capsize=4, zorder=4, label=label)
+        axes.set_xlim(0, 1.04 * most)
+        axes.set_ylim(0, None)
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
     chart(path, f"Capacity, {name}", "utilisation of the busiest worker", "rows/s, all workers", draw)
 
@@ -50,88 +60,125 @@ def draw_scaleout(path: Path, name: str, measured: Sequence[ScaleoutMeasured], m
     """Capacity over scale-outs with the bounds of each prediction."""
 
     def draw(axes: Axes) -> None:
+        shown = measured[:: -(-len(measured) // MOST_POINTS)]
         most = max([each.scaleout for each in measured] + list(wanted))
         scaleouts = sorted({*(round(float(s)) for s in np.linspace(1, most, STEPS)), *wanted})
         answers = [(s, answer) for s in scaleouts if isinstance(answer := model.predict(s), Estimate)]
-        x = [s for s, _ in answers]
-        axes.fill_between(x, [a.low for _, a in answers], [a.high for _, a in answers], color=ORANGE, alpha=0.15, linewidth=0, label="4 of 5 cases")
-        axes.plot(x, [a.value for _, a in answers], color=ORANGE, label=f"{model.form}")
-        axes.scatter([m.scaleout for m in measured], [m.throughput_rows_per_s for m in measured], s=22, color=BLUE, zorder=3, label="measured")
+        draw_estimates(axes, answers, f"{model.form}")
+        axes.scatter([m.scaleout for m in shown], [m.throughput_rows_per_s for m in shown], s=22, color=BLUE, linewidths=0, zorder=3, label="measured")
         asked = [(s, a.value) for s, a in answers if s in wanted]
         if asked:
             axes.scatter([s for s, _ in asked], [rate for _, rate in asked], s=40, color=VERMILION, marker="D", zorder=4, label="predicted")
+        axes.set_xlim(0, 1.04 * most)
+        highest = [min(answer.high, 2 * answer.value) for s, answer in answers if s in wanted]
+        axes.set_ylim(0, 1.1 * max(highest + [m.throughput_rows_per_s for m in shown]))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     chart(path, f"Capacity over scale-outs, {name}", "scale-out", "rows/s", draw)
 
 
-def draw_regression(path: Path, name: str, columns: Mapping[str, npt.NDArray[Any]], what: str, predicted: Callable[[float, float, int | None], float]) -> None:
-    """Measured values over the rate, a colour for each interval, and what the model says there."""
+def draw_estimates(axes: Axes, answers: Sequence[tuple[float, Estimate]], label: str) -> None:
+    """What a model says along the axis, with the bounds of four cases in five where they are finite."""
+    along = [x for x, _ in answers]
+    high = [each.high if np.isfinite(each.high) else np.nan for _, each in answers]
+    axes.fill_between(along, [each.low for _, each in answers], high, color=ORANGE, alpha=0.15, linewidth=0, label="4 of 5 cases")
+    axes.plot(along, [each.value for _, each in answers], color=ORANGE, label=label)
+
+
+def draw_regression(path: Path, name: str, columns: Mapping[str, npt.NDArray[Any]], what: str, model: Studied, scale: float) -> None:
+    """Measured values over the rate, a shade for each interval, and what the model says there; over several scale-outs by worker, at the middle one."""
+    sizes = columns.get("scaleout")
+    several = sizes is not None and len(np.unique(sizes)) > 1
+    scaleout = None if sizes is None else int(np.sort(sizes)[len(sizes) // 2])
+    workers = scaleout if several and scaleout is not None else 1
 
     def draw(axes: Axes) -> None:
-        rates, intervals, values = columns["rate"], columns["interval_s"], columns[what]
-        several = "scaleout" in columns and len(np.unique(columns["scaleout"])) > 1
+        rates, values, groups = columns["rate"] / (sizes if several else 1), columns[what], interval_groups(columns["interval_s"])
         along = np.linspace(rates.min(), rates.max(), STEPS)
-        several_intervals = np.unique(np.round(intervals, 6))
-        few = several_intervals[:: max(1, len(several_intervals) // MOST_COLOURS)]
-        for number, interval in enumerate(few):
-            colour, here = LINE_COLOURS[number % len(LINE_COLOURS)], np.isclose(intervals, interval)
-            axes.scatter(rates[here], values[here], s=20, color=colour, linewidths=0, label=f"{interval:g} s")
-            if not several:
-                scaleout = int(columns["scaleout"][0]) if "scaleout" in columns else None
-                axes.plot(along, [predicted(float(interval), float(rate), scaleout) for rate in along], color=colour, linewidth=1.2)
-        axes.set_ylim(0, 1.15 * values.max())
+        shown = np.unique(np.linspace(0, groups.max(), MOST_INTERVALS).astype(int))
+        for group, colour in zip(shown, shades(len(shown)), strict=True):
+            here = groups == group
+            interval = float(np.median(columns["interval_s"][here]))
+            answers = [model.predict(interval, workers * float(rate), scaleout) for rate in along]
+            line = [scale * each.value if isinstance(each, Estimate) and np.isfinite(each.value) else np.nan for each in answers]
+            axes.scatter(rates[here], values[here], s=20, color=colour, linewidths=0, label=f"{interval:.3g} s")
+            axes.plot(along, line, color=colour, linewidth=1.2)
+        axes.set_ylim(0, 1.3 * values.max())
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
-    chart(path, f"{what.partition('_')[0].capitalize()} by checkpoint interval, {name}", "rows/s", "ms" if what == "latency_ms" else "s", draw)
+    across = f"rows/s by worker (lines: {scaleout} workers)" if several else "rows/s"
+    chart(path, f"{what.partition('_')[0].capitalize()} by checkpoint interval, {name}", across, "ms" if what == "latency_ms" else "s", draw)
 
 
 def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: ScaleoutLatency) -> None:
-    """Latency over the rate, a colour for each scale-out; what did not keep up is a cross."""
+    """Latency over the rate, a shade for each scale-out; what did not keep up is a cross, and the line ends where the model says so."""
 
     def draw(axes: Axes) -> None:
         scaleouts = sorted({each.scaleout for each in seen})
-        for number, scaleout in enumerate(scaleouts):
-            colour = colormaps["viridis"](0.9 * number / max(1, len(scaleouts) - 1))
-            rows = sorted((each for each in seen if each.scaleout == scaleout), key=lambda each: each.rate_rows_per_s)
-            rows = rows[:: max(1, len(rows) // STEPS)]
-            answers = [(each, model.predict(scaleout, each.rate_rows_per_s)) for each in rows]
-            kept_up = [(each, answer) for each, answer in answers if isinstance(answer, ExpectedLatency) and answer.valid]
-            lost = [each for each, answer in answers if isinstance(answer, ExpectedLatency) and not answer.valid]
-            axes.scatter([r.rate_rows_per_s for r, _ in kept_up], [1000 * r.latency_s for r, _ in kept_up], s=18, color=colour, label=f"{scaleout}")
-            axes.scatter([r.rate_rows_per_s for r in lost], [1000 * r.latency_s for r in lost], s=22, color=colour, marker="x", linewidths=1)
-            axes.plot([r.rate_rows_per_s for r, _ in kept_up], [1000 * a.latency.value for _, a in kept_up], color=colour, linewidth=1.2)
+        shown = [scaleouts[int(place)] for place in np.unique(np.linspace(0, len(scaleouts) - 1, MOST_SCALEOUTS).astype(int))]
+        for scaleout, colour in zip(shown, shades(len(shown)), strict=True):
+            rows = [each for each in seen if each.scaleout == scaleout]
+            answers = {each: model.predict(scaleout, each.rate_rows_per_s) for each in rows[:: -(-len(rows) // STEPS)]}
+            kept_up = {each: isinstance(answer, ExpectedLatency) and (answer.valid if each.valid is None else each.valid) for each, answer in answers.items()}
+            for kept, marker in ((True, "o"), (False, "x")):
+                points = [each for each in answers if kept_up[each] is kept]
+                across, up = [each.rate_rows_per_s for each in points], [1000 * each.latency_s for each in points]
+                axes.scatter(across, up, s=20, color=colour, marker=marker, linewidths=0 if kept else 1.2)
+            rates = np.linspace(min(each.rate_rows_per_s for each in rows), max(each.rate_rows_per_s for each in rows), STEPS)
+            expected = [model.predict(scaleout, float(rate)) for rate in rates]
+            line = [1000 * each.latency.value if isinstance(each, ExpectedLatency) and each.valid else np.nan for each in expected]
+            axes.plot(rates, line, color=colour, linewidth=1.4, label=f"{scaleout}")
         axes.set_yscale("log")
+        axes.tick_params(which="minor", length=0)
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
     chart(path, f"Latency by scale-out, {name} (crosses: did not keep up)", "rows/s", "ms", draw)
 
 
-def draw_recovery(path: Path, name: str, arrivals: Arrivals, at_s: float, capacity_rows_per_s: float, downtime_s: float, took_s: float) -> None:
-    """The rate around the failure, when the job was down and when it caught up."""
+def shades(count: int) -> list[tuple[float, ...]]:
+    """Colours for what has an order."""
+    return [colormaps["viridis"](0.9 * number / max(1, count - 1)) for number in range(count)]
+
+
+def draw_recovery(path: Path, name: str, arrivals: Arrivals, outage: Outage, capacity_rows_per_s: float, took_s: float) -> None:
+    """What arrives and what is processed around a failure: nothing while the job is down, all that it can until it has caught up."""
 
     def draw(axes: Axes) -> None:
-        end_s = at_s + (took_s if np.isfinite(took_s) else max(4 * downtime_s, 600.0))
-        along = np.linspace(at_s - 0.3 * (end_s - at_s), end_s + 0.3 * (end_s - at_s), 600)
-        axes.plot(along, [arrivals.rate(float(t)) for t in along], color=ORANGE, label="arriving")
+        at_s, end_s = outage.at_s, outage.at_s + took_s
+        shown_s = max(took_s if np.isfinite(took_s) else 4 * outage.downtime_s, LEAST_SHOWN_S)
+        along = np.linspace(at_s - 0.3 * shown_s, at_s + 1.3 * shown_s, ALONG)
+        arriving = np.array([arrivals.rate(float(t)) for t in along])
+        kept_up = np.minimum(arriving, capacity_rows_per_s)
+        processed = np.select([along < at_s, along < outage.back_s, along < end_s], [kept_up, 0.0, capacity_rows_per_s], kept_up)
+        axes.axvspan(at_s, outage.back_s, color=VERMILION, alpha=0.15, linewidth=0, label=f"down for {outage.downtime_s:,.0f} s")
+        caught_up = f"recovered after {took_s:,.0f} s" if np.isfinite(took_s) else "never recovers"
+        axes.axvspan(outage.back_s, min(end_s, along[-1]), color=BLUE, alpha=0.12, linewidth=0, label=caught_up)
         axes.axhline(capacity_rows_per_s, color=MUTED, linewidth=1.1, linestyle=(0, (5, 3)), label="capacity")
-        axes.axvspan(at_s, at_s + downtime_s, color=VERMILION, alpha=0.15, linewidth=0, label="down")
-        if np.isfinite(took_s):
-            axes.axvspan(at_s + downtime_s, at_s + took_s, color=BLUE, alpha=0.12, linewidth=0, label=f"catching up; recovered after {took_s:,.0f} s")
-        axes.set_ylim(0, None)
+        axes.plot(along, processed, color=BLUE, linewidth=1.4, label="processed")
+        axes.plot(along, arriving, color=ORANGE, label="arriving")
+        if arrivals.last_s < along[-1]:
+            axes.axvline(arrivals.last_s, color=INK, linewidth=1.0, linestyle=":", label="end of the trace")
+        axes.set_xlim(along[0], along[-1])
+        axes.set_ylim(0, 1.5 * max(capacity_rows_per_s, float(arriving.max()), 1.0))
 
-    chart(path, f"A failure at {at_s:g} s, {name}", "s", "rows/s", draw)
+    chart(path, f"A failure at {outage.at_s:g} s, {name}", "s", "rows/s", draw)
 
 
-def draw_forecasts(path: Path, name: str, time_s: npt.NDArray[np.float64], rate: npt.NDArray[np.float64], paths: Sequence[Any]) -> None:
+def draw_forecasts(path: Path, name: str, time_s: npt.NDArray[np.float64], rate: npt.NDArray[np.float64], forecasts: Sequence[Forecast]) -> None:
     """The trace and some of its forecasts with the bounds of four cases in five."""
+    firsts = np.arange(0, len(time_s), -(-len(time_s) // MOST_POINTS))
+    counts = np.diff(np.append(firsts, len(time_s)))
 
     def draw(axes: Axes) -> None:
-        axes.plot(time_s, rate, color=MUTED, linewidth=0.8, label="measured")
-        for number, each in enumerate(paths):
+        axes.plot(np.add.reduceat(time_s, firsts) / counts, np.add.reduceat(rate, firsts) / counts, color=MUTED, linewidth=0.9, label="measured")
+        for number, each in enumerate(forecasts):
             along = each.start_s + each.step_s * (np.arange(len(each.mean)) + 0.5)
-            axes.fill_between(along, each.at(0.1), each.at(0.9), color=ORANGE, alpha=0.2, linewidth=0, label=None if number else "4 of 5 cases")
-            axes.plot(along, each.mean, color=ORANGE, linewidth=1.4, label=None if number else "forecast")
+            axes.fill_between(along, each.at(0.1), each.at(0.9), color=ORANGE, alpha=0.25, linewidth=0, label=None if number else "4 of 5 cases")
+            axes.plot(along, each.mean, color=VERMILION, linewidth=1.4, label=None if number else "forecast")
+            axes.axvline(each.start_s, color=LINE, linewidth=0.8, zorder=0)
         axes.set_ylim(0, None)
+        axes.margins(x=0.01)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
-    chart(path, f"Forecasts, {name}", "s", "rows/s", draw)
+    chart(path, f"Forecasts of {forecasts[0].end_s - forecasts[0].start_s:g} s, {name}", "s", "rows/s", draw)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from penstock.tables.column import Column
 from penstock.tables.csv import read_csv
 
 Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.intp]
 COLUMNS = (
     Column(name="t_s"),
     Column(name="worker", text=True),
@@ -24,48 +26,84 @@ COLUMNS = (
 TOGETHER = 1.2
 """Workers were read together if there are hardly more moments than readings of the worker that was read most."""
 
-LEAST_STAY = 3
-"""A set of workers seen at fewer moments in a row is not a rescale but a reading that lacks some."""
+LONGEST_LACK = 5
+"""A worker that is missing for at most so many moments in a row was not read; one missing for longer was not there."""
+
+MOST_MOMENTS = 20_000
+"""Of more moments than this every second, third or so is taken: they tell the same."""
 
 
-def read_workers(path: Path) -> list[WorkersReading]:
-    """One reading for each moment, in the order of time; moments that lack a worker are left out."""
-    columns = read_csv(path, COLUMNS)
-    at_s = aligned(columns["t_s"], columns["worker"])
-    moments: dict[float, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
-    for moment, worker, utilization, throughput in zip(at_s, columns["worker"], columns["utilization"], columns["throughput"], strict=True):
-        moments[float(moment)][str(worker)].append((float(utilization), float(throughput)))
-    stays = [list(run) for _, run in groupby(sorted(moments), key=lambda moment: sorted(moments[moment]))]
-    whole = [stay for stay in stays if len(stay) >= LEAST_STAY] or stays
+def read_workers(path: Path, columns: Mapping[str, str] | None = None) -> list[WorkersReading]:
+    """One reading for each moment at which every worker that was there was read, in the order of time; `columns` names those with other names.
+
+    Of two readings of a worker at one moment the mean counts.
+    """
+    named = columns or {}
+    wanted = tuple(replace(column, name=named.get(column.name, column.name)) for column in COLUMNS)
+    found = read_csv(path, wanted)
+    at_s, worker, utilization, throughput = (found[column.name] for column in wanted)
+    return readings_of(at_s, worker, utilization, throughput)
+
+
+def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, throughput: Floats) -> list[WorkersReading]:
+    """Rows in any order as readings of all workers, moment by moment."""
+    names, number = np.unique(worker.astype(str), return_inverse=True)
+    moments, moment = np.unique(aligned(at_s, number), return_inverse=True)
+    keys, place = np.unique(moment * len(names) + number, return_inverse=True)
+    counts = np.bincount(place)
+    each_utilization, each_throughput = np.bincount(place, utilization) / counts, np.bincount(place, throughput) / counts
+    moment, number = keys // len(names), keys % len(names)
+    first = np.searchsorted(moment, np.arange(len(moments) + 1))
+    stretches = whole_moments(moment, number, len(moments))
+    stride = -(-sum(map(len, stretches)) // MOST_MOMENTS)
     readings: list[WorkersReading] = []
     changed_s: float | None = None
-    for stay in whole:
-        if readings and readings[-1].names != tuple(sorted(moments[stay[0]])):
-            changed_s = stay[0]
-        readings += [reading_at(moment, moments[moment], changed_s) for moment in stay]
+    for stretch in stretches:
+        for place, at in enumerate(stretch[::stride]):
+            here = slice(first[at], first[at + 1])
+            workers = tuple(
+                WorkerReading(worker=str(names[n]), utilization=float(u), throughput_rows_per_s=float(z))
+                for n, u, z in zip(number[here], each_utilization[here], each_throughput[here], strict=True)
+            )
+            if place == 0 and readings and [each.worker for each in workers] != [each.worker for each in readings[-1].workers]:
+                changed_s = float(moments[at])
+            since_s = None if changed_s is None else float(moments[at]) - changed_s
+            readings.append(WorkersReading(at_s=float(moments[at]), scaleout=len(workers), since_change_s=since_s, workers=workers))
     return readings
 
 
-def reading_at(moment_s: float, told: Mapping[str, Sequence[tuple[float, float]]], changed_s: float | None) -> WorkersReading:
-    """The workers at one moment; one that was read twice counts by its mean."""
-    workers = tuple(
-        WorkerReading(worker=worker, utilization=sum(u for u, _ in pairs) / len(pairs), throughput_rows_per_s=sum(t for _, t in pairs) / len(pairs))
-        for worker, pairs in sorted(told.items())
-    )
-    return WorkersReading(at_s=moment_s, scaleout=len(workers), since_change_s=None if changed_s is None else moment_s - changed_s, workers=workers)
+def whole_moments(moment: Numbers, number: Numbers, moments: int) -> list[Numbers]:
+    """For each stretch of time with the same workers, the moments at which all of them were read; stretches of a few moments only if there is no other.
+
+    `moment` and `number` say which worker was read at which moment, in the order of moments. A worker is there from its first reading to its last, but
+    for silences of more than `LONGEST_LACK` moments.
+
+    >>> moment, number = np.array([0, 0, 1, 2, 2, 3, 3, 4, 4]), np.array([0, 1, 0, 0, 1, 0, 1, 0, 1])
+    >>> [stretch.tolist() for stretch in whole_moments(moment, number, 5)]
+    [[0, 2, 3, 4]]
+    """
+    order = np.lexsort((moment, number))
+    at, who = moment[order], number[order]
+    comes = np.append(True, (np.diff(who) != 0) | (np.diff(at) > LONGEST_LACK + 1))
+    goes = np.append(comes[1:], True)
+    there = np.cumsum(np.bincount(at[comes], minlength=moments + 1) - np.bincount(at[goes] + 1, minlength=moments + 1))[:moments]
+    edges = np.unique(np.concatenate([[0, moments], at[comes], at[goes] + 1]))
+    whole = np.bincount(moment, minlength=moments) == there
+    stretches = [start + np.flatnonzero(whole[start:end]) for start, end in pairwise(edges)]
+    return [each for each in stretches if len(each) > LONGEST_LACK] or [each for each in stretches if len(each)]
 
 
-def aligned(at_s: Floats, worker: npt.NDArray[np.object_]) -> Floats:
-    """The moments as they are, or, where workers were read at moments of their own, one for each time that all were read.
+def aligned(at_s: Floats, number: Numbers) -> Floats:
+    """The moments as they are, or, where workers (by `number`) were read at moments of their own, one for each time that all were read.
 
-    >>> aligned(np.array([0.0, 14.9, 15.2, 30.1, 29.8, 45.0]), np.array(["a", "b"] * 3, dtype=object)).tolist()
+    >>> aligned(np.array([0.0, 14.9, 15.2, 30.1, 29.8, 45.0]), np.array([0, 1] * 3)).tolist()
     [0.0, 15.0, 15.0, 30.0, 30.0, 45.0]
     """
-    _, numbers, counts = np.unique(worker.astype(str), return_inverse=True, return_counts=True)
+    counts = np.bincount(number)
     if len(counts) == 1 or len(np.unique(at_s)) <= TOGETHER * counts.max():
         return at_s
-    order = np.lexsort((at_s, numbers))
-    steps = np.diff(at_s[order])[np.diff(numbers[order]) == 0]
+    order = np.lexsort((at_s, number))
+    steps = np.diff(at_s[order])[np.diff(number[order]) == 0]
     steps = steps[steps > 0]
     step_s = float(np.round(np.median(steps), 1)) if len(steps) else 0.0
     if step_s <= 0:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 SECONDS = 6 * 3600
+HOUR_S = 900.0
+"""An hour of a day that was pressed into six hours."""
 
 
 def _sine(t: Floats, rng: np.random.Generator) -> Floats:
@@ -28,17 +30,76 @@ def _spikes(t: Floats, rng: np.random.Generator) -> Floats:
     return base
 
 
+def _ramps(t: Floats, rng: np.random.Generator) -> Floats:
+    return np.asarray(np.interp(t, np.linspace(0, SECONDS, 13), rng.uniform(0.5, 2, 13)))
+
+
 def _steps(t: Floats, rng: np.random.Generator) -> Floats:
-    levels = rng.uniform(0.5, 2, 13)
-    return np.asarray(np.interp(t, np.linspace(0, SECONDS, 13), levels))
+    """Levels that hold for half an hour on average."""
+    jumps = np.sort(rng.uniform(0, SECONDS, 12))
+    return np.asarray(rng.uniform(0.5, 2, 13)[np.searchsorted(jumps, t)])
 
 
-LOADS: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {"sine": _sine, "day": _day, "spikes": _spikes, "ramps": _steps}
+def _commute(t: Floats, rng: np.random.Generator) -> Floats:
+    """Vehicles on the roads of a pressed day: a quiet night, two rush hours with steep flanks, and the wobble of traffic that clears and jams."""
+    rush = np.full(len(t), 0.3)
+    for begins, lasts in ((rng.uniform(5, 7), rng.uniform(1, 3)), (rng.uniform(14, 17), rng.uniform(2, 5))):
+        rise, fall = rng.uniform(100, 500, 2)
+        rush += rng.uniform(0.8, 2) / (1 + np.exp(-(t - begins * HOUR_S) / rise)) / (1 + np.exp((t - (begins + lasts) * HOUR_S) / fall))
+    return np.asarray(rush * np.exp(0.06 * _wobble(rng, len(t), rng.uniform(200, 600))))
+
+
+def _taxi(t: Floats, rng: np.random.Generator) -> Floats:
+    """Rides of one to three pressed days: few before dawn, a shoulder in the morning, most in the evening, no day like the other."""
+    days = int(rng.integers(1, 4))
+    hour = (t * 24 * days / SECONDS + rng.uniform(0, 24)) % 24
+    shape = 1 - 0.55 * np.exp(-(((hour - 4.5) / 2.6) ** 2)) + 0.2 * np.exp(-(((hour - 8.5) / 1.5) ** 2)) + 0.4 * np.exp(-(((hour - 19) / 2.5) ** 2))
+    return np.asarray(shape * np.exp(0.08 * _wobble(rng, len(t), 0.5 * SECONDS / 24)))
+
+
+def _clicks(t: Floats, rng: np.random.Generator) -> Floats:
+    """Clicks counted by the hour over a pressed day, straight lines between the counts."""
+    knots = np.arange(0, SECONDS + 2 * HOUR_S, HOUR_S)
+    shape = 1 + 0.5 * np.sin(2 * np.pi * knots / SECONDS + rng.uniform(0, 6))
+    return np.asarray(np.interp(t, knots, shape * np.exp(rng.normal(0, 0.15, len(knots)))))
+
+
+def _wander(t: Floats, rng: np.random.Generator) -> Floats:
+    """A level that is left and found again within minutes."""
+    return np.asarray(np.exp(0.2 * _wobble(rng, len(t), rng.uniform(100, 500), smooth=False)))
+
+
+def _bursts(t: Floats, rng: np.random.Generator) -> Floats:
+    """Something upstream that delivers every quarter of an hour or so."""
+    period, share = rng.uniform(600, 1500), rng.uniform(0.1, 0.4)
+    return np.asarray(1 + 0.2 * np.sin(2 * np.pi * t / SECONDS) + rng.uniform(0.3, 1) * ((t / period + rng.uniform()) % 1 < share))
+
+
+def _wobble(rng: np.random.Generator, size: int, lasts_s: float, smooth: bool = True) -> Floats:
+    """A stationary process of variance one that forgets within `lasts_s`; once more smoothed, it has a momentum."""
+    from scipy.signal import lfilter
+
+    keep = np.exp(-1 / lasts_s)
+    shocks = rng.normal(0, 1, size + int(10 * lasts_s))
+    for _ in range(2 if smooth else 1):
+        shocks = lfilter([1 - keep], [1, -keep], shocks)
+    settled = shocks[int(10 * lasts_s) :]
+    expected = (1 - keep) ** 4 * (1 + keep**2) / (1 - keep**2) ** 3 if smooth else (1 - keep) ** 2 / (1 - keep**2)
+    return np.asarray(settled / np.sqrt(expected))
+
+
+LOADS: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
+    "sine": _sine, "day": _day, "spikes": _spikes, "ramps": _ramps, "steps": _steps, "commute": _commute,
+    "taxi": _taxi, "clicks": _clicks, "wander": _wander, "bursts": _bursts,
+}  # fmt: skip
 
 
 def load(name: str, seed: int) -> tuple[Floats, Floats]:
-    """Seconds and rows/s, with noise of 3 % that lasts for some seconds."""
+    """Seconds and rows/s; noise of 0.1 to 5 % that lasts for some seconds, one sample in a hundred missing and once all of them for two minutes."""
     rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
     t = np.arange(SECONDS, dtype=np.float64)
-    noise = np.convolve(rng.normal(0, 0.03 * np.sqrt(5), SECONDS + 4), np.ones(5) / 5, mode="valid")
-    return t, np.maximum(0.0, 30_000 * LOADS[name](t, rng) * (1 + noise))
+    rate = LOADS[name](t, rng)
+    noise = np.convolve(rng.normal(0, 10 ** rng.uniform(-3, -1.3) * np.sqrt(5), SECONDS + 4), np.ones(5) / 5, mode="valid")
+    silent = rng.uniform(0, SECONDS)
+    seen = (rng.uniform(size=SECONDS) > 0.01) & ((t < silent) | (t > silent + 120))
+    return t[seen], np.maximum(0.0, 30_000 * rate * (1 + noise))[seen]

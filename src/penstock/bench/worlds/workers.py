@@ -1,9 +1,10 @@
-"""Readings of workers with a known truth: a load that rises, split unevenly, seen through noise."""
+"""Readings of workers with a known truth: a load that changes, split unevenly, seen through noise."""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
@@ -13,32 +14,43 @@ PERIOD_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class Workers:
-    """Worker w is at utilisation idle + (1 - idle) * proportion_w * load, where load 1 is the capacity: the busiest at 1."""
+    """Worker w is at utilisation idle + (1 - idle) * proportion_w * load, where load 1 is the capacity: the busiest at 1.
+
+    Noise of utilisation lasts for about `noise_lasts_s`, as averages do. From the first reading to the last a row comes to cost `dearer` times as much.
+    """
 
     proportions: tuple[float, ...]
     speeds: tuple[float, ...]
     idle: float = 0.02
     utilization_noise: float = 0.03
     throughput_noise: float = 0.04
+    noise_lasts_s: float = 0.0
+    dearer: float = 1.0
 
     @property
     def capacity(self) -> float:
-        return sum(speed * proportion for speed, proportion in zip(self.speeds, self.proportions, strict=True))
+        """At the end."""
+        return sum(speed * proportion for speed, proportion in zip(self.speeds, self.proportions, strict=True)) / self.dearer
 
-    def reading(self, chance: random.Random, at_s: float, load: float) -> WorkersReading:
-        def worker(index: int) -> WorkerReading:
-            share = self.proportions[index] * load
-            return WorkerReading(
-                worker=f"{index:02d}",
-                utilization=max(0.0, self.idle + (1.0 - self.idle) * share + chance.gauss(0.0, self.utilization_noise)),
-                throughput_rows_per_s=max(0.0, self.speeds[index] * share * (1.0 + chance.gauss(0.0, self.throughput_noise))),
-            )
+    def ramp(self, chance: random.Random, loads: Sequence[float], period_s: float = PERIOD_S) -> list[WorkersReading]:
+        """One reading for each load."""
+        kept = math.exp(-period_s / self.noise_lasts_s) if self.noise_lasts_s > 0.0 else 0.0
+        off = [chance.gauss(0.0, self.utilization_noise) for _ in self.proportions]
+        readings = []
+        for index, load in enumerate(loads):
+            off = [kept * each + chance.gauss(0.0, self.utilization_noise * math.sqrt(1.0 - kept * kept)) for each in off]
+            cost = self.dearer ** (index / max(1, len(loads) - 1))
+            workers = tuple(self._worker(chance, number, load, cost, noise) for number, noise in enumerate(off))
+            readings.append(WorkersReading(at_s=period_s * index, scaleout=len(workers), since_change_s=period_s * index + 60.0, workers=workers))
+        return readings
 
-        workers = tuple(worker(index) for index in range(len(self.proportions)))
-        return WorkersReading(at_s=at_s, scaleout=len(workers), since_change_s=at_s + 60.0, workers=workers)
-
-    def ramp(self, chance: random.Random, loads: Sequence[float]) -> list[WorkersReading]:
-        return [self.reading(chance, PERIOD_S * index, load) for index, load in enumerate(loads)]
+    def _worker(self, chance: random.Random, number: int, load: float, cost: float, off: float) -> WorkerReading:
+        share = self.proportions[number] * load
+        return WorkerReading(
+            worker=f"{number:02d}",
+            utilization=max(0.0, self.idle + (1.0 - self.idle) * share + off),
+            throughput_rows_per_s=max(0.0, self.speeds[number] / cost * share * (1.0 + chance.gauss(0.0, self.throughput_noise))),
+        )
 
 
 def skewed(chance: random.Random, workers: int = 12, /, **settings: float) -> Workers:
@@ -49,3 +61,17 @@ def skewed(chance: random.Random, workers: int = 12, /, **settings: float) -> Wo
 
 def rising(start: float, end: float, steps: int) -> list[float]:
     return [start + (end - start) * step / (steps - 1) for step in range(steps)]
+
+
+def waving(low: float, high: float, steps: int, waves: float = 2.0) -> list[float]:
+    """A sine that begins at its lowest."""
+    return [low + (high - low) * (0.5 - 0.5 * math.cos(2.0 * math.pi * waves * step / steps)) for step in range(steps)]
+
+
+LOADS: Mapping[str, Callable[[int], list[float]]] = {
+    "rising": lambda steps: rising(0.1, 1.0, steps),
+    "a sine": lambda steps: waving(0.15, 1.0, steps),
+    "never above a half": lambda steps: waving(0.25, 0.45, steps),
+    "flat": lambda steps: rising(0.44, 0.46, steps),
+}
+"""Loads as shares of the capacity over so many readings."""

@@ -10,41 +10,51 @@ import typer
 
 from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
-from penstock.core.models.capacity.extrapolation import quiet, score_extrapolation
-from penstock.core.models.capacity.job import JobCapacity, WorkerShare
+from penstock.core.models.capacity.extrapolation import peak, quiet, score_extrapolation, total
+from penstock.core.models.capacity.job import JobCapacity, Method, WorkerShare
+from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score
 from penstock.tables.workers import read_workers
 
+METHODS: dict[str, Method] = {"utilization_law": "utilization_law", "daedalus": "daedalus"}
+LOWEST, HIGHEST = 0.01, 1.2
+"""Utilisations that can be asked for; some systems count more than all of a worker's CPU for a moment."""
+
 
 def capacity(
     workers: Annotated[Path, typer.Argument(help="CSV with the columns t_s, worker, utilization (0 to 1), throughput (rows/s).", metavar="WORKERS.CSV")],
-    at: Annotated[float, typer.Option(help="The utilisation of the busiest worker to answer for.", min=0.01, max=1.0)] = 1.0,
-    max_utilization: Annotated[float, typer.Option(help="Use only readings in which the busiest worker is at most here.", min=0.01)] = 1.2,
+    at: Annotated[float, typer.Option(help="The utilisation of the busiest worker to answer for, 0.01 to 1.")] = 1.0,
+    max_utilization: Annotated[float, typer.Option(help="Use only readings in which the busiest worker is at most here.")] = HIGHEST,
     method: Annotated[str, typer.Option(help="utilization_law, or daedalus: the paper's sum of regressions.")] = "utilization_law",
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
     """Capacity of a job from readings of its workers (Daedalus sec. 3.1)."""
-    if method not in ("utilization_law", "daedalus"):
-        raise UserMistake(f"--method: found {method}, utilization_law or daedalus is allowed")
+    if method not in METHODS:
+        raise UserMistake(f"--method: found {method}, {' or '.join(METHODS)} is allowed")
     finite(at=at, max_utilization=max_utilization)
+    within("--at", at, 1.0)
+    within("--max-utilization", max_utilization, HIGHEST)
     readings = read_workers(workers)
     used = quiet(readings, max_utilization)
-    model = JobCapacity(method=method, half_life_s=math.inf).learn(used)  # type: ignore[arg-type]
+    empty = JobCapacity(method=METHODS[method], half_life_s=math.inf)
+    model = empty.learn(used).settled()
     found, skew = model.predict(at_utilization=at), model.skew(at_utilization=at)
+    usable = f"{workers}: {len(used)} of {len(readings)} moments can be used"
     if isinstance(found, NotReady):
-        raise UserMistake(f"{workers}: {len(used)} of {len(readings)} moments can be used: {found.why}")
+        raise UserMistake(f"{usable}: {found.why}")
     if isinstance(skew, NotReady):
-        raise UserMistake(f"{workers}: {len(used)} of {len(readings)} moments can be used: {skew.why}")
-    above = score_extrapolation(readings, max_utilization=max_utilization, model=JobCapacity(method=method, half_life_s=math.inf))  # type: ignore[arg-type]
+        raise UserMistake(f"{usable}, too few of them with the workers that were there last: {skew.why}")
+    above = score_extrapolation(readings, max_utilization=max_utilization, model=empty)
     shares = model.workers(at_utilization=at)
 
     def draw(path: Path) -> None:
         from penstock.dashboard.fits import draw_capacity
 
-        points = [(max(w.utilization for w in each.workers), sum(w.throughput_rows_per_s for w in each.workers)) for each in readings]
-        draw_capacity(path, workers.name, points, max_utilization, at, found, lambda u: value_of(model.predict(at_utilization=u)))
+        busiest = max(shares, key=lambda share: share.proportion).worker
+        points = [(utilization_of(busiest, each), total(each), peak(each) <= max_utilization) for each in readings]
+        draw_capacity(path, workers.name, points, at, lambda utilization: model.predict(at_utilization=utilization))
 
     present(
         Report(
@@ -58,8 +68,14 @@ def capacity(
     )
 
 
-def value_of(answer: Estimate | NotReady) -> float:
-    return answer.value if isinstance(answer, Estimate) else float("nan")
+def within(option: str, utilization: float, highest: float) -> None:
+    if not LOWEST <= utilization <= highest:
+        raise UserMistake(f"{option}: found {utilization:g}, a utilisation from {LOWEST:g} to {highest:g} is allowed")
+
+
+def utilization_of(worker: str, reading: WorkersReading) -> float:
+    """That of the worker that is the busiest on average; where it was not there, the highest."""
+    return next((each.utilization for each in reading.workers if each.worker == worker), peak(reading))
 
 
 def as_object(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used: int, above: Score | NotReady) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.phoebe import MOST_ROWS, ProfileReading, ProfileSeen, ScaleoutLatency
+from penstock.core.models.surrogate.thinning import spread_out
 from penstock.tables.column import Column
 from penstock.tables.csv import read_csv
 
@@ -19,7 +20,7 @@ COLUMNS = (
     Column(name="scaleout", lowest=1, whole=True),
     Column(name="rate", lowest=0),
     Column(name="latency_ms", above=0),
-    Column(name="valid", lowest=0, highest=1, truth=True, optional=True),
+    Column(name="valid", lowest=0, highest=1, whole=True, truth=True, optional=True, may_lack=True),
 )
 
 
@@ -30,18 +31,13 @@ def profile(
     plot: PlotOption = None,
 ) -> None:
     """Latency and validity over scale-out and rate (Phoebe's M_L), and the rate at which each scale-out stops keeping up."""
-    columns = read_csv(profile, COLUMNS)
-    valid = [bool(each) for each in columns["valid"]] if "valid" in columns else [None] * len(columns["rate"])
-    seen = [
-        ProfileSeen(scaleout=int(s), rate_rows_per_s=float(r), latency_s=float(ms) / 1000, valid=v)
-        for s, r, ms, v in zip(columns["scaleout"], columns["rate"], columns["latency_ms"], valid, strict=True)
-    ]
-    model = ScaleoutLatency(reading=ProfileReading(threshold_s=None if limit_ms is None else limit_ms / 1000)).learn(
-        seen if len(seen) <= MOST_ROWS else [seen[int(place)] for place in np.linspace(0, len(seen) - 1, MOST_ROWS)]
-    )
+    seen = read_profile(profile)
+    model = ScaleoutLatency(reading=ProfileReading(threshold_s=None if limit_ms is None else limit_ms / 1000)).learn(seen)
     score, accuracy, forms = model.score(), model.validity_accuracy(), model.forms()
-    if isinstance(score, NotReady) or isinstance(accuracy, NotReady) or isinstance(forms, NotReady):
-        raise UserMistake(f"{profile}: {score.why if isinstance(score, NotReady) else 'not enough rows to hold one out'}")
+    for answer in (score, accuracy, forms):
+        if isinstance(answer, NotReady):
+            raise UserMistake(f"{profile}: {answer.why}")
+    assert not (isinstance(score, NotReady) or isinstance(accuracy, NotReady) or isinstance(forms, NotReady))
     knees = {knee.scaleout: model.t_max(knee.scaleout) for knee in model.knees()}
 
     def draw(path: Path) -> None:
@@ -65,3 +61,15 @@ def profile(
         *((f"t_max at {s}", f"{each.value:,.0f} rows/s" if isinstance(each, Estimate) else each.why) for s, each in knees.items()),
     ]
     present(Report(title="latency over scale-out and rate", found=found, rows=rows, draw=draw), as_json, plot)
+
+
+def read_profile(path: Path) -> list[ProfileSeen]:
+    """All rows, or of too many an even choice over scale-outs and rates."""
+    columns = read_csv(path, COLUMNS)
+    kept = spread_out(np.unique(columns["scaleout"], return_inverse=True)[1], columns["rate"], MOST_ROWS)
+    scaleouts, rates, latencies_ms = (columns[name][kept] for name in ("scaleout", "rate", "latency_ms"))
+    valid = columns["valid"][kept] if "valid" in columns else np.full(len(rates), np.nan)
+    return [
+        ProfileSeen(scaleout=int(s), rate_rows_per_s=float(r), latency_s=float(ms) / 1000, valid=None if np.isnan(v) else bool(v))
+        for s, r, ms, v in zip(scaleouts, rates, latencies_ms, valid, strict=True)
+    ]

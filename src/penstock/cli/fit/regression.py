@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -13,100 +13,106 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.latency.regression import LatencyRegression, LatencySeen
 from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
-from penstock.core.models.surrogate.crossvalidation import interval_groups
-from penstock.core.models.surrogate.study import HELD_OUT_SINGLY, MOST_SEEN, PARTS_OF_MORE
+from penstock.core.models.score import Score
+from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
+from penstock.core.models.surrogate.study import MOST_SEEN
+from penstock.core.models.surrogate.thinning import spread_out
 from penstock.tables.column import Column
 from penstock.tables.csv import Columns, read_csv
 
-Seen = TypeVar("Seen", RecoverySeen, LatencySeen)
 INPUTS = (Column(name="interval_s", above=0), Column(name="rate", lowest=0), Column(name="scaleout", lowest=1, whole=True, optional=True))
 RECOVERY, LATENCY = Column(name="recovery_s", above=0), Column(name="latency_ms", above=0)
-LeaveOutOption = Annotated[str, typer.Option(help="What is held out to measure the error: one row, or all rows of an interval.", metavar="one|interval")]
+LeaveOutOption = Annotated[LeaveOut, typer.Option(help="What is held out to measure the error: one row, or all rows of an interval.")]
+MILLISECONDS = 1000.0
 
 
 def recovery(
     failures: Annotated[Path, typer.Argument(help="CSV with the columns interval_s, rate, recovery_s, and scaleout if it moved.", metavar="FAILURES.CSV")],
-    leave_out: LeaveOutOption = "interval",
+    leave_out: LeaveOutOption = LeaveOut.INTERVAL,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
     """Recovery time over checkpoint interval and rate (Khaos's M_R)."""
     columns = read_csv(failures, (*INPUTS, RECOVERY))
-    seen = [
-        RecoverySeen(interval_s=i, rate_rows_per_s=r, recovery_s=y, scaleout=s)
-        for i, r, s, y in zip(*inputs(columns), map(float, columns["recovery_s"]), strict=True)
-    ]
-    fit(failures, RecoveryRegression().learn(thinned(seen)), columns, "recovery_s", leave_out, as_json, plot)
+    kept = thinned(columns)
+    seen = [RecoverySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, recovery_s=y) for i, r, s, y in rows_of(kept, "recovery_s")]
+    present(report(failures, RecoveryRegression().learn(seen), columns, kept, "recovery_s", leave_out), as_json, plot)
 
 
 def latency(
     runs: Annotated[Path, typer.Argument(help="CSV with the columns interval_s, rate, latency_ms, and scaleout if it moved.", metavar="RUNS.CSV")],
-    leave_out: LeaveOutOption = "interval",
+    leave_out: LeaveOutOption = LeaveOut.INTERVAL,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
     """Latency over checkpoint interval and rate (Khaos's M_L)."""
     columns = read_csv(runs, (*INPUTS, LATENCY))
-    seen = [
-        LatencySeen(interval_s=i, rate_rows_per_s=r, latency_s=y / 1000, scaleout=s)
-        for i, r, s, y in zip(*inputs(columns), map(float, columns["latency_ms"]), strict=True)
-    ]
-    fit(runs, LatencyRegression().learn(thinned(seen)), columns, "latency_ms", leave_out, as_json, plot)
+    kept = thinned(columns)
+    seen = [LatencySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, latency_s=y / MILLISECONDS) for i, r, s, y in rows_of(kept, "latency_ms")]
+    present(report(runs, LatencyRegression().learn(seen), columns, kept, "latency_ms", leave_out), as_json, plot)
 
 
-def thinned(seen: list[Seen]) -> list[Seen]:
+def thinned(columns: Columns) -> Columns:
     """All rows, or of too many an even choice over intervals and rates."""
-    ordered = sorted(seen, key=lambda each: (each.interval_s, each.rate_rows_per_s))
-    return seen if len(seen) <= MOST_SEEN else [ordered[int(place)] for place in np.linspace(0, len(seen) - 1, MOST_SEEN)]
+    kept = spread_out(interval_groups(columns["interval_s"], most=MOST_SEEN), columns["rate"], MOST_SEEN)
+    return {name: values[kept] for name, values in columns.items()}
 
 
-def inputs(columns: Columns) -> tuple[list[float], list[float], list[int | None]]:
-    scaleouts: list[int | None] = [int(each) for each in columns["scaleout"]] if "scaleout" in columns else [None] * len(columns["rate"])
-    return [float(each) for each in columns["interval_s"]], [float(each) for each in columns["rate"]], scaleouts
+def rows_of(columns: Columns, what: str) -> list[tuple[float, float, int | None, float]]:
+    """Interval, rate, scale-out if it is known, and what was measured."""
+    scaleouts = columns["scaleout"].astype(int).tolist() if "scaleout" in columns else [None] * len(columns["rate"])
+    return list(zip(columns["interval_s"].tolist(), columns["rate"].tolist(), scaleouts, columns[what].tolist(), strict=True))
 
 
-def fit(
-    path: Path, model: RecoveryRegression | LatencyRegression, columns: Columns, what: Literal["recovery_s", "latency_ms"],
-    leave_out: str, as_json: bool, plot: Path | None,
-) -> None:  # fmt: skip
-    if leave_out not in ("one", "interval"):
-        raise UserMistake(f"--leave-out: found {leave_out}, one or interval is allowed")
-    held: Literal["one", "interval"] = "one" if leave_out == "one" else "interval"
-    score = model.score(held)
+def report(path: Path, model: RecoveryRegression | LatencyRegression, columns: Columns, kept: Columns, what: str, leave_out: LeaveOut) -> Report:
+    study = model.study
+    if isinstance(study, NotReady):
+        raise UserMistake(f"{path}: {study.why}")
+    if leave_out is LeaveOut.INTERVAL and study.parts(leave_out) == 1:
+        raise UserMistake(f"{path}: all rows are of one interval, none is left to predict it from; measure another one, or take --leave-out one")
+    score = study.score(leave_out)
     if isinstance(score, NotReady):
-        raise UserMistake(f"{path}: {score.why}{'; or take --leave-out one' if 'one interval' in score.why else ''}")
-    candidates = model.candidates(held)
-    singly = score.held_out if score.held_out <= HELD_OUT_SINGLY else PARTS_OF_MORE
-    parts = singly if held == "one" else len(np.unique(interval_groups(columns["interval_s"])))
-    scale = 1000.0 if what == "latency_ms" else 1.0
-
-    def predicted(interval_s: float, rate: float, scaleout: int | None) -> float:
-        answer = model.predict(interval_s, rate, scaleout)
-        return float("nan") if isinstance(answer, NotReady) else answer.value * scale
+        raise UserMistake(f"{path}: {score.why}")
 
     def draw(picture: Path) -> None:
         from penstock.dashboard.fits import draw_regression
 
-        draw_regression(picture, path.name, columns, what, predicted)
+        draw_regression(picture, path.name, kept, what, model, MILLISECONDS if what == "latency_ms" else 1.0)
 
+    candidates = study.candidates(leave_out)
     found = {
         "form": model.form,
         "mape": score.mape,
-        "leave_out": leave_out,
+        "leave_out": leave_out.value,
         "parameters": dict(model.parameters),
         "constant_mape": score.constant_mape,
         "paper_mape": score.paper_mape,
         "held_out": score.held_out,
         "rows": len(columns["rate"]),
-        "parts": parts,
+        "parts": study.parts(leave_out),
         "candidates": dict(candidates),
-        "intervals_s": sorted({float(each) for each in np.round(columns["interval_s"], 6)}),
+        "intervals_s": np.unique(np.round(kept["interval_s"], 6)).tolist(),
     }
-    rows = [
-        ("form", f"{model.form}; {', '.join(f'{name} {value:.6g}' for name, value in model.parameters.items())}"),
-        (f"error, leaving {'an interval' if leave_out == 'interval' else 'one'} out", f"{score.mape:.1%} of {score.held_out} rows in {parts} parts"),
+    return Report(
+        title=f"{what.partition('_')[0]} over interval and rate",
+        found=found,
+        rows=in_words(model, score, len(columns["rate"]), study.parts(leave_out), leave_out, sorted(candidates.items(), key=lambda each: each[1])),
+        draw=draw,
+    )
+
+
+def in_words(
+    model: RecoveryRegression | LatencyRegression, score: Score, rows: int, parts: int, leave_out: LeaveOut, candidates: list[tuple[str, float]]
+) -> list[tuple[str, str]]:
+    thin = f", spread over all {rows}" if rows > score.held_out else ""
+    return [
+        ("form", f"{model.form}"),
+        ("  of the first", ", ".join(f"{name} {value:.6g}" for name, value in model.parameters.items())),
+        (
+            f"error, leaving {'an interval' if leave_out is LeaveOut.INTERVAL else 'one'} out",
+            f"{score.mape:.1%} of {score.held_out} rows{thin} in {parts} parts",
+        ),
         ("  a constant", f"{score.constant_mape:.1%}"),
         ("  the paper's plane", "unknown" if score.paper_mape is None else f"{score.paper_mape:.1%}"),
-        *((f"  {name} alone", f"{error:.1%}") for name, error in sorted(candidates.items(), key=lambda each: each[1])),
+        *((f"  {name} alone", f"{error:.1%}") for name, error in candidates),
     ]
-    present(Report(title=f"{what.partition('_')[0]} over interval and rate", found=found, rows=rows, draw=draw), as_json, plot)

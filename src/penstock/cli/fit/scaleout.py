@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +15,10 @@ from penstock.core.models.estimate import Estimate, NotReady
 from penstock.tables.column import Column
 from penstock.tables.csv import read_csv
 
-MOST = 1_000_000
+MOST = 10_000
+"""No job has more workers."""
+FAR = 2
+"""Beyond so many times what was measured a curve is a guess."""
 COLUMNS = (Column(name="scaleout", lowest=1, highest=MOST, whole=True), Column(name="throughput", above=0))
 
 
@@ -28,7 +32,8 @@ def scaleout(
     columns = read_csv(profiles, COLUMNS)
     measured = [ScaleoutMeasured(scaleout=int(s), throughput_rows_per_s=float(t)) for s, t in zip(columns["scaleout"], columns["throughput"], strict=True)]
     model = ScaleoutCapacity().learn(measured)
-    predictions = {wanted: model.predict(wanted) for wanted in scaleouts_in(at)}
+    predictions = {wanted: answer for wanted in scaleouts_in(at) if isinstance(answer := model.predict(wanted), Estimate)}
+    scaleouts = [each.scaleout for each in model.seen]
     score = model.score()
     ties = [group for group in model.ties() if len(group) > 1]
 
@@ -43,14 +48,15 @@ def scaleout(
         "mape": None if isinstance(score, NotReady) else score.mape,
         "constant_mape": None if isinstance(score, NotReady) else score.constant_mape,
         "paper_mape": None if isinstance(score, NotReady) else score.paper_mape,
-        "predictions": [as_object(wanted, each) for wanted, each in predictions.items()],
+        "predictions": {str(wanted): each.value for wanted, each in predictions.items()},
+        "bounds": {str(wanted): [each.low, each.high] for wanted, each in predictions.items()},
         "ties": [list(group) for group in ties],
     }
     error = score.why if isinstance(score, NotReady) else f"{score.mape:.1%}; a constant {score.constant_mape:.1%}, the paper's line {score.paper_mape:.1%}"
     rows = [
         ("form", f"{model.form}, {', '.join(f'{name} {value:.6g}' for name, value in model.parameters.items())}"),
         ("error, leaving one out", error),
-        *((f"at {wanted}", in_words(each)) for wanted, each in predictions.items()),
+        *((f"at {wanted}", in_words(wanted, each, scaleouts)) for wanted, each in predictions.items()),
         *((("no difference between", "; ".join(", ".join(map(str, group)) for group in ties)),) if ties else ()),
     ]
     present(Report(title="capacity over scale-outs", found=found, rows=rows, draw=draw), as_json, plot)
@@ -67,15 +73,16 @@ def scaleouts_in(text: str) -> list[int]:
     except ValueError:
         wanted = [0]
     if any(not 1 <= each <= MOST for each in wanted):
-        raise UserMistake(f"--at: found {text}, whole numbers from 1 to a million with commas between them are allowed, such as 12,24")
+        raise UserMistake(f"--at: found {text}, whole numbers from 1 to {MOST} with commas between them are allowed, such as 12,24")
     return wanted
 
 
-def as_object(wanted: int, answer: Estimate | NotReady) -> dict[str, Any]:
-    if isinstance(answer, NotReady):
-        return {"scaleout": wanted, "throughput": None, "low": None, "high": None}
-    return {"scaleout": wanted, "throughput": answer.value, "low": answer.low, "high": answer.high}
+def in_words(wanted: int, answer: Estimate, measured: Sequence[int]) -> str:
+    """A prediction for people, who should not trust one that is far from everything measured.
 
-
-def in_words(answer: Estimate | NotReady) -> str:
-    return answer.why if isinstance(answer, NotReady) else f"{answer.value:,.0f} rows/s, between {answer.low:,.0f} and {answer.high:,.0f} in 4 of 5 cases"
+    >>> in_words(96, Estimate(value=1000.0, low=800.0, high=1250.0), (2, 24))
+    '1,000 rows/s, between 800 and 1,250 in 4 of 5 cases; far from the 2 to 24 measured'
+    """
+    far = not min(measured) / FAR <= wanted <= max(measured) * FAR
+    beyond = f"; far from the {min(measured)} to {max(measured)} measured" if far else ""
+    return f"{answer.value:,.0f} rows/s, between {answer.low:,.0f} and {answer.high:,.0f} in 4 of 5 cases{beyond}"

@@ -47,7 +47,7 @@ def test_watching_learns_nothing_but_the_slope() -> None:
     model = KeepingUp().learn(flows(random.Random(4), 100))
     rising = model.watch(FlowSeen(at_s=500.0, workload_rows_per_s=90_000.0, throughput_rows_per_s=0.0))
     assert rising.slope > model.slope
-    assert (rising.weight, rising.mean_difference, rising.difference_difference) == (model.weight, model.mean_difference, model.difference_difference)
+    assert (rising.moments, rising.readings) == (model.moments, model.readings)
 
 
 def test_old_readings_fade() -> None:

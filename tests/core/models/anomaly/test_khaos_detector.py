@@ -1,16 +1,31 @@
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
+from conformance import Case, Conformance, World
 from disturbed_plant import DisturbedPlant
 
 from penstock.core.models.anomaly.khaos import ThroughputAndLag
+from penstock.core.models.anomaly.online_arima import OnlineArima
 from penstock.stores.codec import decode, encode
 
 STRUCK_S = 400.0
 OUTAGE_S = 60.0
 QUICK = ThroughputAndLag(training_s=300.0)
+SMALL = ThroughputAndLag(throughput=OnlineArima(lags=3), lag=OnlineArima(lags=3, differences=0, least=1.0), training_s=30.0)
+
+
+def world(rng: random.Random) -> World:
+    """Health, an outage and health again; the truth is the next healthy throughput."""
+    *seen, last = DisturbedPlant(seed=rng.randrange(10**6), outages=((35.0, 3.0),)).run(75.0)[0]
+    assert last.throughput_rows_per_s is not None
+    return World(seen=seen, truth=last.throughput_rows_per_s)
+
+
+class TestConformance(Conformance):
+    case = Case(empty=SMALL, world=world, ask=lambda model: model.predict())
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,23 +1,40 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from conformance import Case, Conformance, World
 from disturbed_plant import DisturbedPlant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.models.anomaly.disturbance import UNANNOUNCED, Disturbance, DisturbanceKind
 from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.recovered import UNANNOUNCED, Recovery, RecoveryMeasured
+from penstock.core.models.anomaly.recovered import RecoveryMeasured, RecoveryWatch
 from penstock.stores.codec import decode, encode
 
-LOSS = "executor loss"
+LOSS: DisturbanceKind = "executor_loss"
+UP: DisturbanceKind = "rescale_up"
 
 
-def watch(seen: Sequence[FlowSeen], announced: dict[float, str] | None = None, start: Recovery | None = None) -> tuple[Recovery, list[RecoveryMeasured]]:
+def world(rng: random.Random) -> World:
+    """An announced loss and what came before and after; the truth is the next healthy difference."""
+    *seen, last = DisturbedPlant(seed=rng.randrange(10**6), step_s=5.0, outages=((300.0, 30.0),)).run(900.0)[0]
+    assert last.difference_rows_per_s is not None
+    return World(seen=[*seen[:60], Disturbance(kind=LOSS, at_s=300.0), *seen[60:]], truth=last.difference_rows_per_s)
+
+
+class TestConformance(Conformance):
+    case = Case(empty=RecoveryWatch(), world=world, ask=lambda model: model.predict())
+
+
+def watch(
+    seen: Sequence[FlowSeen], announced: dict[float, DisturbanceKind] | None = None, start: RecoveryWatch | None = None
+) -> tuple[RecoveryWatch, list[RecoveryMeasured]]:
     measured: list[RecoveryMeasured] = []
-    recovery = start or Recovery()
+    recovery = start or RecoveryWatch()
     for reading in seen:
         if announced and reading.at_s in announced:
             recovery = recovery.disturbed(reading.at_s, announced[reading.at_s])
@@ -49,8 +66,8 @@ def test_a_disturbance_that_nobody_announced_is_seen(seed: int) -> None:
 
 def test_two_disturbances_in_one_recovery_are_both_measured_and_neither_alone() -> None:
     seen, (end_s,) = DisturbedPlant(seed=1, outages=((600.0, 60.0), (700.0, 30.0))).run(1400.0)
-    _, measured = watch(seen, {600.0: LOSS, 700.0: "rescale up"})
-    assert [(each.kind, each.started_s, each.alone) for each in measured] == [(LOSS, 600.0, False), ("rescale up", 700.0, False)]
+    _, measured = watch(seen, {600.0: LOSS, 700.0: UP})
+    assert [(each.kind, each.started_s, each.alone) for each in measured] == [(LOSS, 600.0, False), (UP, 700.0, False)]
     assert all(each.recovered_s == pytest.approx(end_s, abs=3.0) for each in measured)
 
 
@@ -72,7 +89,7 @@ def test_the_anomaly_does_not_teach_what_is_healthy() -> None:
     seen, _ = DisturbedPlant(seed=4, outages=((600.0, 300.0),)).run(850.0)
     before, _ = watch(seen[:600])
     after, _ = watch(seen[600:], {600.0: LOSS}, before)
-    assert after.keeping_up.mean_difference == before.keeping_up.mean_difference
+    assert after.keeping_up.moments == before.keeping_up.moments
     assert after.lag_s == before.lag_s
 
 
@@ -95,13 +112,13 @@ def test_a_lag_that_swings_with_the_batches_is_healthy() -> None:
 
 def test_a_rescaling_that_does_not_show_took_no_longer_than_a_reading() -> None:
     seen, _ = DisturbedPlant(seed=7, outages=()).run(900.0)
-    _, measured = watch(seen, {600.0: "rescale up"})
+    _, measured = watch(seen, {600.0: UP})
     assert len(measured) == 1 and measured[0].recovery_s <= 3.0
 
 
 def test_a_disturbance_may_show_late() -> None:
     seen, (end_s,) = DisturbedPlant(seed=8, outages=((640.0, 60.0),)).run(1200.0)
-    _, measured = watch(seen, {600.0: "rescale up"})
+    _, measured = watch(seen, {600.0: UP})
     assert [each.started_s for each in measured] == [600.0]
     assert measured[0].recovered_s == pytest.approx(end_s, abs=3.0)
 
@@ -111,7 +128,7 @@ def test_a_new_normal_is_learnt_after_a_false_alarm_has_been_given_up() -> None:
     changed = [replace(each, throughput_rows_per_s=(each.throughput_rows_per_s or 0.0) * (1.0 if each.at_s < 600 else 0.8), lag_rows=None) for each in healthy]
     recovery, measured = watch(changed)
     assert measured == [] and recovery.open == ()
-    assert recovery.keeping_up.mean_difference == pytest.approx(200.0, abs=10.0)
+    assert recovery.keeping_up.moments.mean_y == pytest.approx(200.0, abs=10.0)
 
 
 def test_health_raises_no_alarm() -> None:
@@ -125,7 +142,7 @@ def test_health_raises_no_alarm() -> None:
 def test_its_state_goes_through_json_at_any_moment(cut: int, seed: int) -> None:
     seen, _ = DisturbedPlant(seed=seed, step_s=10.0, outages=((300.0, 60.0), (400.0, 20.0))).run(900.0)
     before, early = watch([each for each in seen if each.at_s < cut])
-    again = decode(Recovery, encode(before))
+    again = decode(RecoveryWatch, encode(before))
     assert again == before
     after, late = watch([each for each in seen if each.at_s >= cut], start=again)
     assert (after, early + late) == watch(seen)

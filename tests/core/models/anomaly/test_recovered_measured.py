@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.recovered import Recovery, RecoveryMeasured
+from penstock.core.models.anomaly.recovered import RecoveryMeasured, RecoveryWatch
 
 RECORD = Path("/work/shared/data/daedalus_anomaly.csv")
 BACK = 0.025
@@ -57,12 +57,12 @@ def test_every_recorded_rescaling_is_seen_and_its_recovery_found(announced: bool
         truth = rescalings(seen)
         assert truth, name
         measured: list[RecoveryMeasured] = []
-        recovery = Recovery()
+        recovery = RecoveryWatch()
         for reading in seen:
             if announced and any(reading.at_s == onset for onset, _ in truth):
-                recovery = recovery.disturbed(reading.at_s, "rescale")
+                recovery = recovery.disturbed(reading.at_s, "rescale_up")
             recovery, more = recovery.read(reading)
-            measured.extend(each for each in more if each.kind == "rescale" or not announced)
+            measured.extend(each for each in more if each.kind == "rescale_up" or not announced)
         assert len(measured) == len(truth), name
         for (onset, back), each in zip(truth, measured, strict=True):
             assert each.started_s == onset if announced else onset - 2 * AT_MOST_OFF_S <= each.started_s <= onset

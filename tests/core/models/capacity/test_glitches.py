@@ -32,6 +32,12 @@ def test_what_lasts_is_no_glitch() -> None:
     assert not glitches(utilization, throughput)[3:].any()
 
 
+def test_a_steep_flank_that_utilisation_follows_a_minute_later_is_no_glitch() -> None:
+    load = (0.5 - 0.4 * np.cos(np.linspace(0.0, 4.0 * np.pi, 120)))[:, None] * np.array([1.0, 0.8, 0.6])
+    late = np.array([load[max(0, moment - 3) : moment + 1].mean(axis=0) for moment in range(len(load))])
+    assert not leading_glitches(late, 1000.0 * load).any()
+
+
 def test_leading_moments_are_judged_as_in_their_own_window() -> None:
     utilization, throughput = noisy(30, 7)
     throughput[[4, 17]] = 0.0

@@ -11,7 +11,7 @@ from conformance import Case, Conformance, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.bench.worlds.workers import Workers, rising, skewed
+from penstock.bench.worlds.workers import Workers, rising, skewed, waving
 from penstock.core.models.capacity.job import JobCapacity, Method
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
@@ -46,6 +46,42 @@ def half_the_workers(chance: random.Random) -> World:
 
 class TestConformance(Conformance):
     case = Case(empty=JobCapacity(), world=world, ask=lambda model: model.predict())
+
+
+def drifting(chance: random.Random) -> World:
+    """Rows come to cost up to 6 % more or less while they are learnt, and noise of utilisation lasts for a minute."""
+    workers = replace(skewed(chance, 4), noise_lasts_s=60.0, dearer=1.0 + chance.uniform(-0.06, 0.06))
+    return World(seen=workers.ramp(chance, waving(0.1, 0.5, 50)), truth=workers.capacity)
+
+
+def every_second(chance: random.Random) -> World:
+    """Averages of a minute, read every second."""
+    workers = replace(skewed(chance, 3), noise_lasts_s=60.0, utilization_noise=0.04, idle=chance.uniform(0.0, 0.05))
+    return World(seen=workers.ramp(chance, rising(0.25, 0.5, 150), period_s=1.0), truth=workers.capacity)
+
+
+def late(chance: random.Random) -> World:
+    """Utilisation is the average of the minute before, and throughput is not."""
+    workers = skewed(chance, 3)
+    ramp = workers.ramp(chance, waving(0.1, 0.5, 60))
+    before = [ramp[max(0, place - 3) : place + 1] for place in range(len(ramp))]
+    seen = [
+        replace(each, workers=tuple(replace(w, utilization=mean(r.workers[number].utilization for r in window)) for number, w in enumerate(each.workers)))
+        for each, window in zip(ramp, before, strict=True)
+    ]
+    return World(seen=seen, truth=workers.capacity)
+
+
+class TestConformanceWhereUtilisationComesLater(Conformance):
+    case = Case(empty=JobCapacity(), world=late, ask=lambda model: model.predict())
+
+
+class TestConformanceWhereRowsComeToCostMore(Conformance):
+    case = Case(empty=JobCapacity(), world=drifting, ask=lambda model: model.predict())
+
+
+class TestConformanceOfReadingsThatOverlap(Conformance):
+    case = Case(empty=JobCapacity(), world=every_second, ask=lambda model: model.predict())
 
 
 class TestConformanceAtAnotherScaleout(Conformance):
@@ -172,6 +208,38 @@ def test_idle_workers_and_idle_jobs_give_no_nonsense(method: Method) -> None:
     assert answer(JobCapacity(method=method).learn(with_idle)).value == pytest.approx(2400.0)
     nothing = [WorkersReading(at_s=15.0 * i, scaleout=1, since_change_s=None, workers=(idle,)) for i in range(9)]
     assert isinstance(JobCapacity(method=method).learn(nothing).predict(), NotReady)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_that_process_nothing_are_no_capacity_of_zero(method: Method) -> None:
+    busy = [WorkersReading(at_s=15.0 * i, scaleout=1, since_change_s=None, workers=(reading_of(0.1 + 0.02 * i),)) for i in range(12)]
+    answer = JobCapacity(method=method).learn(busy).predict()
+    assert isinstance(answer, NotReady) and answer.why == "no worker processed anything in them"
+
+
+def reading_of(utilization: float) -> WorkerReading:
+    return WorkerReading(worker="a", utilization=utilization, throughput_rows_per_s=0.0)
+
+
+def test_the_same_readings_in_less_time_make_it_less_sure() -> None:
+    workers = skewed(random.Random(4))
+    slow, quick = (answer(JobCapacity().learn(workers.ramp(random.Random(4), rising(0.1, 0.5, 60), period_s=period_s))) for period_s in (60.0, 1.0))
+    assert slow.value == pytest.approx(quick.value, rel=0.02)
+    assert quick.high - quick.low > 1.2 * (slow.high - slow.low)
+
+
+def test_what_utilisations_mean_is_told_from_all_workers_and_not_from_the_highest_noise() -> None:
+    chance = random.Random(5)
+    workers = skewed(chance, utilization_noise=0.05)
+    model = JobCapacity().learn(workers.ramp(chance, rising(0.1, 0.5, 80))).settled()
+    said = [model.foretell(reading) for reading in workers.ramp(chance, [0.8] * 30)]
+    assert mean(each.value for each in said if isinstance(each, Estimate)) == pytest.approx(0.8 * workers.capacity, rel=0.03)
+
+
+def test_settled_it_answers_the_same() -> None:
+    model = JobCapacity().learn(QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20)))
+    assert model.waiting and not model.settled().waiting
+    assert model.settled().predict() == model.predict() and model.settled().workers() == model.workers()
 
 
 def test_before_anything_was_learnt_there_are_no_workers_and_no_skew() -> None:

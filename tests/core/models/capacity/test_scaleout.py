@@ -11,10 +11,12 @@ from conformance import Case, Conformance, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.models.capacity.curve import Form, Point, fitted, left_out_error
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.score import Score
+from penstock.core.models.score import Score, mape
 
+FORMS: tuple[Form, Form] = ("line", "power")
 SCALEOUTS = (2, 5, 8, 11, 14, 17, 20, 24)
 
 
@@ -114,6 +116,24 @@ def test_whatever_was_measured_the_answer_is_a_number_between_its_bounds(pairs: 
     model = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=s, throughput_rows_per_s=rate) for s, rate in pairs])
     estimate = answer(model, scaleout)
     assert 0.0 <= estimate.low <= estimate.value <= estimate.high and math.isfinite(estimate.value)
+
+
+def test_leaving_one_out_is_a_fit_to_the_others() -> None:
+    points = [Point(scaleout=s, throughput_rows_per_s=power(s) * (1.1 if s == 8 else 1.0), measurements=1.0 + s % 3) for s in SCALEOUTS]
+    for form in FORMS:
+        refitted = [fitted(form, [other for other in points if other is not point]).value_at(point.scaleout) for point in points]
+        assert left_out_error(form, points) == pytest.approx(mape(refitted, [point.throughput_rows_per_s for point in points]))
+
+
+def test_very_many_scaleouts_are_left_out_in_parts() -> None:
+    score = ScaleoutCapacity().learn(measured(power, tuple(range(1, 2001)), random.Random(2))).score()
+    assert isinstance(score, Score) and score.held_out == 2000 and score.mape == pytest.approx(0.032, abs=0.004)
+
+
+def test_where_a_line_falls_below_zero_the_power_law_answers() -> None:
+    model = ScaleoutCapacity().learn(measured(lambda scaleout: 1000.0 * scaleout - 5000.0, (6, 8, 10, 12)))
+    assert model.form == "line"
+    assert 0.0 < answer(model, 2).low < answer(model, 2).value < answer(model, 6).value
 
 
 @pytest.mark.parametrize(("scaleout", "rate"), [(0, 1.0), (1, 0.0), (1, -1.0), (1, math.nan), (1, math.inf)])

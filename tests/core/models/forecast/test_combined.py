@@ -132,28 +132,6 @@ def test_with_fits_it_continues_what_can_be_known(shape: Callable[[int], float],
     assert np.abs(np.array(found.mean) - truth).sum() / truth.sum() < within
 
 
-def test_fits_are_due_when_there_is_history_and_again_after_a_third_of_the_horizon() -> None:
-    rates = [1000.0 + 5.0 * number + 50.0 * (number % 3) for number in range(140)]
-    assert not refit_due(SMALL) and not refit_due(SMALL.learn(seen(rates[:80])))
-    model = SMALL.learn(seen(rates[:120]))
-    assert refit_due(model)
-    model = model.with_fits(fit(model))
-    assert not refit_due(model) and refit_due(model.learn(seen(rates)[120:130]))
-
-
-def test_the_memory_grows_with_every_fit_and_goes_through_json() -> None:
-    chance = random.Random(3)
-    samples = seen([1000.0 + 200.0 * math.sin(number / 20.0) + chance.gauss(0.0, 20.0) for number in range(200)])
-    model = SMALL.learn(samples[:150])
-    model = model.with_fits(fit(model))
-    first = model.fits
-    model = model.learn(samples[150:])
-    model = model.with_fits(fit(model))
-    assert first and model.fits and len(model.fits.errors) > len(first.errors) > 0
-    again = decode(LoadForecast, encode(model))
-    assert again == model and again.predict() == model.predict()
-
-
 @pytest.mark.parametrize("kind", ["walk", "steps", "swing", "noise"])
 def test_together_they_are_hardly_worse_than_naive_where_nothing_else_can_be_known(kind: str) -> None:
     """The ratio of the errors over a dozen seeds; a walk cannot be forecast better than by its last value."""
@@ -175,3 +153,38 @@ def generated(kind: str, chance: np.random.Generator) -> np.ndarray[tuple[int], 
         "noise": 3000.0 + chance.normal(0.0, 300.0, 180),
     }[kind]
     return np.maximum(rates, 0.0)
+
+
+def test_the_memory_grows_with_every_horizon_that_has_passed_and_goes_through_json() -> None:
+    chance = random.Random(3)
+    samples = seen([1000.0 + 200.0 * math.sin(number / 20.0) + chance.gauss(0.0, 20.0) for number in range(200)])
+    model = SMALL.learn(samples[:150])
+    model = model.with_fits(fit(model)).scored()
+    assert model.scored() is model, "nothing new to score"
+    first = model.memory
+    model = model.learn(samples[150:]).scored()
+    assert len(model.memory.errors) > len(first.errors) > 0 and model.memory.load > first.load
+    again = decode(LoadForecast, encode(model))
+    assert again == model and again.predict() == model.predict()
+
+
+@pytest.mark.parametrize(("model", "length"), [(LoadForecast(), 60), (LoadForecast(history_s=600.0), 210)], ids=["first forecast", "ten minutes seen"])
+def test_ten_minutes_of_history_are_forecast_for_a_quarter_of_an_hour_within_honest_bounds(model: LoadForecast, length: int) -> None:
+    inside = []
+    for seed in range(40):
+        chance = np.random.default_rng(seed)
+        walk, noise = chance.normal(0.0, 10.0, length + 90).cumsum(), chance.normal(0.0, 40.0, length + 90)
+        rates = 5000.0 + walk + noise + chance.uniform(-8.0, 8.0) * np.arange(length + 90)
+        found = forecast(model.learn(seen(rates[:length].tolist())))
+        inside.append(np.mean((rates[length:] >= found.at(0.1)) & (rates[length:] <= found.at(0.9))))
+    assert 0.65 < np.mean(inside) < 0.95
+
+
+def test_a_history_shorter_than_the_horizon_is_fitted_as_soon_as_a_model_can_be() -> None:
+    chance = random.Random(4)
+    model = LoadForecast(history_s=600.0).learn(seen([1000.0 + 5.0 * number + chance.gauss(0.0, 5.0) for number in range(60)]))
+    assert refit_due(model)
+    fitted = model.with_fits(fit(model))
+    assert {"autoets", "autoarima"} <= set(fitted.fits) and not refit_due(fitted)
+    found = forecast(fitted)
+    assert found.mean[-1] > 1400.0 and found.at(0.9)[-1] > 1000.0 + 5.0 * 149, "the line may go on"

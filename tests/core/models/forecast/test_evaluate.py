@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-import math
-import random
-from dataclasses import replace
-
 import numpy as np
+import pytest
 
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.evaluate import Origin, baselines_at, evaluation_of, forecast_at, origins_of
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.forecast.series import LoadSeen
+from penstock.core.models.forecast.series import Floats, Series
 
 
-def swing(length_s: int) -> list[LoadSeen]:
-    chance = random.Random(5)
-    return [LoadSeen(at_s=float(at_s), rate_rows_per_s=1000.0 + 700.0 * math.sin(at_s / 800.0) + chance.gauss(0.0, 20.0)) for at_s in range(0, length_s, 5)]
+def swing(length_s: int) -> tuple[Floats, Floats]:
+    time_s = np.arange(0.0, length_s, 5.0)
+    return time_s, 1000.0 + 700.0 * np.sin(time_s / 800.0) + np.random.default_rng(5).normal(0.0, 20.0, len(time_s))
 
 
-def origins(trace: list[LoadSeen], count: int = 6) -> list[Origin]:
-    return list(origins_of(trace, history_s=1200.0, horizon_s=300.0, step_s=10.0, origins=count))
+def origins(time_s: Floats, rate: Floats, count: int = 6) -> list[Origin]:
+    return list(origins_of(time_s, rate, history_s=1200.0, horizon_s=300.0, step_s=10.0, origins=count))
 
 
 def test_every_origin_has_its_history_before_and_its_truth_after_it() -> None:
-    trace = swing(4000)
-    found = origins(trace)
+    time_s, rate = swing(4000)
+    found = origins(time_s, rate)
     assert len(found) == 6 and found[0].at_s == 1200.0 and found[-1].at_s == 3700.0
-    assert all(len(each.history) == 120 and len(each.truth) == 30 for each in found)
-    assert all(each.new[-1].at_s < each.at_s for each in found)
-    told = [each for origin in found for each in origin.new]
-    assert told == [each for each in trace if each.at_s < found[-1].at_s]
+    averages = rate.reshape(-1, 2).mean(axis=1)
+    for each in found:
+        place = round(each.at_s / 10)
+        assert each.history == pytest.approx(averages[place - 120 : place]) and each.truth == pytest.approx(averages[place : place + 30])
+        assert each.new[-1].at_s < each.at_s and each.late == 0
+    told = Series().with_seen([each for origin in found for each in origin.new], 4000.0)
+    assert told.even() == pytest.approx(averages[:370]), "nothing is told twice or left out"
+
+
+def test_what_comes_seldom_is_late_and_no_history_knows_what_comes_after_it() -> None:
+    time_s = np.arange(0.0, 4000.0, 60.0)
+    for each in origins(time_s, time_s):
+        assert each.late == round(each.at_s / 10) - 6 * int((each.at_s - 10) // 60) - 1
+        assert max(each.history) < each.at_s <= each.truth[-1] + 300.0
 
 
 def test_a_trace_too_short_or_broken_has_no_origins() -> None:
-    assert origins([]) == [] and origins(swing(1400)) == []
-    broken = swing(2000) + [replace(each, at_s=each.at_s + 10_000.0) for each in swing(1000)]
-    assert origins(broken) == []
+    assert origins(np.zeros(0), np.zeros(0)) == [] and origins(*swing(1400)) == []
+    (early_s, before), (late_s, after) = swing(2000), swing(1000)
+    assert origins(np.concatenate([early_s, late_s + 10_000.0]), np.concatenate([before, after])) == []
 
 
 def test_on_a_swing_with_noise_it_beats_what_each_model_says_alone() -> None:
     model, results, alone = LoadForecast(history_s=1200.0, horizon_s=300.0), [], {"autoarima": 0.0, "autoets": 0.0, "naive": 0.0}
-    for origin in origins(swing(6000), 8):
+    for origin in origins(*swing(6000), 8):
         model, forecast = forecast_at(model, origin)
         assert isinstance(forecast, Forecast)
         results.append((forecast, origin))

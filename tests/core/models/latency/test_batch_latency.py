@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 import random
 
-import numpy as np
 import pytest
 from conformance import Case, Conformance, World
 from hypothesis import given, settings
@@ -14,7 +13,6 @@ from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch import latency_by_law_s
 from penstock.core.models.latency.batch_latency import MOST_LATENCIES, BatchLatency
-from penstock.core.models.latency.correction import correct
 from penstock.core.models.latency.measured import LatencyMeasured
 from penstock.core.models.score import Score
 
@@ -53,14 +51,6 @@ def predicted(model: BatchLatency, rate: float, interval_s: float, scaleout: int
     answer = model.predict(rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout)
     assert isinstance(answer, Estimate), answer
     return answer
-
-
-class TestFromLatenciesAloneConforms(Conformance):
-    case = Case(
-        empty=EMPTY,
-        world=lambda chance: World(seen=latencies(chance), truth=truth(1600.0, 8.0, 4)),
-        ask=lambda model: model.predict(rate_rows_per_s=1600.0, interval_s=8.0, scaleout=4),
-    )
 
 
 class TestCorrectedConforms(Conformance):
@@ -104,28 +94,27 @@ def test_latency_rises_with_the_rate_and_falls_with_executors(seed: int, one: fl
 
 
 def test_it_predicts_an_interval_that_was_never_measured() -> None:
-    short = [each for each in latencies(random.Random(3), count=80) if each.interval_s < 20]
-    assert predicted(EMPTY.learn(short), 1000.0, 20.0, 4).value == pytest.approx(truth(1000.0, 20.0, 4), rel=0.08)
+    short: list[BatchMeasured | LatencyMeasured] = [each for each in latencies(random.Random(3), count=80) if each.interval_s < 20]
+    assert predicted(EMPTY.learn(batches(random.Random(3)) + short), 1000.0, 20.0, 4).value == pytest.approx(truth(1000.0, 20.0, 4), rel=0.08)
 
 
 def test_its_score_beats_the_plane_where_latencies_are_those_of_micro_batches() -> None:
-    for seen in (latencies(random.Random(4)), mixed(random.Random(4), 1.2)):
-        score = EMPTY.learn(seen).score()
-        assert isinstance(score, Score) and score.paper_mape is not None
-        assert score.mape < 0.08 and score.mape < score.paper_mape < score.constant_mape and score.held_out == 30
+    score = EMPTY.learn(mixed(random.Random(4), 1.2)).score()
+    assert isinstance(score, Score) and score.paper_mape is not None
+    assert score.mape < 0.08 and score.mape < score.paper_mape < score.constant_mape and score.held_out == 30
 
 
 def test_its_score_loses_to_the_plane_where_latencies_do_not_come_from_micro_batches() -> None:
     chance, seen = random.Random(5), []
     for _ in range(40):
-        interval_s, rate = chance.uniform(10, 120), chance.uniform(1000, 9000)
-        seen.append(LatencyMeasured(interval_s=interval_s, rate_rows_per_s=rate, latency_s=1.5 - 0.004 * interval_s + 2e-5 * rate))
-    score = BatchLatency(cost=BatchCost(partitions=1)).learn(seen).score()
+        interval_s, rate = chance.uniform(10, 120), chance.uniform(100, 900)
+        seen.append(LatencyMeasured(interval_s=interval_s, rate_rows_per_s=rate, scaleout=4, latency_s=1.5 - 0.004 * interval_s + 2e-4 * rate))
+    score = EMPTY.learn(batches(random.Random(5))).learn(seen).score()
     assert isinstance(score, Score) and score.paper_mape is not None and score.paper_mape < score.mape
 
 
 def test_quantiles_are_learnt_as_quantiles() -> None:
-    model, seen = BatchLatency(cost=BatchCost(partitions=12), quantile=0.95), []
+    model, seen = BatchLatency(cost=BatchCost(partitions=12), quantile=0.95).learn(batches(random.Random(1), noise=0.0)), []
     for interval_s in (2.0, 5.0, 10.0):
         for rate in (200.0, 800.0, 1400.0):
             p95 = latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=interval_s, scaleout=4, quantile=0.95)
@@ -134,8 +123,13 @@ def test_quantiles_are_learnt_as_quantiles() -> None:
     assert predicted(model.learn(seen), 1000.0, 7.0, 4).value == pytest.approx(asked, rel=0.01)
 
 
+def test_without_a_batch_cost_it_has_neither_an_answer_nor_a_score() -> None:
+    model = EMPTY.learn(latencies(random.Random(1)))
+    assert isinstance(model.predict(rate_rows_per_s=1.0, interval_s=1.0), NotReady) and isinstance(model.score(), NotReady)
+
+
 def test_too_few_latencies_have_no_score_and_it_says_how_many_are_needed() -> None:
-    answer = EMPTY.learn(latencies(random.Random(1), count=4)).score()
+    answer = EMPTY.learn(batches(random.Random(1))).learn(latencies(random.Random(1), count=4)).score()
     assert isinstance(answer, NotReady) and "5" in answer.why
 
 
@@ -147,10 +141,3 @@ def test_it_keeps_a_bounded_number_of_latencies_the_newest() -> None:
 def test_a_latency_that_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be"):
         LatencyMeasured(interval_s=1.0, rate_rows_per_s=1.0, latency_s=0.0)
-
-
-def test_one_wild_latency_does_not_decide_the_correction() -> None:
-    physical = np.linspace(1.0, 9.0, 30)
-    measured = 1.2 * physical
-    measured[7] *= 20
-    assert correct(physical, measured).value(5.0) == pytest.approx(6.0, rel=0.03)

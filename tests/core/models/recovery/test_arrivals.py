@@ -49,6 +49,15 @@ def test_the_pieces_follow_each_other_without_end_and_hold_the_rate(arrivals: Ar
     assert [each.rate_in for each in pieces] == pytest.approx([arrivals.rate(each.start_s) for each in pieces])
 
 
+def test_beyond_noisy_points_the_rate_is_their_level_and_rows_pieces_and_rate_agree_on_it() -> None:
+    rates = [110.0, 90.0] * 32
+    arrivals = Arrivals.through(np.arange(64.0), rates)
+    assert rates[-1] == 90.0 and arrivals.long_run_rate == pytest.approx(100.0)
+    assert arrivals.rate(63.0) == arrivals.rate(1000.0) == list(arrivals.pieces(0.0))[-1].rate_in == arrivals.long_run_rate
+    assert arrivals.rows(62.0, 73.0) == pytest.approx(100.0 + 1000.0)
+    assert arrivals.rows(63.0, 73.0) == arrivals.rows(100.0, 110.0) == pytest.approx(1000.0)
+
+
 def test_what_was_measured_counts_before_what_is_forecast() -> None:
     joined = Arrivals.joined([(0.0, 10.0), (7.0, 20.0)], [(5.0, 99.0), (7.0, 99.0), (30.0, 40.0)])
     assert joined == Arrivals.through((0.0, 7.0, 30.0), (10.0, 20.0, 40.0))

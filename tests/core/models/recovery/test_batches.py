@@ -88,12 +88,11 @@ def test_an_overload_that_stays_is_infinite_if_it_comes_before_recovery() -> Non
 
 
 @settings(max_examples=40)
-@given(st.lists(st.floats(0, 1500), min_size=2, max_size=5), st.sampled_from([None, 9000.0]))
-def test_the_time_from_which_arrivals_stay_level_changes_nothing_but_the_work(rates: list[float], limit_rows: float | None) -> None:
-    arrivals, law = Arrivals.through([60.0 * number for number in range(len(rates))], rates), replace(LAW, limit_rows=limit_rows)
-    outages = [BatchOutage(at_s=0.0, downtime_s=30.0, interval_s=10.0, scaleout=1, horizon_s=each) for each in (7200.0, arrivals.last_s)]
-    late, soon = (recovery_by_batches_s(law, arrivals, each) for each in outages)
-    assert late == soon
+@given(st.lists(st.floats(0, 1500), min_size=2, max_size=5), st.sampled_from([None, 9000.0]), st.integers(1, 6))
+def test_points_that_say_again_what_is_known_change_nothing(rates: list[float], limit_rows: float | None, more: int) -> None:
+    times_s, law = [60.0 * number for number in range(len(rates))], replace(LAW, limit_rows=limit_rows)
+    longer = Arrivals.through([*times_s, *(times_s[-1] + 600.0 * number for number in range(1, more + 1))], [*rates, *[rates[-1]] * more])
+    assert recovery(law, longer) == pytest.approx(recovery(law, Arrivals.through(times_s, rates)))
 
 
 def test_an_interval_shorter_than_the_overhead_never_recovers() -> None:

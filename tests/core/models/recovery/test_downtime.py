@@ -8,8 +8,9 @@ from conformance import Case, Conformance, World
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.recovery.downtime import Disturbance, Downtimes, DowntimeSeen, Priors
+from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen, Priors
 
 
 def losses(chance: random.Random) -> World:
@@ -25,13 +26,13 @@ class TestDowntimes(Conformance):
     case = Case(empty=Downtimes(), world=losses, ask=lambda model: model.predict("executor_loss"))
 
 
-def known(model: Downtimes, kind: Disturbance) -> Estimate:
+def known(model: Downtimes, kind: DisturbanceKind) -> Estimate:
     answer = model.predict(kind)
     assert isinstance(answer, Estimate), answer
     return answer
 
 
-def seen(kind: Disturbance, *downtimes_s: float) -> list[DowntimeSeen]:
+def seen(kind: DisturbanceKind, *downtimes_s: float) -> list[DowntimeSeen]:
     return [DowntimeSeen(kind=kind, downtime_s=each) for each in downtimes_s]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from conformance import Case, Conformance, World
@@ -16,9 +18,16 @@ TRUE_RATES = (20_000.0, 5_000.0)
 SELECTIVITIES = (1.0, 0.3)
 
 
-def reading(batch_id: int | None, source_rows_per_s: float, stages: tuple[StageReading, ...]) -> QueryReading:
+def reading(batch_id: int | None, source_rows_per_s: float, stages: tuple[StageReading, ...], batches: int = 1) -> QueryReading:
     return QueryReading(
-        name="q", state="RUNNING", trigger=Trigger(), rate_limit_rows_per_s=None, batch_id=batch_id, throughput_rows_per_s=source_rows_per_s, stages=stages
+        name="q",
+        state="RUNNING",
+        trigger=Trigger(),
+        rate_limit_rows_per_s=None,
+        batch_id=batch_id,
+        batches=batches,
+        throughput_rows_per_s=source_rows_per_s,
+        stages=stages,
     )
 
 
@@ -52,6 +61,52 @@ class TestConformanceOfTheSelectivity(Conformance):
         world=lambda chance: World(seen=seen(chance), truth=SELECTIVITIES[1]),
         ask=lambda model: model.predict_selectivity(1),
     )
+
+
+def overlapping(chance: random.Random, true_rate: Callable[[int], float], readings: int = 40, window: int = 8) -> list[QueryReading]:
+    """Windows of so many batches, one batch apart; a batch has costs of its own."""
+    rows = [chance.uniform(1_000.0, 3_000.0) for _ in range(readings + window)]
+    run_s = [each / true_rate(batch) * (1 + chance.gauss(0.0, 0.3)) for batch, each in enumerate(rows)]
+    windows = [slice(batch - window, batch) for batch in range(window, readings + window)]
+    return [reading(each.stop, sum(rows[each]) / window, (stage(0, sum(rows[each]) / window, sum(run_s[each]) / window),), batches=window) for each in windows]
+
+
+class TestConformanceWhereWindowsOverlap(Conformance):
+    case = Case(
+        empty=StageRates(),
+        world=lambda chance: World(seen=overlapping(chance, lambda _: 5_000.0), truth=5_000.0),
+        ask=lambda model: model.predict(0),
+    )
+
+
+def drifting(chance: random.Random) -> World:
+    end = 5_000.0 * chance.uniform(0.95, 1.05)
+    return World(seen=overlapping(chance, lambda batch: 5_000.0 + (end - 5_000.0) * batch / 48), truth=end)
+
+
+class TestConformanceWhereTheRateDrifts(Conformance):
+    case = Case(empty=StageRates(), world=drifting, ask=lambda model: model.predict(0))
+
+
+def test_after_the_half_life_a_new_rate_counts_for_half() -> None:
+    model = StageRates(half_life_readings=50.0).learn([reading(batch, 100.0, (stage(0, 100.0, 0.1),)) for batch in range(1000)])
+    assert value(model.predict(0)) == pytest.approx(1_000.0)
+    slower = model.learn([reading(1000 + batch, 100.0, (stage(0, 100.0, 0.2),)) for batch in range(50)])
+    assert value(slower.predict(0)) == pytest.approx(100.0 / 0.15, rel=0.01)
+    assert value(slower.learn([reading(2000 + batch, 100.0, (stage(0, 100.0, 0.2),)) for batch in range(500)]).predict(0)) == pytest.approx(500.0, rel=0.01)
+
+
+def test_another_stage_at_a_position_is_another_plan_and_the_old_one_is_forgotten() -> None:
+    old = seen(random.Random(1), readings=9)
+    new = [reading(100 + batch, 100.0, (replace(stage(0, 100.0, 0.5), name="another"),)) for batch in range(4)]
+    model = StageRates().learn([*old, *new])
+    assert value(model.predict(0)) == pytest.approx(200.0)
+    assert isinstance(model.predict(1), NotReady) and isinstance(StageRates().learn(old).predict(1), Estimate)
+
+
+def value(answer: Estimate | NotReady) -> float:
+    assert isinstance(answer, Estimate), answer
+    return answer.value
 
 
 @pytest.mark.parametrize("slots", [1, 8, 100])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from penstock.core.models.surrogate.bounds import bounded, spread
+from penstock.core.models.surrogate.bounds import within_errors
 
 
 @pytest.mark.parametrize("count", [4, 6, 9, 15, 60])
@@ -15,16 +15,16 @@ def test_the_next_error_lies_within_in_about_four_of_five_cases(count: int) -> N
     rng = np.random.default_rng(count)
     inside = 0
     for _ in range(800):
-        low, high = spread(rng.normal(0, 0.2, count))
-        inside += low <= rng.normal(0, 0.2) <= high
+        answer = within_errors(100.0, rng.normal(0, 0.2, count))
+        inside += answer.low <= 100.0 * math.exp(rng.normal(0, 0.2)) <= answer.high
     assert 0.74 < inside / 800 < 0.87
 
 
 def test_without_errors_nothing_is_excluded() -> None:
-    answer = bounded(5.0, np.array([]))
+    answer = within_errors(5.0, np.array([]))
     assert (answer.low, answer.high) == (0.0, math.inf)
 
 
 def test_errors_all_on_one_side_still_hold_the_value() -> None:
-    answer = bounded(5.0, np.linspace(0.1, 0.2, 20))
+    answer = within_errors(5.0, np.linspace(0.1, 0.2, 20))
     assert answer.low == answer.value < answer.high

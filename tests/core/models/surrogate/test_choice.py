@@ -10,7 +10,7 @@ import pytest
 
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.choice import choose
-from penstock.core.models.surrogate.crossvalidation import interval_groups
+from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
 from penstock.core.models.surrogate.linear import LogLinear, Plane
 from penstock.core.models.surrogate.points import Floats, Points
 from penstock.core.models.surrogate.study import Study
@@ -53,16 +53,16 @@ def test_scoring_never_shows_a_form_what_it_is_then_asked() -> None:
     """Each value is its own row number, so that what was shown can be told."""
     seen, flat = np.arange(1.0, 21.0), Flat()
 
-    for leave_out, fold in (("one", 1), ("interval", 5)):
+    for leave_out, fold in ((LeaveOut.ONE, 1), (LeaveOut.INTERVAL, 5)):
         flat.shown.clear()
-        score = Study(GRID, seen, [flat]).score(leave_out)  # type: ignore[arg-type]
+        score = Study(GRID, seen, [flat]).score(leave_out)
         assert isinstance(score, Score) and score.held_out == 20
         assert max(len(shown) for shown in flat.shown) == 20 - fold
 
 
 def test_the_interval_held_out_by_a_score_is_in_no_fit_at_all() -> None:
     seen, flat = np.asarray(interval_groups(INTERVALS) + 1.0, dtype=float), Flat()
-    Study(GRID, seen, [flat]).score("interval")
+    Study(GRID, seen, [flat]).score(LeaveOut.INTERVAL)
     assert all(len(np.unique(shown)) <= 3 for shown in flat.shown)
     assert sorted(tuple(np.unique(shown)) for shown in flat.shown if len(np.unique(shown)) == 3) == [(1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4)]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import sqrt
 
 from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.anomaly.running import IN_COVERAGE
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.moments import PairedMoments
 
 HALF_LIFE_S = 3600.0
 """Readings this old count half."""
@@ -28,17 +29,12 @@ class KeepingUp:
 
     Learn only readings of a job that keeps up, and `watch` the others: the workload goes on during a disturbance, and its slope is needed after.
     `slope` is that of the workload over its `recent` readings, in rows/s per second.
-    Sums are of decayed weights: `slope_slope`, `slope_difference` and `difference_difference` are co-moments about the means.
+    `moments` are those of slopes (x) and differences (y), older ones weighing less.
     """
 
     half_life_s: float = HALF_LIFE_S
-    weight: float = 0.0
     readings: int = 0
-    mean_slope: float = 0.0
-    mean_difference: float = 0.0
-    slope_slope: float = 0.0
-    slope_difference: float = 0.0
-    difference_difference: float = 0.0
+    moments: PairedMoments = field(default_factory=PairedMoments)
     learnt_s: float | None = None
     recent: tuple[tuple[float, float], ...] = ()
     slope: float = 0.0
@@ -66,7 +62,7 @@ class KeepingUp:
         """The difference that a healthy job shows at the present slope, in rows/s."""
         if self.readings < FEWEST:
             return NotReady(why=f"{self.readings} of at least {FEWEST} readings of the job keeping up")
-        value = self.mean_difference + self.delay_s * (self.slope - self.mean_slope)
+        value = self.moments.mean_y + self.delay_s * (self.slope - self.moments.mean_x)
         width = IN_COVERAGE * self.deviation
         return Estimate(value=value, low=value - width, high=value + width)
 
@@ -85,39 +81,28 @@ class KeepingUp:
     @property
     def delay_s(self) -> float:
         """How much later the throughput is measured than the workload, below 0 if earlier; near 0 as long as little speaks for another value."""
-        return self.slope_difference / self._evidence if self._evidence > 0 else 0.0
+        return self.moments.c_xy / self._evidence if self._evidence > 0 else 0.0
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the next healthy difference around the expected one; wide at slopes that health has not shown yet."""
-        if self.weight <= 0:
+        weight = self.moments.count
+        if weight <= 0:
             return 0.0
-        left = self.difference_difference - 2 * self.delay_s * self.slope_difference + self.delay_s**2 * self.slope_slope
-        variance = max(0.0, left) / max(self.weight - 1, self.weight / 2)
-        off_centre = (self.slope - self.mean_slope) ** 2 / self._evidence if self._evidence > 0 else 0.0
-        return sqrt(variance * (1 + 1 / self.weight + off_centre))
+        left = self.moments.m2_y - 2 * self.delay_s * self.moments.c_xy + self.delay_s**2 * self.moments.m2_x
+        variance = max(0.0, left) / max(weight - 1, weight / 2)
+        off_centre = (self.slope - self.moments.mean_x) ** 2 / self._evidence if self._evidence > 0 else 0.0
+        return sqrt(variance * (1 + 1 / weight + off_centre))
 
     @property
     def _evidence(self) -> float:
         """Squares of slopes seen, and as many more as say that the delay is 0, give or take the usual one."""
-        return self.slope_slope + self.difference_difference / max(self.weight, 1.0) / USUAL_DELAY_S**2
+        return self.moments.m2_x + self.moments.m2_y / max(self.moments.count, 1.0) / USUAL_DELAY_S**2
 
     def _with_difference(self, at_s: float, slope: float, difference: float) -> KeepingUp:
         keep = 1.0 if self.learnt_s is None else 0.5 ** (max(0.0, at_s - self.learnt_s) / self.half_life_s)
-        weight = keep * self.weight + 1
-        slope_off, difference_off = slope - self.mean_slope, difference - self.mean_difference
-        share = keep * self.weight / weight
-        return replace(
-            self,
-            weight=weight,
-            readings=self.readings + 1,
-            mean_slope=self.mean_slope + slope_off / weight,
-            mean_difference=self.mean_difference + difference_off / weight,
-            slope_slope=keep * self.slope_slope + share * slope_off**2,
-            slope_difference=keep * self.slope_difference + share * slope_off * difference_off,
-            difference_difference=keep * self.difference_difference + share * difference_off**2,
-            learnt_s=at_s,
-        )
+        one = PairedMoments(count=1.0, mean_x=slope, mean_y=difference)
+        return replace(self, readings=self.readings + 1, moments=self.moments.decayed(keep).merged(one), learnt_s=at_s)
 
 
 def slope_of(points: Sequence[tuple[float, float]]) -> float:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from penstock.core.models.anomaly.disturbance import UNANNOUNCED
 from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.anomaly.online_arima import OnlineArima
 from penstock.core.models.anomaly.recovered import RecoveryMeasured
+from penstock.core.models.estimate import Estimate, NotReady
 
 TRAINING_S = 1000.0
 """Healthy running before anything is judged."""
 NORMAL_READINGS = 10
 """Normal readings in a row that end an anomaly; it ended at the first of them."""
 KEPT = 100
-ANOMALY = "anomaly"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,10 @@ class ThroughputAndLag:
             detector = detector._with_reading(reading)
         return detector
 
+    def predict(self) -> Estimate | NotReady:
+        """The throughput that a healthy job would show next, in rows/s."""
+        return self.throughput.predict()
+
     def _with_reading(self, seen: FlowSeen) -> ThroughputAndLag:
         if self.first_s is None:
             return replace(self, first_s=seen.at_s)._with_reading(seen)
@@ -63,7 +68,7 @@ class ThroughputAndLag:
         since_s = seen.at_s if self.normal_in_a_row == 0 or self.normal_since_s is None else self.normal_since_s
         if self.normal_in_a_row + 1 < self.normal_readings or self.anomalous_since_s is None:
             return replace(passed, normal_in_a_row=self.normal_in_a_row + 1, normal_since_s=since_s)
-        ended = RecoveryMeasured(kind=ANOMALY, started_s=self.anomalous_since_s, recovered_s=since_s)
+        ended = RecoveryMeasured(kind=UNANNOUNCED, started_s=self.anomalous_since_s, recovered_s=since_s)
         return replace(
             self,
             throughput=self.throughput.resumed(),

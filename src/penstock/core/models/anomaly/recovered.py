@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from penstock.core.models.anomaly.disturbance import UNANNOUNCED, AnyDisturbance, Disturbance
 from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.anomaly.keeping_up import FEWEST, KeepingUp
 from penstock.core.models.anomaly.running import Running
+from penstock.core.models.estimate import Estimate, NotReady
 
 NORMAL_READINGS = 10
 """Normal readings in a row that make a recovery; it was at the first of them."""
@@ -22,28 +25,19 @@ VISIBLE_WITHIN_S = 60.0
 """A disturbance that has not shown in the readings by then does not show at all: metrics are averages over up to a minute."""
 ABANDONED_AFTER_S = 1800.0
 """An unannounced disturbance still open by then was none: what is healthy has changed, and is learnt anew."""
-UNANNOUNCED = "unannounced"
 
 Standing = Literal["normal", "behind", "ahead"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disturbance:
-    """Something that makes a job fall behind: a kind of failure, or a rescaling."""
-
-    kind: str
-    at_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryMeasured:
     """A job has recovered. `alone` is False when another disturbance came before that, so that the time is of both together.
 
-    >>> RecoveryMeasured(kind="executor loss", started_s=100.0, recovered_s=160.0).recovery_s
+    >>> RecoveryMeasured(kind="executor_loss", started_s=100.0, recovered_s=160.0).recovery_s
     60.0
     """
 
-    kind: str
+    kind: AnyDisturbance
     started_s: float
     recovered_s: float
     alone: bool = True
@@ -54,7 +48,7 @@ class RecoveryMeasured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovery:
+class RecoveryWatch:
     """Follows a job's readings through health and disturbances; what is healthy is learnt in health only, else the anomaly teaches itself.
 
     A reading is normal when its difference of workload and throughput is near what health shows (Daedalus sec. 3.5) and its lag, in seconds of
@@ -74,11 +68,22 @@ class Recovery:
     in_a_row: int = 0
     row_since_s: float | None = None
 
-    def disturbed(self, at_s: float, kind: str) -> Recovery:
+    def learn(self, seen: Sequence[FlowSeen | Disturbance]) -> RecoveryWatch:
+        """Readings and announced disturbances in their order; who wants the recoveries they complete takes `read`."""
+        watch = self
+        for each in seen:
+            watch = watch.disturbed(each.at_s, each.kind) if isinstance(each, Disturbance) else watch.read(each)[0]
+        return watch
+
+    def predict(self) -> Estimate | NotReady:
+        """Workload minus throughput as a healthy job would show it next, in rows/s."""
+        return self.keeping_up.predict()
+
+    def disturbed(self, at_s: float, kind: AnyDisturbance) -> RecoveryWatch:
         """Something struck; recoveries under way are then of both."""
         return replace(self, open=(*self.open, Disturbance(kind=kind, at_s=at_s)), shown=False, in_a_row=0, row_since_s=None)
 
-    def read(self, seen: FlowSeen) -> tuple[Recovery, tuple[RecoveryMeasured, ...]]:
+    def read(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:
         """One more reading, and the recoveries it completes."""
         watched = replace(self, keeping_up=self.keeping_up.watch(seen))
         standing = watched.standing(seen)
@@ -110,7 +115,7 @@ class Recovery:
         usual_s = self.lag_s.mean + self.sigmas * deviation
         return seen.lag_rows > seen.workload_rows_per_s * max(usual_s, LAG_TOLERANCE_S)
 
-    def _in_health(self, seen: FlowSeen, standing: Standing) -> Recovery:
+    def _in_health(self, seen: FlowSeen, standing: Standing) -> RecoveryWatch:
         if standing == "behind" and max(self.keeping_up.readings, self.lag_s.count) >= FEWEST:
             since_s = seen.at_s if self.in_a_row == 0 or self.row_since_s is None else self.row_since_s
             if self.in_a_row + 1 < self.odd_readings:
@@ -121,13 +126,13 @@ class Recovery:
             lag_s = lag_s.with_value(seen.lag_rows / seen.workload_rows_per_s)
         return replace(self, keeping_up=self.keeping_up.learn([seen]), lag_s=lag_s, in_a_row=0, row_since_s=None)
 
-    def _still_behind(self, seen: FlowSeen) -> Recovery:
+    def _still_behind(self, seen: FlowSeen) -> RecoveryWatch:
         first = self.open[0]
         if all(each.kind == UNANNOUNCED for each in self.open) and seen.at_s - first.at_s > self.abandoned_after_s:
             return replace(self, keeping_up=KeepingUp(), lag_s=Running(), open=(), shown=False, in_a_row=0, row_since_s=None)
         return replace(self, shown=True, in_a_row=0, row_since_s=None)
 
-    def _back(self, seen: FlowSeen) -> tuple[Recovery, tuple[RecoveryMeasured, ...]]:
+    def _back(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:
         since_s = seen.at_s if self.in_a_row == 0 or self.row_since_s is None else self.row_since_s
         going_on = replace(self, in_a_row=self.in_a_row + 1, row_since_s=since_s)
         visible = self.shown or seen.at_s - self.open[-1].at_s >= self.visible_within_s

@@ -63,7 +63,7 @@ def fit_durations(columns: Floats, durations_s: Floats) -> DurationFit:
     for _ in range(ROUNDS):
         before, fitted = found, _fitted(x, found, y)
         found = _least_squares(x, y, _bisquare((y / fitted - 1.0) / scale) / fitted**2)
-        if np.allclose(before, found, rtol=1e-9, atol=0.0):
+        if _near(before, found, 1e-9):
             break
     spread, left_out_s = _what_is_open(x, y, found, scale)
     return DurationFit(coefficients=found / unit, spread=spread / unit[:, None], left_out_s=left_out_s)
@@ -87,12 +87,26 @@ def _least_absolute(x: Floats, y: Floats) -> Floats:
     for _ in range(ROUNDS):
         before = found
         found = _least_squares(x, y, 1.0 / (y * np.maximum(np.abs(y - x @ found), SMALLEST * y)))
-        if np.allclose(before, found, rtol=1e-3, atol=0.0):
+        if _near(before, found, 1e-3):
             break
     return found
 
 
+def _near(before: Floats, found: Floats, share: float) -> bool:
+    return bool((np.abs(before - found) <= share * np.abs(found)).all())
+
+
 def _least_squares(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Without negative coefficients; the plain solution, which is ten times faster, mostly has none."""
+    weighted = (x * weights[:, None]).T
+    try:
+        plain = np.asarray(np.linalg.solve(weighted @ x, weighted @ y), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        plain = np.full(x.shape[1], -1.0)
+    return plain if (plain >= 0.0).all() else _least_squares_bounded(x, y, weights)
+
+
+def _least_squares_bounded(x: Floats, y: Floats, weights: Floats) -> Floats:
     from scipy.optimize import nnls
 
     root = np.sqrt(weights)

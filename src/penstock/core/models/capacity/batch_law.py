@@ -76,6 +76,15 @@ class BatchLaw:
         slots = scaleout * self.cores_per_executor
         return running * self.partitions / (self.waves(scaleout) * slots * self.skew)
 
+    def busiest_at_saturation(self, interval_s: float, scaleout: int) -> float:
+        """The same share for the executor with the most tasks, ceil(P/s) of them over its cores and all waves: what a regression on it extrapolates to.
+
+        >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, cores_per_executor=2)
+        >>> law.busiest_at_saturation(5.0, 6), round(law.busiest_at_saturation(5.0, 5), 3)
+        (0.9, 0.675)
+        """
+        return self.utilization_at_saturation(interval_s) * waves(self.partitions, scaleout) / (self.waves(scaleout) * self.cores_per_executor)
+
 
 def waves(tasks: int, slots: int) -> int:
     """How many rounds of tasks a stage needs.

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.core.models.capacity.moments import PairedMoments
+import numpy as np
+import numpy.typing as npt
+
+from penstock.core.models.moments import PairedMoments
 from penstock.core.models.score import mape
 
 Form = Literal["proportional", "line", "power"]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +42,11 @@ class Curve:
         return math.exp(y + self.slope * (math.log(scaleout) - x))
 
     def relative_spread_at(self, scaleout: float) -> float:
-        """Standard deviation of one more measurement there, as a share of the value; it grows away from what was measured."""
+        """Standard deviation of one more measurement there, as a share of the value, which is above zero; it grows away from what was measured."""
         x = scaleout if self.form == "line" else math.log(scaleout)
         leverage = 1.0 + 1.0 / self.moments.count + (x - self.moments.mean_x) ** 2 / self.moments.m2_x
         spread = math.sqrt(self.moments.unexplained_y() * leverage)
-        return spread if self.form == "power" else spread / self.value_at(scaleout) if self.value_at(scaleout) > 0.0 else math.inf
+        return spread if self.form == "power" else spread / self.value_at(scaleout)
 
     @property
     def slope(self) -> float:
@@ -64,13 +68,7 @@ def fitted(form: Form, points: Sequence[Point]) -> Curve:
     >>> {name: round(value, 6) for name, value in curve.parameters.items()}
     {'factor': 10.0, 'exponent': 0.5}
     """
-    mean = sum(point.measurements for point in points) / len(points)
-    weights = [point.measurements / mean for point in points]
-    scale = math.log if form == "power" else float
-    return Curve(
-        form=form,
-        moments=PairedMoments.of([scale(point.scaleout) for point in points], [scale(point.throughput_rows_per_s) for point in points], weights),
-    )
+    return Curve(form=form, moments=PairedMoments.of(*_columns(form, points)))
 
 
 def chosen(points: Sequence[Point]) -> Curve:
@@ -87,9 +85,22 @@ def chosen(points: Sequence[Point]) -> Curve:
 
 
 def left_out_error(form: Form, points: Sequence[Point]) -> float:
-    """Mean absolute percentage error at each scale-out of a fit to the others."""
-    others = [[other for other in points if other is not point] for point in points]
-    return mape([fitted(form, rest).value_at(point.scaleout) for point, rest in zip(points, others, strict=True)], rates(points))
+    """Mean absolute percentage error at each scale-out of a fit to the others, for at least three of them.
+
+    Least squares needs no second fit for it: without its point the residual e becomes e / (1 - h), where h is the leverage of the point.
+    """
+    x, y, weights = _columns(form, points)
+    curve = Curve(form=form, moments=PairedMoments.of(x, y, weights))
+    leverage = weights * (1.0 / curve.moments.count + (x - curve.moments.mean_x) ** 2 / curve.moments.m2_x)
+    without = y - (y - curve.moments.mean_y - curve.slope * (x - curve.moments.mean_x)) / (1.0 - leverage)
+    return mape((np.exp(without) if form == "power" else np.maximum(without, 0.0)).tolist(), rates(points))
+
+
+def _columns(form: Form, points: Sequence[Point]) -> tuple[Floats, Floats, Floats]:
+    """Scale-outs and capacities, in logarithms for a power law, and the weights of the points, 1 on average."""
+    x, y = np.array([float(point.scaleout) for point in points]), np.array(rates(points))
+    weights = np.array([point.measurements for point in points])
+    return (np.log(x), np.log(y), weights / weights.mean()) if form == "power" else (x, y, weights / weights.mean())
 
 
 def rates(points: Sequence[Point]) -> list[float]:

@@ -10,28 +10,32 @@ from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score, mape
 
+MOST_SCORED = 1000
+"""Moments that are enough to tell an error."""
+
 
 def quiet(readings: Iterable[WorkersReading], max_utilization: float) -> list[WorkersReading]:
     """The moments at which no worker was busier than this."""
-    return [reading for reading in readings if _busiest(reading) <= max_utilization]
+    return [reading for reading in readings if peak(reading) <= max_utilization]
 
 
 def score_extrapolation(readings: Sequence[WorkersReading], *, max_utilization: float, model: JobCapacity | None = None) -> Score | NotReady:
-    """Learn from the quiet moments and score throughput at all others, given the utilisation of the busiest worker there.
+    """Learn from the quiet moments and score throughput at all others, given the utilisation of the workers there.
 
-    Beside it the mean throughput of the quiet moments, and the paper's sum of regressions. `model` carries settings.
+    Beside it the mean throughput of the quiet moments, and the paper's sum of regressions. `model` carries settings. Of very many moments some are scored.
     """
     model = model or JobCapacity()
     low = quiet(readings, max_utilization)
-    rest = [reading for reading in readings if reading.is_whole and _busiest(reading) > max_utilization and _total(reading) > 0.0]
+    rest = [reading for reading in readings if reading.is_whole and peak(reading) > max_utilization and total(reading) > 0.0]
     if not low or not rest:
         return NotReady(why=f"no readings of all workers {'above' if low else 'up to'} a utilisation of {max_utilization:g}")
+    rest = rest[:: -(-len(rest) // MOST_SCORED)]
     predicted = _predicted(model.learn(low), rest)
     paper = _predicted(replace(model, method="daedalus").learn(low), rest)
     if isinstance(predicted, NotReady):
         return predicted
-    actual = [_total(reading) for reading in rest]
-    mean = sum(_total(reading) for reading in low) / len(low)
+    actual = [total(reading) for reading in rest]
+    mean = sum(total(reading) for reading in low) / len(low)
     return Score(
         mape=mape(predicted, actual),
         constant_mape=mape([mean] * len(rest), actual),
@@ -40,18 +44,20 @@ def score_extrapolation(readings: Sequence[WorkersReading], *, max_utilization: 
     )
 
 
-def _busiest(reading: WorkersReading) -> float:
+def peak(reading: WorkersReading) -> float:
+    """The highest utilisation of a moment."""
     return max((worker.utilization for worker in reading.workers), default=0.0)
 
 
-def _total(reading: WorkersReading) -> float:
+def total(reading: WorkersReading) -> float:
+    """Rows/s of all workers together."""
     return sum(worker.throughput_rows_per_s for worker in reading.workers)
 
 
 def _predicted(model: JobCapacity, readings: Sequence[WorkersReading]) -> list[float] | NotReady:
-    values = []
+    model, values = model.settled(), []
     for reading in readings:
-        answer = model.predict(at_utilization=_busiest(reading), scaleout=reading.scaleout)
+        answer = model.foretell(reading)
         if isinstance(answer, NotReady):
             return answer
         values.append(answer.value)

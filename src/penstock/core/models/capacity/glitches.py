@@ -23,7 +23,8 @@ _SIGMA_PER_MAD = 1.4826
 def glitches(utilization: Floats, throughput: Floats) -> Flags:
     """Which moments of a window are glitches of at least one worker (Hampel's filter on throughput given utilisation); rows are moments.
 
-    A worker's rows per second of utilisation has a median m over the window; the residual of a moment is y - m * u, its scale the median absolute one.
+    A worker's rows per second of utilisation has a median m over the window; a throughput y belongs if it lies among the m * u of the window, or near
+    them: where the load rises or falls steeply, utilisation, an average, comes later than throughput. How near is told from the median |y - m * u|.
 
     >>> steady = np.full((9, 1), 0.5)
     >>> rates = np.full((9, 1), 1000.0)
@@ -31,7 +32,7 @@ def glitches(utilization: Floats, throughput: Floats) -> Flags:
     >>> np.flatnonzero(glitches(steady, rates)).tolist()
     [4]
     """
-    return np.asarray(_off(utilization[:, :, None], throughput[:, :, None], utilization.T[None], throughput.T[None]).any(axis=1))
+    return np.asarray(_off(throughput[:, :, None], utilization.T[None], throughput.T[None]).any(axis=1))
 
 
 def leading_glitches(utilization: Floats, throughput: Floats, window: int = WINDOW) -> Flags:
@@ -39,13 +40,14 @@ def leading_glitches(utilization: Floats, throughput: Floats, window: int = WIND
     view = np.lib.stride_tricks.sliding_window_view
     moments = len(utilization) - window + 1
     around = view(utilization, window, axis=0), view(throughput, window, axis=0)
-    return np.asarray(_off(utilization[:moments, :, None], throughput[:moments, :, None], *around).any(axis=1))
+    return np.asarray(_off(throughput[:moments, :, None], *around).any(axis=1))
 
 
-def _off(u: Floats, y: Floats, around_u: Floats, around_y: Floats) -> Flags:
-    """Axes: moment, worker, and the window (of one element in u and y)."""
-    ratio = np.divide(around_y, around_u, out=np.zeros(np.broadcast_shapes(around_y.shape, around_u.shape)), where=around_u > 0.0)
-    per_utilization = np.median(ratio, axis=2, keepdims=True)
-    scale = np.median(np.abs(around_y - per_utilization * around_u), axis=2, keepdims=True) * _SIGMA_PER_MAD
-    expected = per_utilization * u
-    return np.asarray((np.abs(y - expected) > np.maximum(TOLERATED_SHARE * expected, TOLERATED_SIGMA * scale))[:, :, 0])
+def _off(y: Floats, around_u: Floats, around_y: Floats) -> Flags:
+    """Axes: moment, worker, and the window (of one element in y)."""
+    ratio = np.divide(around_y, around_u, out=np.zeros(around_u.shape), where=around_u > 0.0)
+    expected = np.median(ratio, axis=2, keepdims=True) * around_u
+    scale = np.median(np.abs(around_y - expected), axis=2, keepdims=True) * _SIGMA_PER_MAD
+    low, high = expected.min(axis=2, keepdims=True), expected.max(axis=2, keepdims=True)
+    nearest = np.clip(y, low, high)
+    return np.asarray((np.abs(y - nearest) > np.maximum(TOLERATED_SHARE * nearest, TOLERATED_SIGMA * scale))[:, :, 0])

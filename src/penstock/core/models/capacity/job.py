@@ -9,13 +9,14 @@ from itertools import groupby
 from typing import Literal, Self
 
 from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_glitches
-from penstock.core.models.capacity.line import CapacityLine, bounded
+from penstock.core.models.capacity.line import CapacityLine
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
-from penstock.core.models.capacity.stay import Stay, as_arrays, daedalus_line, first_stay, law_line, law_skew
-from penstock.core.models.capacity.utilization_law import IDLE_SPREAD, OVERLAP
+from penstock.core.models.capacity.stay import Stay, as_arrays, first_stay, job_law_line, job_regression_line, law_skew
+from penstock.core.models.capacity.utilization_law import IDLE_SPREAD
 from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.student import student_estimate
 
 Method = Literal["utilization_law", "daedalus"]
 """`daedalus` is the paper's sum of regressions, `utilization_law` what replaces it where utilisation is noisy."""
@@ -57,7 +58,6 @@ class JobCapacity:
     warm_up_s: float = WARM_UP_S
     half_life_s: float = HALF_LIFE_S
     idle_spread: float = IDLE_SPREAD
-    overlap: float = OVERLAP
     stay: Stay | None = None
     waiting: tuple[WorkersReading, ...] = ()
     remembered: tuple[Remembered, ...] = ()
@@ -65,7 +65,7 @@ class JobCapacity:
     def learn(self, seen: Sequence[WorkersReading]) -> Self:
         """Readings in the order of time; those during warm-up, with a worker missing or with nothing going on are left out."""
         model = self
-        for names, run in groupby((reading for reading in seen if self._tells(reading)), key=lambda reading: reading.names):
+        for names, run in groupby((reading for reading in seen if self.tells(reading)), key=lambda reading: reading.names):
             if model.stay is not None and model.stay.names != names:
                 model = model._left()
             model = model._stayed(tuple(run))
@@ -82,9 +82,30 @@ class JobCapacity:
             scaleout = self.stay.scaleout
         known = [*self.remembered, *([here] if here else [])]
         if scaleout is None or not known:
-            return NotReady(why=f"fewer than {MIN_READINGS} readings of all workers, outside of warm-up")
+            return self._not_ready()
         belief = self._belief(here, max(known, key=lambda each: each.at_s), at_utilization, scaleout)
-        return bounded(belief.value, belief.variance, belief.freedom)
+        return student_estimate(belief.value, belief.variance, belief.freedom)
+
+    def foretell(self, reading: WorkersReading) -> Estimate | NotReady:
+        """The throughput that these utilisations mean.
+
+        How busy the busiest worker is, is told from the mean of all and its share in the past: the highest of noisy readings is too high.
+        """
+        stay = self._settled()
+        utilizations = [worker.utilization for worker in reading.workers]
+        busiest = max(utilizations, default=0.0)
+        if stay is not None and stay.load.mean_y > 0.0:
+            busiest = sum(utilizations) / len(utilizations) * stay.busiest.moments.mean_x / stay.load.mean_y
+        return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
+
+    def settled(self) -> Self:
+        """With the waiting readings judged by what is known now and learnt: many questions are then cheap."""
+        return replace(self, stay=self._settled(), waiting=())
+
+    def has_measured(self, scaleout: int) -> bool:
+        """Whether its answer for this scale-out is its own, now or from memory, and not the average of another one."""
+        here = self.stay is not None and self.stay.scaleout == scaleout and self._here() is not None
+        return here or self._memory_of(scaleout) is not None
 
     def workers(self, *, at_utilization: float = 1.0) -> tuple[WorkerShare, ...]:
         """Every present worker when the busiest is at `at_utilization`; together they are the capacity measured here. Empty before there is one."""
@@ -93,7 +114,7 @@ class JobCapacity:
         if stay is None or line is None:
             return ()
         if self.method == "daedalus":
-            lines = [(worker, regression_line(worker.moments, idle_spread=self.idle_spread, overlap=self.overlap)) for worker in stay.workers]
+            lines = [(worker, regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap)) for worker in stay.workers]
             rates = {worker.worker: line.along(worker.proportion).value_at(at_utilization) if line else 0.0 for worker, line in lines}
             return tuple(WorkerShare(worker=each.worker, capacity_rows_per_s=rates[each.worker], proportion=each.proportion) for each in stay.workers)
         whole, busiest = line.value_at(at_utilization), stay.busiest.moments.mean_x
@@ -107,14 +128,21 @@ class JobCapacity:
         stay = self._settled()
         line = self._line(stay) if stay else None
         if stay is None or line is None:
-            return NotReady(why=f"fewer than {MIN_READINGS} readings of all workers, outside of warm-up")
+            return self._not_ready()
         if self.method == "utilization_law":
-            return law_skew(stay, idle_spread=self.idle_spread, overlap=self.overlap)
-        lines = [regression_line(worker.moments, idle_spread=self.idle_spread, overlap=self.overlap) for worker in stay.workers]
+            return law_skew(stay, idle_spread=self.idle_spread)
+        lines = [regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap) for worker in stay.workers]
         with_skew = line.value_at(at_utilization)
         return sum(each.value_at(at_utilization) for each in lines if each) / with_skew if with_skew > 0.0 else 1.0
 
-    def _tells(self, reading: WorkersReading) -> bool:
+    def _not_ready(self) -> NotReady:
+        stay = self._settled()
+        if stay is not None and round(stay.readings) >= MIN_READINGS:
+            return NotReady(why="no worker processed anything in them")
+        return NotReady(why=f"fewer than {MIN_READINGS} readings of all workers at work, outside of warm-up")
+
+    def tells(self, reading: WorkersReading) -> bool:
+        """Whether a reading is of all workers, of a time past warm-up, and of a job at work."""
         settled = reading.since_change_s is None or reading.since_change_s >= self.warm_up_s
         return settled and reading.is_whole and any(worker.utilization > 0.0 for worker in reading.workers)
 
@@ -144,8 +172,8 @@ class JobCapacity:
         return Remembered(scaleout=stay.scaleout, at_s=stay.at_s, readings=stay.readings, line=line, highest_utilization=stay.highest_utilization)
 
     def _line(self, stay: Stay) -> CapacityLine | None:
-        line_of = daedalus_line if self.method == "daedalus" else law_line
-        return line_of(stay, idle_spread=self.idle_spread, overlap=self.overlap)
+        line_of = job_regression_line if self.method == "daedalus" else job_law_line
+        return line_of(stay, idle_spread=self.idle_spread)
 
     def _left(self) -> Self:
         """The present workers are gone: what they showed becomes the memory of their scale-out."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.core.models.estimate import COVERAGE, Estimate
+from penstock.core.models.estimate import Estimate
+from penstock.core.models.student import student_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class CapacityLine:
         return max(0.0, v0 + utilization * (v1 + utilization * v2))
 
     def at(self, utilization: float) -> Estimate:
-        return bounded(self.value_at(utilization), self.variance_at(utilization), self.freedom)
+        return student_estimate(self.value_at(utilization), self.variance_at(utilization), self.freedom)
 
     def along(self, proportion: float) -> CapacityLine:
         """The same line over the utilisation of the busiest worker, when this one is always at `proportion` of it."""
@@ -68,17 +68,3 @@ def square_around(center: float, factor: float) -> tuple[float, float, float]:
 def summed(*variances: tuple[float, float, float]) -> tuple[float, float, float]:
     """The coefficients of a sum of variances."""
     return sum(each[0] for each in variances), sum(each[1] for each in variances), sum(each[2] for each in variances)
-
-
-def bounded(value: float, variance: float, freedom: float) -> Estimate:
-    """The interval of Student's t around a rate that cannot be negative.
-
-    >>> estimate = bounded(100.0, 25.0, 1e9)
-    >>> round(estimate.low, 2), round(estimate.high, 2)
-    (93.59, 106.41)
-    """
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(max(1.0, freedom), (1.0 + COVERAGE) / 2.0)) * math.sqrt(variance)
-    value = max(0.0, value)
-    return Estimate(value=value, low=max(0.0, value - half), high=value + half)

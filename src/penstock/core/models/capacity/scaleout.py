@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+
 from penstock.core.models.capacity.curve import Curve, Form, Point, chosen, fitted, left_out_error, rates
+from penstock.core.models.capacity.remembered import EXTRAPOLATION_SPREAD
 from penstock.core.models.capacity.ties import measured_ties
-from penstock.core.models.estimate import COVERAGE, Estimate, NotReady
+from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
+from penstock.core.models.student import student_estimate_by_ratio
 
 NEARBY_SPREAD = 0.05
 """Relative standard deviation of a capacity next to one that was measured, where fewer than three scale-outs were."""
 
 DOUBLING_SPREAD = 0.15
 """What every doubling or halving of the scale-out away from those measured adds to it."""
+
+
+MOST_PARTS = 50
+"""Scale-outs are left out one by one up to so many, and in so many parts beyond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +49,17 @@ class ScaleoutSeen:
     mean: float
     m2: float
 
-    def with_one_more(self, throughput_rows_per_s: float) -> ScaleoutSeen:
-        """Welford's update."""
-        off = throughput_rows_per_s - self.mean
-        mean = self.mean + off / (self.count + 1)
-        return ScaleoutSeen(scaleout=self.scaleout, count=self.count + 1, mean=mean, m2=self.m2 + off * (throughput_rows_per_s - mean))
+    def with_more(self, throughputs_rows_per_s: Sequence[float]) -> ScaleoutSeen:
+        """The parallel formula of Chan, Golub and LeVeque (1979), which is exact in any batching."""
+        new = np.asarray(throughputs_rows_per_s)
+        count, mean = self.count + len(new), float(new.mean())
+        off, share = mean - self.mean, len(new) / count
+        return ScaleoutSeen(
+            scaleout=self.scaleout,
+            count=count,
+            mean=self.mean + off * share,
+            m2=self.m2 + float(((new - mean) ** 2).sum()) + off * off * self.count * share,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +76,11 @@ class ScaleoutCapacity:
 
     def learn(self, seen: Sequence[ScaleoutMeasured]) -> Self:
         known = {each.scaleout: each for each in self.seen}
+        rates_of: dict[int, list[float]] = defaultdict(list)
         for measured in seen:
-            before = known.get(measured.scaleout, ScaleoutSeen(scaleout=measured.scaleout, count=0, mean=0.0, m2=0.0))
-            known[measured.scaleout] = before.with_one_more(measured.throughput_rows_per_s)
+            rates_of[measured.scaleout].append(measured.throughput_rows_per_s)
+        for scaleout, new in rates_of.items():
+            known[scaleout] = known.get(scaleout, ScaleoutSeen(scaleout=scaleout, count=0, mean=0.0, m2=0.0)).with_more(new)
         return replace(self, seen=tuple(known[scaleout] for scaleout in sorted(known)))
 
     @property
@@ -77,26 +94,43 @@ class ScaleoutCapacity:
         return curve.parameters if curve else {}
 
     def predict(self, scaleout: int) -> Estimate | NotReady:
-        """T_max at a scale-out; the bounds hold the scatter around the curve, and half of what the form not chosen would have said instead."""
+        """T_max at a scale-out; the bounds hold the scatter around the curve, half of what the other form would have said, as far as it fits, and more
+        doubt for every doubling beyond what was measured.
+
+        Where a line falls below zero, which no capacity does, the power law answers.
+        """
         curve = self._curve()
         if curve is None:
             return NotReady(why="no scale-out was measured yet")
+        if curve.value_at(scaleout) <= 0.0:
+            curve = fitted("power", self._points())
         value, spread, freedom = curve.value_at(scaleout), self._distant_spread(scaleout), 4.0
         if len(self.seen) > 2:
             spread, freedom = curve.relative_spread_at(scaleout), len(self.seen) - 2.0
-            other = fitted("line" if curve.form == "power" else "power", self._points()).value_at(scaleout)
-            spread = math.hypot(spread, 0.5 * (other / value - 1.0)) if value > 0.0 else math.inf
-        return around(value, spread, freedom)
+            spread = math.hypot(spread, 0.5 * self._other_form(curve, scaleout), EXTRAPOLATION_SPREAD * self._doublings_beyond(scaleout))
+        return student_estimate_by_ratio(value, spread, freedom)
+
+    def _other_form(self, curve: Curve, scaleout: int) -> float:
+        """How far off the form not chosen is there, as a share of the value, and less by as much as it errs more where scale-outs are left out."""
+        points, other = self._points(), fitted("line" if curve.form == "power" else "power", self._points())
+        errors = left_out_error(curve.form, points), left_out_error(other.form, points)
+        return (other.value_at(scaleout) / curve.value_at(scaleout) - 1.0) * (min(1.0, errors[0] / errors[1]) if errors[1] > 0.0 else 1.0)
 
     def score(self) -> Score | NotReady:
-        """Errors at scale-outs left out, the form chosen without them too; the paper's plain regression is the line."""
+        """Errors at scale-outs left out one by one, the form chosen without them too; the paper's plain regression is the line."""
         points = self._points()
         if len(points) < 3:
             return NotReady(why=f"{len(points)} scale-outs were measured, at least 3 are needed to leave one out")
-        others = [[other for other in points if other is not point] for point in points]
+        parts = [points[start::MOST_PARTS] for start in range(min(len(points), MOST_PARTS))]
+        answered: list[tuple[Point, float, float]] = []
+        for start, part in enumerate(parts):
+            rest = [point for number, point in enumerate(points) if number % MOST_PARTS != start]
+            curve, mean = chosen(rest), sum(rates(rest)) / len(rest)
+            answered += [(point, curve.value_at(point.scaleout), mean) for point in part]
+        actual = rates([point for point, _, _ in answered])
         return Score(
-            mape=mape([chosen(rest).value_at(point.scaleout) for point, rest in zip(points, others, strict=True)], rates(points)),
-            constant_mape=mape([sum(rates(rest)) / len(rest) for rest in others], rates(points)),
+            mape=mape([value for _, value, _ in answered], actual),
+            constant_mape=mape([mean for _, _, mean in answered], actual),
             paper_mape=left_out_error("line", points),
             held_out=len(points),
         )
@@ -117,14 +151,10 @@ class ScaleoutCapacity:
         freedom = sum(each.count - 1 for each in self.seen)
         return math.sqrt(sum(each.m2 / each.mean**2 for each in self.seen) / freedom) if freedom >= 3 else None
 
+    def _doublings_beyond(self, scaleout: int) -> float:
+        """How often what was measured must be doubled or halved to come there; 0 within it."""
+        return max(0.0, math.log2(scaleout / self.seen[-1].scaleout), math.log2(self.seen[0].scaleout / scaleout))
+
     def _distant_spread(self, scaleout: int) -> float:
         doublings = min(abs(math.log2(scaleout / each.scaleout)) for each in self.seen)
         return math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * doublings)
-
-
-def around(value: float, relative_spread: float, freedom: float) -> Estimate:
-    """Bounds by Student's t in ratios: twice as much is as far away as half as much."""
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(freedom, (1.0 + COVERAGE) / 2.0)) * relative_spread
-    return Estimate(value=value, low=value * math.exp(-half), high=value * math.exp(half)) if half < 700.0 else Estimate(value=value, low=0.0, high=math.inf)

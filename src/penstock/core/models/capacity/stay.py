@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.core.models.capacity.line import CapacityLine, together
-from penstock.core.models.capacity.moments import NOTHING, PairedMoments
 from penstock.core.models.capacity.readings import WorkersReading
-from penstock.core.models.capacity.utilization_law import IDLE_SPREAD, OVERLAP, idle_utilization, utilization_line
+from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD, idle_utilization, utilization_line
 from penstock.core.models.capacity.worker import MIN_READINGS, mean_utilization_variance, regression_line
+from penstock.core.models.moments import NOTHING, PairedMoments
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,13 +32,15 @@ class Stay:
     """A stretch of time with the same workers: names of executors and the split of the data among them are new after every rescale.
 
     `load` has moments of x = throughput of all workers and y = their mean utilisation; all moments are decayed to `at_s`, the newest reading.
-    `highest_utilization` is the most that the busiest worker showed.
+    `independent` is how many independent readings they are worth: one that came g seconds after the one before it tells g / `AVERAGING_S` of something
+    new, and at most 1. `highest_utilization` is the most that the busiest worker showed.
     """
 
     scaleout: int
     at_s: float
     workers: tuple[WorkerSeen, ...]
     load: PairedMoments = NOTHING
+    independent: float = 0.0
     highest_utilization: float = 0.0
 
     @property
@@ -54,8 +56,13 @@ class Stay:
         """How many readings it stands for, old ones counting less."""
         return self.load.count
 
+    @property
+    def overlap(self) -> float:
+        """How many readings make one independent one."""
+        return self.load.count / self.independent if self.independent > 0.0 else 1.0
+
     def learned(self, readings: Sequence[WorkersReading], half_life_s: float) -> Stay:
-        """With these readings of the same workers too, in any order; each weighs half after `half_life_s`."""
+        """With these readings of the same workers too, in the order of time; each weighs half after `half_life_s`."""
         if not readings:
             return self
         at_s = np.array([reading.at_s for reading in readings])
@@ -66,6 +73,7 @@ class Stay:
         top = utilization.max(axis=1)
         proportions = weights @ (utilization / top[:, None])
         before = self.load.count * fade
+        since_s = np.diff(at_s, prepend=self.at_s if before > 0.0 else -math.inf)
         batch = PairedMoments.of(throughput.sum(axis=1), utilization.mean(axis=1), weights)
         return Stay(
             scaleout=self.scaleout,
@@ -79,6 +87,7 @@ class Stay:
                 for column, worker in enumerate(self.workers)
             ),
             load=self.load.decayed(fade).merged(batch),
+            independent=self.independent * fade + float(weights @ np.clip(since_s / AVERAGING_S, 0.0, 1.0)),
             highest_utilization=max(self.highest_utilization, float(top.max())),
         )
 
@@ -96,29 +105,29 @@ def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:
     return utilization, throughput
 
 
-def daedalus_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> CapacityLine | None:
+def job_regression_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
     """Capacity of all workers over the utilisation u of the busiest: the sum of each worker's regression at x_w * u (Daedalus sec. 3.1).
 
     x_w is the worker's proportion to the busiest one of each moment, averaged. A worker that did nothing adds nothing.
     """
-    lines = [(regression_line(worker.moments, idle_spread=idle_spread, overlap=overlap), worker.proportion) for worker in stay.workers]
+    lines = [(regression_line(worker.moments, idle_spread=idle_spread, overlap=stay.overlap), worker.proportion) for worker in stay.workers]
     known = [line.along(proportion) for line, proportion in lines if line]
-    return together(known) if known else None
+    return together(known) if known and stay.load.mean_x > 0.0 else None
 
 
-def law_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> CapacityLine | None:
+def job_law_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
     """The same by the utilisation law on the load of the whole job: twelve workers average out most of the noise of each, before the line is drawn.
 
     Not in the paper; see `utilization_line`. The busiest worker is the one with the highest mean, as the highest of every moment is too high by the
     noise of whichever worker happened to be on top.
     """
-    if stay.readings < MIN_READINGS:
+    if round(stay.readings) < MIN_READINGS:
         return None
-    busiest = stay.busiest.moments
+    busiest, overlap = stay.busiest.moments, stay.overlap
     return utilization_line(stay.load, busiest.mean_x, mean_utilization_variance(busiest, overlap=overlap), idle_spread=idle_spread, overlap=overlap)
 
 
-def law_skew(stay: Stay, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> float:
+def law_skew(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> float:
     """Capacity if all workers were as busy as the busiest, over capacity as it is, by the utilisation law: (b - a) / (mean utilisation - a)."""
-    idle, _ = idle_utilization(stay.load, idle_spread=idle_spread, overlap=overlap)
+    idle, _ = idle_utilization(stay.load, idle_spread=idle_spread, overlap=stay.overlap)
     return (stay.busiest.moments.mean_x - idle) / (stay.load.mean_y - idle)

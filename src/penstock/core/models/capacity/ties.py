@@ -30,15 +30,3 @@ def measured_ties(points: Sequence[Point], *, noise: float = TIE_NOISE) -> tuple
 
 def _both(one: Point, other: Point) -> float:
     return float((1.0 / one.measurements + 1.0 / other.measurements) ** 0.5)
-
-
-def wave_ties(scaleouts: Sequence[int], *, partitions: int, cores: int) -> tuple[tuple[int, ...], ...]:
-    """Neighbours that need the same number of waves, ceil(partitions / (scale-out * cores)), for the tasks of a micro-batch.
-
-    >>> wave_ties(range(1, 9), partitions=12, cores=2)
-    ((1,), (2,), (3, 4, 5), (6, 7, 8))
-    """
-    groups: dict[int, list[int]] = {}
-    for scaleout in sorted(scaleouts):
-        groups.setdefault(-(-partitions // (scaleout * cores)), []).append(scaleout)
-    return tuple(tuple(group) for group in groups.values())

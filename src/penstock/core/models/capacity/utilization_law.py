@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from penstock.core.models.capacity.line import CapacityLine, square_around, summed
-from penstock.core.models.capacity.moments import PairedMoments
+from penstock.core.models.moments import PairedMoments
 
 IDLE_SPREAD = 0.05
 """How far from zero the utilisation of a worker without any load may be, one standard deviation, before anything was seen."""
 
+AVERAGING_S = 60.0
+"""Utilisation is an average over this long (Daedalus sec. 3.1): readings closer together than that share most of what they tell."""
+
 OVERLAP = 4.0
-"""How many readings make one independent one: utilisation is a one-minute average, read every 15 s."""
+"""How many readings make one independent one, where nothing tells when they were taken: averages of a minute, read every 15 s."""
 
 MIN_LOAD_SPREAD = 0.01
 """Loads that scatter by less than this share of their mean tell nothing about a worker without load."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from penstock.core.models.capacity.line import CapacityLine, square_around, summed
-from penstock.core.models.capacity.moments import NOTHING, PairedMoments
 from penstock.core.models.capacity.readings import WorkerReading
 from penstock.core.models.capacity.utilization_law import IDLE_SPREAD, OVERLAP, utilization_line
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.moments import NOTHING, PairedMoments
 
 MIN_READINGS = 3
 """Two points always lie on a line; from three on, their scatter tells how good the line is."""
@@ -47,7 +47,7 @@ class WorkerCapacity:
 
     def predict_by_utilization_law(self, at_utilization: float = 1.0) -> Estimate | NotReady:
         """Rows/s at this utilisation, better than the paper where utilisation is the noisier of the two: see `utilization_line`."""
-        line = law_line(self.moments, idle_spread=self.idle_spread, overlap=self.overlap)
+        line = worker_law_line(self.moments, idle_spread=self.idle_spread, overlap=self.overlap)
         return line.at(at_utilization) if line else _not_ready(self.moments)
 
 
@@ -56,7 +56,7 @@ def regression_line(moments: PairedMoments, *, idle_spread: float = IDLE_SPREAD,
 
     Daedalus sec. 3.1. Where utilisation did not vary, the ratio mean(y)/mean(x), with the bounds of `ratio_line`.
     """
-    if moments.count < MIN_READINGS or moments.mean_x <= 0.0:
+    if round(moments.count) < MIN_READINGS or moments.mean_x <= 0.0:
         return None
     if moments.spread_x < MIN_SPREAD:
         return ratio_line(moments, idle_spread=idle_spread, overlap=overlap)
@@ -89,9 +89,9 @@ def ratio_line(moments: PairedMoments, *, idle_spread: float = IDLE_SPREAD, over
     )
 
 
-def law_line(moments: PairedMoments, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> CapacityLine | None:
+def worker_law_line(moments: PairedMoments, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> CapacityLine | None:
     """The utilisation law for one worker by itself: its own throughput is the load; None before there is enough."""
-    if moments.count < MIN_READINGS:
+    if round(moments.count) < MIN_READINGS:
         return None
     return utilization_line(moments.swapped, moments.mean_x, mean_utilization_variance(moments, overlap=overlap), idle_spread=idle_spread, overlap=overlap)
 
@@ -102,6 +102,6 @@ def mean_utilization_variance(moments: PairedMoments, *, overlap: float = OVERLA
 
 
 def _not_ready(moments: PairedMoments) -> NotReady:
-    if moments.count < MIN_READINGS:
+    if round(moments.count) < MIN_READINGS:
         return NotReady(why=f"{moments.count:.0f} readings of utilisation and throughput, at least {MIN_READINGS} are needed")
     return NotReady(why="the worker was idle in all readings")

@@ -7,56 +7,58 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.models.forecast.candidate import Parameters
-from penstock.core.models.forecast.series import Floats
+from penstock.core.models.forecast.series import Floats, varies
 
-COARSE = 3
-"""Steps averaged into one: the search for an order is the slowest part of a forecast, and minutes ahead do not need every step."""
+MOST_VALUES = 120
+"""The search for an order is the slowest part of a forecast, and minutes ahead do not need every step: longer histories are averaged to no more than these."""
 LARGEST_ROOT = 0.98
 """Of the moving average: nearer to one, the unknown errors before the window are never forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arima:
-    """phi(B) ((1 - B)^d y - mean) = theta(B) e on averages of COARSE steps; the errors before the window count as zero."""
+    """phi(B) ((1 - B)^d y - mean) = theta(B) e on averages of so many steps that MOST_VALUES are left; the errors before the window count as zero."""
 
     name: str = "autoarima"
-    needs: int = 90
+    needs: int = 40
 
-    def fit(self, values: Floats) -> Parameters | None:
-        coarse = _coarse(values[None, :])[0]
-        if np.ptp(coarse) <= 1e-9 * np.abs(coarse).max():
-            return None
+    def applies(self, values: Floats) -> bool:
+        return varies(values)
+
+    def fit(self, values: Floats) -> Parameters:
         from statsforecast.models import AutoARIMA
 
-        model = AutoARIMA(season_length=1).fit(coarse).model_
+        steps = -(-len(values) // MOST_VALUES)
+        model = AutoARIMA(season_length=1).fit(_coarse(values[None, :], steps)[0]).model_
         found = {name: float(value) for name, value in model["coef"].items()}
         mean = found.pop("intercept", 0.0) + found.pop("drift", 0.0)
         averaging = _invertible(_numbered(found, "ma"))
         found.update({f"ma{number}": float(value) for number, value in enumerate(averaging, 1)})
-        return {"d": float(model["arma"][5]), "mean": mean, **found}
+        return {"steps": float(steps), "d": float(model["arma"][5]), "mean": mean, **found}
 
     def paths(self, parameters: Parameters, windows: Floats, horizon: int) -> Floats:
         from scipy.signal import lfilter
 
-        coarse, times = _coarse(windows), int(parameters["d"])
+        steps, times = int(parameters["steps"]), int(parameters["d"])
+        coarse = _coarse(windows, steps)
         rest = np.diff(coarse, n=times, axis=1) - parameters["mean"]
         ar, ma = _numbered(parameters, "ar"), _numbered(parameters, "ma")
         errors = lfilter(np.r_[1.0, -ar], np.r_[1.0, ma], rest, axis=1)
-        path = _continued(rest, errors, ar, ma, -(-horizon // COARSE) + 1) + parameters["mean"]
+        path = _continued(rest, errors, ar, ma, -(-horizon // steps) + 1) + parameters["mean"]
         for order in reversed(range(times)):
             path = np.diff(coarse[:, -times:], n=order, axis=1)[:, -1:] + np.cumsum(path, axis=1)
-        return _fine(np.concatenate([coarse[:, -1:], path], axis=1), horizon)
+        return _fine(np.concatenate([coarse[:, -1:], path], axis=1), steps, horizon)
 
 
-def _coarse(windows: Floats) -> Floats:
-    """Averages of COARSE steps, the last of them ending with the window."""
-    count = windows.shape[1] // COARSE
-    return np.asarray(windows[:, windows.shape[1] - count * COARSE :].reshape(len(windows), count, COARSE).mean(axis=2))
+def _coarse(windows: Floats, steps: int) -> Floats:
+    """Averages of so many steps, the last of them ending with the window."""
+    count = windows.shape[1] // steps
+    return np.asarray(windows[:, windows.shape[1] - count * steps :].reshape(len(windows), count, steps).mean(axis=2))
 
 
-def _fine(path: Floats, horizon: int) -> Floats:
+def _fine(path: Floats, steps: int, horizon: int) -> Floats:
     """Steps between the middles of coarse ones, the first of which ended at step zero."""
-    middles = (np.arange(path.shape[1]) - 0.5) * COARSE
+    middles = (np.arange(path.shape[1]) - 0.5) * steps
     ahead = np.arange(horizon) + 0.5
     return np.stack([np.interp(ahead, middles, row) for row in path])
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.models.forecast.candidate import Candidate, Parameters
+from penstock.core.models.forecast.history import History
 from penstock.core.models.forecast.series import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """Paths by candidate, origin and lead, and the truth by origin and lead, NaN where it is still to come."""
+    """What was known before each origin, paths by candidate, origin and lead, and the truth by origin and lead, NaN where it is still to come."""
 
-    names: tuple[str, ...]
+    windows: Floats
     paths: Floats
     truth: Floats
 
@@ -23,27 +24,41 @@ class Backtest:
         """Sum of absolute errors over the leads known, by candidate and origin: what WAPE adds up."""
         return np.asarray(np.nansum(np.abs(self.paths - self.truth), axis=2))
 
+    def load(self) -> Floats:
+        """Sum of the truth over the leads known, by origin."""
+        return np.asarray(np.nansum(self.truth, axis=1))
 
-def backtest(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters], values: Floats, origins: Sequence[int], window: int, horizon: int) -> Backtest:
-    """Forecasts from the `window` values before each origin; a candidate that needs more, or was not fitted, forecasts like the first one.
+
+def backtest(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters], history: History, origins: Sequence[int]) -> Backtest:
+    """Forecasts from what was known before each origin.
 
     >>> from penstock.core.models.forecast.level import Level
-    >>> backtest([Level()], {"naive": {}}, np.array([1.0, 2.0, 4.0]), [1, 2], 1, 2).losses().tolist()
+    >>> history = History(values=np.array([1.0, 2.0, 4.0]), end=3, horizon=2, reach=1)
+    >>> backtest([Level()], {"naive": {}}, history, [1, 2]).losses().tolist()
     [[4.0, 2.0]]
     """
-    windows = np.stack([values[origin - window : origin] for origin in origins])
-    unknown = np.append(values, np.full(horizon, np.nan))
-    truth = np.stack([unknown[origin : origin + horizon] for origin in origins])
-    return Backtest(names=tuple(each.name for each in candidates), paths=continued(candidates, fitted, windows, horizon), truth=truth)
+    windows = history.windows(origins)
+    return Backtest(windows=windows, paths=continued(candidates, fitted, windows, history.horizon), truth=history.truths(origins, history.horizon))
 
 
 def continued(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters], windows: Floats, horizon: int) -> Floats:
-    """The paths of all candidates after all windows, kept in a plausible range: never negative, and no further beyond the window than the window is wide."""
-    low, high = windows.min(axis=1), windows.max(axis=1)
-    floor, ceiling = np.maximum(0.0, 2 * low - high)[:, None], (2 * high - low)[:, None]
+    """The paths of all candidates after all windows.
+
+    A candidate that needs more, or was not fitted, forecasts like the first one.
+    """
     paths = [
         each.paths(fitted[each.name], windows, horizon) if each.name in fitted and each.needs <= windows.shape[1] else candidates[0].paths({}, windows, horizon)
         for each in candidates
     ]
     finite = [np.where(np.isfinite(path), path, windows[:, -1:]) for path in paths]
-    return np.stack([np.clip(path, floor, ceiling) for path in finite])
+    return np.stack([plausible(path, windows) for path in finite])
+
+
+def plausible(paths: Floats, windows: Floats) -> Floats:
+    """Paths, a row for each window, kept above zero and no further beyond their window than it is wide.
+
+    >>> plausible(np.array([[-5.0, 4.0, 90.0]]), np.array([[2.0, 5.0]])).tolist()
+    [[0.0, 4.0, 8.0]]
+    """
+    low, high = windows.min(axis=1), windows.max(axis=1)
+    return np.clip(paths, np.maximum(0.0, 2 * low - high)[:, None], (2 * high - low)[:, None])

@@ -8,10 +8,13 @@ from penstock.core.models.forecast.series import Floats
 
 LEAD_SHARES = (1 / 90, 1 / 30, 1 / 10, 1 / 5, 1 / 3, 1 / 2, 2 / 3, 5 / 6, 1.0)
 """Leads, as a share of the horizon, at which errors are remembered; between them they are interpolated."""
+SOON, LATE = 0.8, 2.8
+"""In spreads: what four in five errors stay within at the first and at the last lead before any were seen, as first forecasts of the loads of the bench do."""
+BORROWED = 15
+"""How many errors that is worth: those of one horizon."""
 CAUTION = 3.0
-"""In horizons: the log-odds of a level are stretched by 1 + CAUTION / (horizons seen + CAUTION), for weights and errors come from one past, and it overlaps."""
-FEW = 5
-"""Errors at a lead that say nothing of their tails."""
+"""In horizons: the log-odds of a level are stretched by 1 + CAUTION / (horizons seen + CAUTION), for weights and errors come from one past, and it overlaps.
+What is borrowed does not, so the stretch is in proportion to what was found."""
 RECENT = 60
 """Steps over which the noise of the history is measured."""
 
@@ -35,15 +38,24 @@ def spread(paths: Floats, weights: Floats, mean: Floats, windows: Floats) -> Flo
     return np.asarray(np.sqrt(np.einsum("c,ckh->kh", weights, np.square(paths - mean))) + noise)
 
 
-def tails(errors: Floats, levels: tuple[float, ...], horizons_seen: float) -> Floats:
-    """The quantiles of scaled errors (origins x leads, NaN where unknown) at each lead, a row a level.
+def borrowed(history_horizons: float) -> Floats:
+    """Scaled errors (rows x leads) to begin with: logistic, larger at later leads, and after less than half a horizon, which has not shown what may come.
 
-    A lead seen FEW times or less borrows an error of one spread each way.
-
-    >>> tails(np.array([[0.0], [0.0], [0.0]]), (0.125, 0.5, 0.875), 1e9).round(3).tolist()
-    [[-0.5], [0.0], [0.5]]
+    >>> np.quantile(borrowed(4.0), 0.9, axis=0).round(1).tolist()
+    [0.7, 0.8, 0.9, 1.1, 1.3, 1.6, 1.9, 2.2, 2.5]
     """
-    borrowed = np.where(np.isfinite(errors).sum(axis=0) <= FEW, 1.0, np.nan)[None, :]
+    share = (np.arange(BORROWED) + 0.5) / BORROWED
+    within = SOON + (LATE - SOON) * np.array(LEAD_SHARES)
+    return np.asarray(np.outer(np.log(share / (1 - share)) / np.log(9.0), within) * max(1.0, 0.5 / history_horizons))
+
+
+def tails(errors: Floats, levels: tuple[float, ...], horizons_seen: float, history_horizons: float) -> Floats:
+    """The quantiles of scaled errors (origins x leads, NaN where unknown) and of those borrowed at each lead, a row a level.
+
+    >>> tails(np.zeros((0, len(LEAD_SHARES))), (0.1, 0.5, 0.9), 0.0, 4.0).round(1)[:, 0].tolist()
+    [-0.7, 0.0, 0.7]
+    """
+    found = len(errors) / (len(errors) + BORROWED)
     odds = np.log(levels) - np.log1p(-np.asarray(levels))
-    moved = 1 / (1 + np.exp(-odds * (1 + CAUTION / (horizons_seen + CAUTION))))
-    return np.asarray(np.nanquantile(np.concatenate([errors, -borrowed, borrowed]), moved, axis=0))
+    moved = 1 / (1 + np.exp(-odds * (1 + found * CAUTION / (horizons_seen + CAUTION))))
+    return np.asarray(np.nanquantile(np.concatenate([errors, borrowed(history_horizons)]), moved, axis=0))

@@ -11,7 +11,7 @@ Parameters = dict[str, float]
 
 
 class Candidate(Protocol):
-    """A way to continue a series: slow work is in `fit`, which sees one history, cheap work in `paths`, which sees many."""
+    """A way to continue a series, many of them at once."""
 
     @property
     def name(self) -> str: ...
@@ -21,10 +21,18 @@ class Candidate(Protocol):
         """The fewest values it can continue."""
         ...
 
-    def fit(self, values: Floats) -> Parameters | None:
-        """Parameters for this history; None where the candidate has nothing to say about it."""
-        ...
-
     def paths(self, parameters: Parameters, windows: Floats, horizon: int) -> Floats:
         """The next `horizon` values after each row of `windows`, a row each."""
+        ...
+
+
+class Learner(Candidate, Protocol):
+    """A candidate with parameters, which are slow to find and quick to use."""
+
+    def applies(self, values: Floats) -> bool:
+        """Whether it has something to say about this history; quick."""
+        ...
+
+    def fit(self, values: Floats) -> Parameters:
+        """Parameters for a history to which it applies."""
         ...

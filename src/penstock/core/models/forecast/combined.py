@@ -11,32 +11,44 @@ from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast import calibrate
 from penstock.core.models.forecast.fits import Fits
 from penstock.core.models.forecast.forecast import LEVELS, Forecast
-from penstock.core.models.forecast.refit import refitted
+from penstock.core.models.forecast.history import History, testing
+from penstock.core.models.forecast.memory import Memory
+from penstock.core.models.forecast.refit import any_due, refitted
 from penstock.core.models.forecast.series import Floats, LoadSeen, Series
-from penstock.core.models.forecast.tested import History, Tested, tested, testing
+from penstock.core.models.forecast.tested import Tested, remembered, tested
 
 HISTORY_S = 3600.0
 HORIZON_S = 900.0
 FEWEST = 6
 """Bins without which there is no forecast."""
-FIT_FROM_HORIZONS = 3
-"""Every candidate can be tested on a history this long; on a shorter one those that need no fit forecast alone."""
-FIT_AFTER_SHARE = 1 / 3
-"""Of the horizon: how often what the forecasters did is scored and remembered."""
+SCORE_AFTER_SHARE = 1 / 3
+"""Of the horizon: how often what the forecasters did is added to the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadForecast:
-    """Keeps the last `history_s` in bins, and what it takes to test forecasts from that much; what is slow is in `fit` and comes back by `with_fits`."""
+    """Keeps the last `history_s` in bins, and what it takes to test forecasts from that much.
+
+    A turn is `learn`, then `scored`, which is cheap; where `refit_due` says so, `fit` is slow and comes back by `with_fits`, in this turn or a later one.
+    """
 
     history_s: float = HISTORY_S
     horizon_s: float = HORIZON_S
     series: Series = field(default_factory=Series)
-    fits: Fits | None = None
+    memory: Memory = field(default_factory=Memory)
+    fits: Fits = field(default_factory=dict)
 
     def learn(self, seen: Sequence[LoadSeen]) -> LoadForecast:
         horizon, reach = self._steps()
         return replace(self, series=self.series.with_seen(seen, (reach + testing(horizon)) * self.series.step_s))
+
+    def scored(self) -> LoadForecast:
+        """The same with what the forecasters did since it was last scored, where that is a while ago."""
+        history = self.history()
+        recently = self.memory.at is not None and history.end - self.memory.at < SCORE_AFTER_SHARE * history.horizon
+        if len(history.values) < FEWEST or recently:
+            return self
+        return replace(self, memory=remembered(history, self.memory, self.fits))
 
     def with_fits(self, fits: Fits) -> LoadForecast:
         return replace(self, fits=fits)
@@ -47,8 +59,8 @@ class LoadForecast:
         if len(history.values) < FEWEST:
             return NotReady(why=f"{len(history.values)} of the {FEWEST} readings of {self.series.step_s:g} s that a forecast needs, without a long gap")
         steps = max(1, round((horizon_s or self.horizon_s) / self.series.step_s))
-        test = tested(history, self.fits)
-        mean, spread = test.combined(history.latest[None, :], steps)
+        test = tested(history, self.memory, self.fits)
+        mean, spread = test.mixture.continued(history.latest[None, :], steps)
         forecast = _quantiles(test, history, mean[0], spread[0], self.series)
         return forecast if step_s is None or step_s == self.series.step_s else _in_steps(forecast, step_s)
 
@@ -63,24 +75,21 @@ class LoadForecast:
 
 
 def refit_due(model: LoadForecast) -> bool:
-    """Whether `fit` has something to do: enough history and no fits, or a third of the horizon since the last."""
-    history = model.history()
-    if model.fits is None:
-        return len(history.values) >= FIT_FROM_HORIZONS * history.horizon
-    return history.end - model.fits.at >= FIT_AFTER_SHARE * history.horizon
+    """Whether `fit` has something to do."""
+    return any_due(model.history(), model.fits)
 
 
 def fit(model: LoadForecast) -> Fits:
-    """Fits and scores; slow (a second where AutoARIMA is due) and pure, for a background task."""
+    """The fits with those anew that are due; slow (up to a second where AutoARIMA is) and pure, for a background task."""
     return refitted(model.history(), model.fits)
 
 
 def _quantiles(test: Tested, history: History, mean: Floats, spread: Floats, series: Series) -> Forecast:
     at = calibrate.leads(history.horizon)
-    tails = calibrate.tails(test.errors, LEVELS, test.horizons_seen)
+    tails = calibrate.tails(test.errors, LEVELS, test.horizons_seen, len(history.values) / history.horizon)
     paths = [np.maximum(0.0, mean + spread * np.interp(np.arange(len(mean)), at, row)) for row in tails]
     shares: dict[str, float] = {}
-    for each, weight in zip(test.candidates, test.weights, strict=True):
+    for each, weight in zip(test.mixture.candidates, test.mixture.weights, strict=True):
         family = each.name.split("-")[0]
         shares[family] = shares.get(family, 0.0) + float(weight)
     return Forecast(

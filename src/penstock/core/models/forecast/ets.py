@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.models.forecast.candidate import Parameters
-from penstock.core.models.forecast.series import Floats
+from penstock.core.models.forecast.series import Floats, varies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,10 @@ class Ets:
     name: str = "autoets"
     needs: int = 30
 
-    def fit(self, values: Floats) -> Parameters | None:
-        if np.ptp(values) <= 1e-9 * np.abs(values).max():
-            return None
+    def applies(self, values: Floats) -> bool:
+        return varies(values)
+
+    def fit(self, values: Floats) -> Parameters:
         from statsforecast.models import AutoETS
 
         model = AutoETS(season_length=1, model="ZZN").fit(np.asarray(values, dtype=float)).model_

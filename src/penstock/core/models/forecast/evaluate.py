@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.forecast.series import Floats, LoadSeen, Series, longest_gap_s
+from penstock.core.models.forecast.series import Floats, LoadSeen, longest_gap_s
 
 LOWEST, HIGHEST = 0.1, 0.9
 
@@ -22,7 +22,7 @@ class Origin:
 
     at_s: float
     new: tuple[LoadSeen, ...]
-    """Seen since the origin before."""
+    """Seen since the origin before, averaged by step."""
     history: tuple[float, ...]
     truth: tuple[float, ...]
     late: int = 0
@@ -40,32 +40,36 @@ class Evaluation:
     """Average share of each kind of forecaster."""
 
 
-def origins_of(trace: Sequence[LoadSeen], *, history_s: float, horizon_s: float, step_s: float, origins: int) -> Iterator[Origin]:
-    """Moments evenly spaced over the trace, each with `history_s` before and `horizon_s` after it; none in what precedes a gap too long to bridge."""
-    ordered = _unbroken(sorted(trace, key=lambda each: each.at_s))
-    keep_s = ordered[-1].at_s - ordered[0].at_s + 2 * step_s if ordered else step_s
-    whole = Series(step_s=step_s).with_seen(ordered, keep_s)
-    values = whole.even()
+def origins_of(time_s: Floats, rate: Floats, *, history_s: float, horizon_s: float, step_s: float, origins: int) -> Iterator[Origin]:
+    """Moments evenly spaced over a trace in the order of time, each with `history_s` before and `horizon_s` after it; none before a gap too long to bridge."""
+    start = unbroken_from(time_s)
+    bins, place = np.unique(np.floor(time_s[start:] / step_s).astype(np.int64), return_inverse=True)
+    averages = np.bincount(place, weights=rate[start:]) / np.bincount(place)
     back, ahead = round(history_s / step_s), round(horizon_s / step_s)
-    if len(values) < back + ahead:
+    if not len(bins) or bins[-1] + 1 - bins[0] < back + ahead:
         return
-    first, since, known = whole.end - len(values), 0, Series(step_s=step_s)
-    for place in np.unique(np.linspace(back, len(values) - ahead, origins).round().astype(int)):
-        end = first + int(place)
-        until = next((number for number in range(since, len(ordered)) if ordered[number].at_s >= end * step_s), len(ordered))
-        known = known.with_seen(ordered[since:until], keep_s)
-        truth = values[place : place + ahead]
-        yield Origin(
-            at_s=end * step_s, new=tuple(ordered[since:until]), history=tuple(known.even()[-back:].tolist()), truth=tuple(truth.tolist()), late=end - known.end
+    since = 0
+    for end in np.unique(np.linspace(bins[0] + back, bins[-1] + 1 - ahead, origins).round().astype(np.int64)).tolist():
+        until = int(np.searchsorted(bins, end))
+        newest = int(bins[until - 1])
+        history = np.interp(np.arange(max(int(bins[0]), newest + 1 - back), newest + 1), bins[:until], averages[:until])
+        truth = np.interp(np.arange(end, end + ahead), bins, averages)
+        new = tuple(
+            LoadSeen(at_s=(number + 0.5) * step_s, rate_rows_per_s=average)
+            for number, average in zip(bins[since:until].tolist(), averages[since:until].tolist(), strict=True)
         )
+        yield Origin(at_s=end * step_s, new=new, history=tuple(history.tolist()), truth=tuple(truth.tolist()), late=end - newest - 1)
         since = until
 
 
-def _unbroken(ordered: list[LoadSeen]) -> list[LoadSeen]:
-    """What follows the last gap that is too long to bridge."""
-    times_s = np.array([each.at_s for each in ordered])
-    breaks = np.flatnonzero(np.diff(times_s) > longest_gap_s(times_s))
-    return ordered[int(breaks[-1]) + 1 :] if len(breaks) else ordered
+def unbroken_from(time_s: Floats) -> int:
+    """The number of the first sample after the last gap that is too long to bridge.
+
+    >>> unbroken_from(np.array([0.0, 10.0, 1000.0, 1010.0]))
+    2
+    """
+    breaks = np.flatnonzero(np.diff(time_s) > longest_gap_s(time_s))
+    return int(breaks[-1]) + 1 if len(breaks) else 0
 
 
 def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Forecast | NotReady]:
@@ -73,6 +77,7 @@ def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Fore
     model = model.learn(origin.new)
     if refit_due(model):
         model = model.with_fits(fit(model))
+    model = model.scored()
     made = model.predict(model.horizon_s + origin.late * model.series.step_s)
     return model, made if isinstance(made, NotReady) else made.later(origin.late)
 

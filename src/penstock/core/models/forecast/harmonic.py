@@ -24,9 +24,6 @@ class Harmonic:
     name: str = "harmonic"
     needs: int = 30
 
-    def fit(self, values: Floats) -> Parameters | None:
-        return {}
-
     def paths(self, parameters: Parameters, windows: Floats, horizon: int) -> Floats:
         size = windows.shape[1]
         time, middle = np.arange(size) - (size - 1.0), windows.mean(axis=1, keepdims=True)

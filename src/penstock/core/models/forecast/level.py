@@ -30,8 +30,5 @@ class Level:
     def needs(self) -> int:
         return self.window
 
-    def fit(self, values: Floats) -> Parameters | None:
-        return {}
-
     def paths(self, parameters: Parameters, windows: Floats, horizon: int) -> Floats:
         return np.repeat(windows[:, -self.window :].mean(axis=1, keepdims=True), horizon, axis=1)

@@ -33,9 +33,6 @@ class Line:
     def needs(self) -> int:
         return self.window
 
-    def fit(self, values: Floats) -> Parameters | None:
-        return {}
-
     def paths(self, parameters: Parameters, windows: Floats, horizon: int) -> Floats:
         last = windows[:, -self.window :]
         time = np.arange(self.window) - (self.window - 1) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from penstock.core.models.forecast.arima import Arima
-from penstock.core.models.forecast.candidate import Candidate
+from penstock.core.models.forecast.candidate import Candidate, Learner
 from penstock.core.models.forecast.ets import Ets
 from penstock.core.models.forecast.harmonic import Harmonic
 from penstock.core.models.forecast.level import Level
@@ -30,7 +30,7 @@ def cheap(horizon: int) -> tuple[Candidate, ...]:
     return (*(Level(window=window) for window in sorted(levels) if window > 0), *lines, Harmonic())
 
 
-SLOW: tuple[Candidate, ...] = (Ets(), Seasonal(), Arima())
+SLOW: tuple[Learner, ...] = (Ets(), Seasonal(), Arima())
 """The candidates that need one; AutoARIMA last, whose search takes the longest."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.models.forecast.candidate import Parameters
 from penstock.core.models.forecast.ets import Ets
 from penstock.core.models.forecast.season import season_of
-from penstock.core.models.forecast.series import Floats
+from penstock.core.models.forecast.series import Floats, varies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +19,14 @@ class Seasonal:
     name: str = "seasonal"
     needs: int = 30
 
-    def fit(self, values: Floats) -> Parameters | None:
+    def applies(self, values: Floats) -> bool:
+        return season_of(values) is not None
+
+    def fit(self, values: Floats) -> Parameters:
         period = season_of(values)
-        if period is None:
-            return None
-        rest = Ets().fit((values[None, :] - _profile(values[None, :], period)[:, _phases(len(values), period)])[0])
-        return {"period": float(period), **(rest or {"alpha": 1.0, "beta": 0.0, "phi": 0.0})}
+        assert period is not None
+        rest = (values[None, :] - _profile(values[None, :], period)[:, _phases(len(values), period)])[0]
+        return {"period": float(period), **(Ets().fit(rest) if varies(rest) else {"alpha": 1.0, "beta": 0.0, "phi": 0.0})}
 
     def paths(self, parameters: Parameters, windows: Floats, horizon: int) -> Floats:
         period = int(parameters["period"])

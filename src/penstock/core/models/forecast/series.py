@@ -89,3 +89,12 @@ def longest_gap_s(times_s: npt.ArrayLike) -> float:
     """
     apart = np.diff(np.asarray(times_s, dtype=np.float64))
     return max(LONGEST_GAP_S, USUAL_GAPS * float(np.median(apart))) if len(apart) else LONGEST_GAP_S
+
+
+def varies(values: Floats) -> bool:
+    """Whether a series is more than one value and its rounding.
+
+    >>> varies(np.array([3.0, 3.0])), varies(np.array([3.0, 3.1]))
+    (False, True)
+    """
+    return bool(np.ptp(values) > 1e-9 * np.abs(values).max())

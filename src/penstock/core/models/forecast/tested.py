@@ -2,136 +2,75 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from penstock.core.models.forecast import calibrate, pool
-from penstock.core.models.forecast.backtest import Backtest, backtest, continued
-from penstock.core.models.forecast.candidate import Candidate, Parameters
-from penstock.core.models.forecast.fits import Fits
+from penstock.core.models.forecast.backtest import Backtest, backtest
+from penstock.core.models.forecast.candidate import Parameters
+from penstock.core.models.forecast.fits import Fit
+from penstock.core.models.forecast.history import History
+from penstock.core.models.forecast.memory import Memory, counts_of
+from penstock.core.models.forecast.mixture import Mixture, leaning
 from penstock.core.models.forecast.series import Floats
-from penstock.core.models.forecast.weights import weights_of
 
-ORIGINS_A_HORIZON = 15
-LEAST_SHARE = 1 / 9
-"""Of the horizon: an origin is tested once this much of it has come."""
-SLACK_SHARE = 2 / 3
-"""Of the horizon: how late a test may come before origins are lost from the window."""
-MEMORY_HORIZONS = 24
-"""Horizons after which a loss counts for a third; six hours at 15 minutes."""
-
-
-def testing(horizon: int) -> int:
-    """Steps that must follow a window for forecasts from it to be tested in time."""
-    return horizon + round(SLACK_SHARE * horizon)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """An even series that ends before the bin `end`; in steps, the horizon on which forecasts of it are tested and how far back a forecast looks."""
-
-    values: Floats
-    end: int
-    horizon: int
-    reach: int
-
-    @property
-    def latest(self) -> Floats:
-        """What the next forecast sees."""
-        return self.values[-self.reach :]
-
-    @property
-    def window(self) -> int:
-        """What every tested forecast sees: as much as the next one where the series is long enough, and no less than half of it."""
-        size = len(self.values)
-        return min(self.reach, max(size // 2, size - testing(self.horizon)))
-
-    @property
-    def stride(self) -> int:
-        return max(1, self.horizon // ORIGINS_A_HORIZON)
-
-    def origins(self, after: int | None, ahead: int) -> list[int]:
-        """Numbers of the bins, every `stride`, that can be tested on `ahead` steps at least; later than `after`."""
-        first = self.end - len(self.values) + self.window
-        first = first if after is None else max(first, after + 1)
-        return list(range(-(-first // self.stride) * self.stride, self.end - ahead + 1, self.stride))
-
-    def fading(self, origins: Sequence[int]) -> Floats:
-        """How much a loss at each origin still counts."""
-        return np.exp((np.asarray(origins, dtype=float) - self.end) / (MEMORY_HORIZONS * self.horizon))
+ERRORS_KEPT = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """Weights of the candidates by name, and the scaled errors of the combination at the origins tested."""
+    """The mixture of the candidates, and its scaled errors at the origins tested."""
 
-    candidates: tuple[Candidate, ...]
-    fitted: dict[str, Parameters]
-    weights: Floats
+    mixture: Mixture
     errors: Floats
     horizons_seen: float
 
-    def combined(self, windows: Floats, horizon: int) -> tuple[Floats, Floats]:
-        """Mean path after each window, and its spread."""
-        return together(continued(self.candidates, self.fitted, windows, horizon), self.weights, windows)
 
-
-def tested(history: History, fits: Fits | None) -> Tested:
-    """Weights by the losses remembered and those at the origins that came since."""
-    candidates = pool.cheap(history.horizon) + (pool.SLOW if fits else ())
-    fitted = fitted_now(history, fits)
-    origins = history.origins(fits.scored if fits else None, max(1, math.ceil(LEAST_SHARE * history.horizon)))
-    losses, load = remembered(history, fits)
-    errors = np.array(fits.errors if fits else ()).reshape(-1, len(calibrate.LEAD_SHARES))
-    horizons_seen = (len(origins) + len(errors)) * history.stride / history.horizon
+def tested(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Tested:
+    """By what is remembered and by the origins that came since, whose horizon may not have passed yet."""
+    candidates, fitted = pool.cheap(history.horizon) + pool.SLOW, fitted_now(history, fits)
+    past = memory.faded(history.end, history.horizon)
+    errors = np.array(memory.errors).reshape(-1, len(calibrate.LEAD_SHARES))
+    origins = history.origins(memory.scored, history.soon)
     if not origins:
-        return Tested(candidates=candidates, fitted=fitted, weights=weighed(candidates, fitted, losses, load), errors=errors, horizons_seen=horizons_seen)
-    trial = backtest(candidates, fitted, history.values, [each - history.end + len(history.values) for each in origins], history.window, history.horizon)
-    added, load_added = faded(history, origins, trial)
-    weights = weighed(candidates, fitted, {name: losses.get(name, 0.0) + loss for name, loss in added.items()}, load + load_added)
-    errors = np.concatenate([errors, scaled_errors(history, origins, trial, weights)])
-    return Tested(candidates=candidates, fitted=fitted, weights=weights, errors=errors, horizons_seen=horizons_seen)
+        return Tested(mixture=Mixture.of(candidates, fitted, past), errors=errors, horizons_seen=_horizons(errors, history))
+    trial, counts = backtest(candidates, fitted, history, origins), counts_of(origins, history.end, history.horizon)
+    past = past.with_losses(candidates, trial, counts, history.stride)
+    mixture = Mixture.of(candidates, fitted, with_leaning(past, Mixture.of(candidates, fitted, past), trial, counts, history.horizon))
+    errors = np.concatenate([errors, mixture.scaled_errors(trial, history.horizon)])
+    return Tested(mixture=mixture, errors=errors, horizons_seen=_horizons(errors, history))
 
 
-def fitted_now(history: History, fits: Fits | None) -> dict[str, Parameters]:
+def remembered(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Memory:
+    """The memory with every origin added whose whole horizon has come."""
+    past = memory.faded(history.end, history.horizon)
+    origins = history.origins(memory.scored, history.horizon)
+    if not origins:
+        return past
+    candidates, fitted = pool.cheap(history.horizon) + pool.SLOW, fitted_now(history, fits)
+    trial, counts = backtest(candidates, fitted, history, origins), counts_of(origins, history.end, history.horizon)
+    total = past.with_losses(candidates, trial, counts, history.stride)
+    before = Mixture.of(candidates, fitted, past if past.losses else total)
+    errors = tuple(tuple(round(float(error), 4) for error in row) for row in before.scaled_errors(trial, history.horizon))
+    return replace(with_leaning(total, before, trial, counts, history.horizon), scored=origins[-1], errors=(memory.errors + errors)[-ERRORS_KEPT:])
+
+
+def with_leaning(memory: Memory, mixture: Mixture, trial: Backtest, counts: Floats, horizon: int) -> Memory:
+    """With what the weights of a mixture alone got wrong."""
+    at = list(calibrate.leads(horizon))
+    paths, truth = trial.paths[:, :, at], trial.truth[:, at]
+    errors = truth - np.einsum("c,ckh->kh", mixture.weights, paths)
+    load = float(np.nanmean(truth))
+    return replace(memory, leaning=memory.leaning.learn(paths[leaning(mixture.candidates)] - paths[0], errors, load, counts))
+
+
+def fitted_now(history: History, fits: Mapping[str, Fit]) -> dict[str, Parameters]:
     """Parameters of every candidate that can say something about this history."""
     ready: dict[str, Parameters] = {each.name: {} for each in pool.cheap(history.horizon) if each.needs <= history.window}
-    return {**ready, **(fits.parameters if fits else {})}
+    return {**ready, **{name: fit.parameters for name, fit in fits.items() if fit.parameters is not None}}
 
 
-def remembered(history: History, fits: Fits | None) -> tuple[dict[str, float], float]:
-    if fits is None:
-        return {}, 0.0
-    faded_since = float(history.fading([fits.at])[0])
-    return {name: loss * faded_since for name, loss in fits.losses.items()}, fits.load * faded_since
-
-
-def faded(history: History, origins: Sequence[int], trial: Backtest) -> tuple[dict[str, float], float]:
-    """Losses by candidate, and the load they are measured against, over these origins."""
-    fading = history.fading(origins)
-    losses = trial.losses() @ fading
-    return {name: float(loss) for name, loss in zip(trial.names, losses, strict=True)}, float(np.nansum(trial.truth, axis=1) @ fading)
-
-
-def weighed(candidates: Sequence[Candidate], fitted: dict[str, Parameters], losses: dict[str, float], load: float) -> Floats:
-    """Weights in the order of the candidates; zero for one that has nothing to say."""
-    found = weights_of(losses, pool.beliefs(tuple(each.name for each in candidates if each.name in fitted)), load)
-    return np.array([found.get(each.name, 0.0) for each in candidates])
-
-
-def together(paths: Floats, weights: Floats, windows: Floats) -> tuple[Floats, Floats]:
-    mean = np.einsum("c,ckh->kh", weights, paths)
-    return mean, calibrate.spread(paths, weights, mean, windows)
-
-
-def scaled_errors(history: History, origins: Sequence[int], trial: Backtest, weights: Floats) -> Floats:
-    """Errors of the combination in units of its spread, at the leads that are remembered; NaN where the truth is still to come."""
-    offset = len(history.values) - history.end
-    windows = np.stack([history.values[origin + offset - history.window : origin + offset] for origin in origins])
-    mean, spread = together(trial.paths, weights, windows)
-    at = list(calibrate.leads(history.horizon))
-    error = (trial.truth - mean)[:, at]
-    return np.asarray(np.where(spread[:, at] > 0, error / np.where(spread[:, at] > 0, spread[:, at], 1.0), 0.0 * error))
+def _horizons(errors: Floats, history: History) -> float:
+    return len(errors) * history.stride / history.horizon

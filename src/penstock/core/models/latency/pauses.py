@@ -9,23 +9,17 @@ from typing import Literal
 
 import numpy as np
 
+from penstock.core.models.surrogate.parts import Axis, Prior, fit_parts
 from penstock.core.models.surrogate.points import Floats, Points
 
 Measure = Literal["mean", "tail"]
 
-NOISE = 0.1
-"""A relative error that is ordinary; larger ones count linearly."""
+HEADROOM = Axis(lowest=math.log(0.03), highest=math.log(10.0), values=6, width=2.0)
+"""The logarithm of capacity over the largest load seen, less one: about one before anything is known."""
 
-HEADROOMS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Capacity over the largest load seen, less one, to choose from."""
+PRIORS: dict[Measure, tuple[Prior, ...]] = {"mean": (Prior(), Prior(), Prior(share=0.1)), "tail": (Prior(), Prior(), Prior())}
+"""Unless the data say otherwise, pauses add about a tenth to the mean where they add most, or less: an interval shorter than those seen multiplies it."""
 
-HEADROOM_PRIOR = 2.0
-"""Spread of the logarithm of the headroom, around a headroom of one."""
-
-PAUSE_PRIOR: dict[Measure, float] = {"mean": 0.1, "tail": math.inf}
-"""Unless the data say otherwise, pauses add about this share to the mean where they add most, or less: an interval shorter than those seen multiplies it."""
-
-ROUNDS = 5
 FULL = 0.98
 """Beyond this utilisation the queue is not steady and its latency a matter of time: the form answers as if it were this."""
 
@@ -60,41 +54,24 @@ class Pauses:
         return {name: getattr(self, name) for name in names}
 
 
-def fit_pauses(points: Points, latency_s: Floats, measure: Measure) -> Pauses:
-    """Base, queue and pause, none negative, by robust least squares of the relative error, for the likeliest of a few headrooms."""
-    knee_s = 2.0 * float(points.interval_s.max())
-    hardest = max(float(_load(points).max()), 1e-9)
-    best, least = None, math.inf
-    for headroom in HEADROOMS:
-        capacity = (1.0 + headroom) * hardest
-        values, cost = _fit_at(_columns(points, measure, capacity, knee_s), latency_s, PAUSE_PRIOR[measure])
-        cost += (math.log(headroom) / HEADROOM_PRIOR) ** 2
-        if cost < least:
-            base, queue, pause = (float(value) for value in values)
-            best, least = Pauses(measure=measure, base_s=base, queue_s=queue, pause=pause, capacity_rows_per_s=capacity, knee_s=knee_s), cost
-    assert best is not None
-    return best
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausesForm:
+    """Base, queue and pause, none negative, and the headroom of the capacity."""
+
+    name: str
+    measure: Measure
+
+    def fit(self, points: Points, seen: Floats) -> Pauses:
+        knee_s, hardest = 2.0 * float(points.interval_s.max()), max(float(points.load.max()), 1e-9)
+        shape, amounts = fit_parts(
+            lambda shapes: _columns(points, self.measure, hardest * (1.0 + np.exp(shapes)), knee_s), seen, PRIORS[self.measure], (HEADROOM,)
+        )
+        base, queue, pause = (float(amount) for amount in amounts)
+        capacity = hardest * (1.0 + math.exp(shape[0]))
+        return Pauses(measure=self.measure, base_s=base, queue_s=queue, pause=pause, capacity_rows_per_s=capacity, knee_s=knee_s)
 
 
-def _fit_at(columns: Floats, latency_s: Floats, pause_prior: float) -> tuple[Floats, float]:
-    from scipy.optimize import nnls
-
-    doubt = NOISE / pause_prior * (columns[:, 2] / latency_s).max() * np.array([[0.0, 0.0, 1.0]])
-    scaled, target = np.vstack([columns / latency_s[:, None], doubt]), np.append(np.ones(len(latency_s)), 0.0)
-    weights, values, size = np.ones(len(target)), np.zeros(3), np.zeros(len(target))
-    for _ in range(ROUNDS):
-        values = nnls(scaled * weights[:, None], target * weights)[0]
-        size = np.abs(scaled @ values - target)
-        weights = np.sqrt(NOISE / np.maximum(size, NOISE))
-    cost = np.where(size <= NOISE, size**2, NOISE * (2 * size - NOISE)).sum() / NOISE**2
-    return values, float(cost)
-
-
-def _load(points: Points) -> Floats:
-    return points.rate if points.scaleout is None else points.rate / points.scaleout
-
-
-def _columns(points: Points, measure: Measure, capacity: float, knee_s: float) -> Floats:
-    spare = np.maximum(1.0 - _load(points) / capacity, 1.0 - FULL)
+def _columns(points: Points, measure: Measure, capacity: float | Floats, knee_s: float) -> Floats:
+    spare = np.maximum(1.0 - points.load / capacity, 1.0 - FULL)
     slowed = 1.0 / (points.interval_s * spare) if measure == "mean" else np.maximum(knee_s - points.interval_s * spare, 0.0)
-    return np.column_stack([np.ones(len(points)), (1.0 - spare) / spare, slowed])
+    return np.stack([np.ones_like(spare), (1.0 - spare) / spare, slowed], axis=-1)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import inf
 
 import numpy as np
 
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.knee import Knee
-from penstock.core.models.latency.profile import LatencyForm, ProfileReading, ProfileSeen, ValidityForm
-from penstock.core.models.latency.profile_fit import fit
-from penstock.core.models.latency.profile_trial import CHOICE_FOLDS, SCORE_FOLDS, Trial, trial
+from penstock.core.models.latency.profile import Forms, ProfileReading, ProfileSeen
+from penstock.core.models.latency.profile_fit import ProfileFit, fit
+from penstock.core.models.latency.profile_trial import FEWEST_POINTS, Trial, left_out, points, trial
 from penstock.core.models.score import Score
-from penstock.core.models.surrogate.bounds import bounded
+from penstock.core.models.surrogate.bounds import within_errors
 
 __all__ = ["ExpectedLatency", "ProfileReading", "ProfileSeen", "ScaleoutLatency"]
 
 MOST_ROWS = 1000
 """Older rows are forgotten: more than ten profiles of 8 scale-outs at 12 rates."""
-FEWEST_POINTS = 4
-"""Different (scale-out, rate) below which nothing can be held out and nothing be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +47,12 @@ class ScaleoutLatency:
 
     def predict(self, scaleout: int, rate_rows_per_s: float) -> ExpectedLatency | NotReady:
         """The expected latency with its bounds, and whether the scale-out keeps up with the rate."""
-        held_out = self._held_out()
-        if isinstance(held_out, NotReady):
-            return held_out
-        form, validity = held_out.latency_form(), held_out.validity_form()
-        fitted = fit(self.observations, self.reading)
+        if (missing := self._missing()) is not None:
+            return missing
+        held_out, fitted = _trial(self), _fit(self)
         at = np.array([float(scaleout)]), np.array([float(rate_rows_per_s)])
-        value = float(fitted.latency_s(form, validity, *at)[0])
-        valid = bool(fitted.valid(validity, *at)[0])
-        expected = bounded(value, np.array(held_out.log_errors(form), dtype=float))
+        expected = within_errors(float(fitted.latency_s(held_out.forms, *at)[0]), held_out.log_errors)
+        valid = bool(fitted.valid(held_out.forms[1], *at)[0])
         return ExpectedLatency(latency=expected if valid else replace(expected, high=inf), valid=valid)
 
     def t_max(self, scaleout: int) -> Estimate | NotReady:
@@ -73,42 +69,40 @@ class ScaleoutLatency:
 
     def knees(self) -> tuple[Knee, ...]:
         """The last stable and the first unstable rate of each profiled scale-out."""
-        return fit(self.observations, self.reading).knees if self.observations else ()
+        return _fit(self).knees if self.observations else ()
 
-    def forms(self) -> tuple[LatencyForm, ValidityForm] | NotReady:
+    def forms(self) -> Forms | NotReady:
         """The forms that answer, chosen by held-out error unless they were asked for."""
-        held_out = self._held_out()
-        return held_out if isinstance(held_out, NotReady) else (held_out.latency_form(), held_out.validity_form())
+        missing = self._missing()
+        return _trial(self).forms if missing is None else missing
 
     def score(self) -> Score | NotReady:
-        """The error of the expected latency on rows that kept up, each (scale-out, rate) left out in turn; beside it plain gradient boosting.
-
-        The form itself was chosen on all rows.
-        """
-        forms = self.forms()
-        if isinstance(forms, NotReady):
-            return forms
-        left_out = self._left_out(forms)
-        assert left_out.paper_s is not None
-        return Score(
-            mape=left_out.mape(left_out.latency_s[forms[0]]),
-            constant_mape=left_out.mape(left_out.constant_s),
-            paper_mape=left_out.mape(left_out.paper_s),
-            held_out=int(left_out.valid.sum()),
-        )
+        """The error of the expected latency on rows that kept up, held out from everything, the choice of the forms included; beside it plain boosting."""
+        missing = self._missing()
+        return _left_out(self)[0] if missing is None else missing
 
     def validity_accuracy(self) -> float | NotReady:
-        """The share of points whose validity is foretold without having seen them: as given, else as the clusters of the whole profile have it."""
-        forms = self.forms()
-        return forms if isinstance(forms, NotReady) else self._left_out(forms).accuracy(forms[1])
+        """The share of rows whose validity is foretold without having seen them: as given, else as the clusters of the whole profile have it."""
+        missing = self._missing()
+        return _left_out(self)[1] if missing is None else missing
 
-    def _left_out(self, forms: tuple[LatencyForm, ValidityForm]) -> Trial:
-        reading = replace(self.reading, latency_form=forms[0], validity_form=forms[1])
-        return trial(self.observations, reading, SCORE_FOLDS, with_paper=True)
+    def _missing(self) -> NotReady | None:
+        profiled = points(self.observations)
+        if profiled < FEWEST_POINTS:
+            return NotReady(why=f"profiled at {profiled} of at least {FEWEST_POINTS} different scale-outs and rates")
+        return None if bool(_fit(self).kept_up.any()) else NotReady(why="no profiled scale-out kept up with any rate that was tried")
 
-    def _held_out(self) -> Trial | NotReady:
-        points = {(row.scaleout, row.rate_rows_per_s) for row in self.observations}
-        if len(points) < FEWEST_POINTS:
-            return NotReady(why=f"profiled at {len(points)} of at least {FEWEST_POINTS} different scale-outs and rates")
-        held_out = trial(self.observations, self.reading, CHOICE_FOLDS)
-        return held_out if bool(held_out.valid.any()) else NotReady(why="no profiled scale-out kept up with any rate that was tried")
+
+@lru_cache(maxsize=16)
+def _fit(model: ScaleoutLatency) -> ProfileFit:
+    return fit(model.observations, model.reading)
+
+
+@lru_cache(maxsize=16)
+def _trial(model: ScaleoutLatency) -> Trial:
+    return trial(model.observations, model.reading)
+
+
+@lru_cache(maxsize=4)
+def _left_out(model: ScaleoutLatency) -> tuple[Score, float]:
+    return left_out(model.observations, model.reading)

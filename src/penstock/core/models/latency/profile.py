@@ -11,6 +11,8 @@ from penstock.core.models.latency.normalise import Normalisation
 LatencyForm = Literal["boosted", "queueing", "corrected"]
 ValidityForm = Literal["clusters", "knee"]
 
+Forms = tuple[LatencyForm, ValidityForm]
+
 LATENCY_FORMS: tuple[LatencyForm, ...] = ("boosted", "queueing", "corrected")
 VALIDITY_FORMS: tuple[ValidityForm, ...] = ("knee", "clusters")
 """The first of equally good ones is taken."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -14,7 +14,7 @@ from penstock.core.models.latency.boosting import Boosted, monotone
 from penstock.core.models.latency.clusters import healthy
 from penstock.core.models.latency.knee import Knee, knees
 from penstock.core.models.latency.normalise import log_latency
-from penstock.core.models.latency.profile import LatencyForm, ProfileReading, ProfileSeen, ValidityForm
+from penstock.core.models.latency.profile import Forms, ProfileReading, ProfileSeen, ValidityForm
 from penstock.core.models.latency.queueing import Queueing, queueing
 from penstock.core.models.latency.validity import Ceiling, borderline, too_much
 
@@ -76,11 +76,12 @@ class ProfileFit:
             return np.ones(len(scaleouts), dtype=bool)
         return np.asarray(rates_rows_per_s <= np.array([self.borderline.at(int(scaleout)) for scaleout in scaleouts]))
 
-    def latency_s(self, form: LatencyForm, validity: ValidityForm, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
+    def latency_s(self, forms: Forms, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
         """L_avg. "boosted": over all rows (Phoebe sec. III-D); "queueing": the physical form over valid rows; "corrected": that, times a boosted correction.
 
         Where the physical forms have no rows the boosted one answers. Past the knee latency is not less than the profile saw there.
         """
+        form, validity = forms
         if form == "boosted" or self.queueing is None:
             return np.asarray(np.exp(self.boosted.at(scaleouts, rates_rows_per_s)))
         physical = self.queueing.at(scaleouts, rates_rows_per_s)
@@ -107,15 +108,14 @@ class ProfileFit:
 
     @cached_property
     def correction(self) -> Boosted | None:
-        """The logarithm of what the physical form leaves, over the rows that kept up."""
+        """The logarithm of what the physical form leaves, over the rows that kept up; boosted, as no smooth leftover keeps the order of a profile."""
         if self.queueing is None:
             return None
         scaleouts, rates = self.scaleouts[self.kept_up], self.rates_rows_per_s[self.kept_up]
         return monotone(scaleouts, rates, np.log(self.latencies_s[self.kept_up] / self.queueing.at(scaleouts, rates)))
 
 
-@lru_cache(maxsize=64)
-def fit(rows: tuple[ProfileSeen, ...], reading: ProfileReading) -> ProfileFit:
+def fit(rows: Sequence[ProfileSeen], reading: ProfileReading) -> ProfileFit:
     """All forms from the same rows; at least one of them must be there."""
     scaleouts, rates, latencies_s = columns(rows)
     kept_up = labels(rows, reading)

@@ -1,91 +1,118 @@
-"""How wrong each form of M_L is on rows it has not seen."""
+"""How wrong each form of M_L is on rows it has not seen, which forms therefore answer, and how wrong their answer is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from penstock.core.models.latency.boosting import plain
-from penstock.core.models.latency.profile import LATENCY_FORMS, VALIDITY_FORMS, LatencyForm, ProfileReading, ProfileSeen, ValidityForm
+from penstock.core.models.latency.profile import LATENCY_FORMS, VALIDITY_FORMS, Forms, ProfileReading, ProfileSeen, ValidityForm
 from penstock.core.models.latency.profile_fit import columns, fit, labels
-from penstock.core.models.score import mape
+from penstock.core.models.score import Score, mape
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-CHOICE_FOLDS = 5
-"""Parts that a profile is held out in, to choose a form and to know its bounds."""
-SCORE_FOLDS = 200
-"""Parts for a score: every point of a profile by itself."""
+CHOICE_PARTS = 5
+"""Parts that a profile is held out in, to choose the forms and to know their bounds."""
+SCORE_PARTS = 10
+"""Parts for a score, each with a choice of its own."""
+FEWEST_POINTS = 4
+"""Different (scale-out, rate) below which nothing can be held out and nothing be said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """Each row predicted by a fit that has not seen its point; `latency_s` only where `valid` says that it kept up, the others are 0."""
+    """Each row predicted by a fit that has not seen its point; its latency only where it kept up, the others are 0."""
 
     truth_s: Floats
     valid: Flags
-    latency_s: dict[LatencyForm, Floats]
+    latency_s: dict[Forms, Floats]
     found_valid: dict[ValidityForm, Flags]
-    constant_s: Floats
-    paper_s: Floats | None
 
-    def latency_form(self) -> LatencyForm:
-        """The form with the smallest error on rows that kept up: past the knee latency grows with time, and no form of rate can know it."""
-        return min(self.latency_s, key=lambda form: self.mape(self.latency_s[form]))
+    @property
+    def forms(self) -> Forms:
+        """Those with the fewest wrong validities and, beside it, the smallest error on rows that kept up: past the knee latency grows with time, and no
+        form of rate can know it."""
+        validity = max(self.found_valid, key=self.accuracy)
+        return min((forms for forms in self.latency_s if forms[1] == validity), key=self.mape)
 
-    def validity_form(self) -> ValidityForm:
-        return max(self.found_valid, key=self.accuracy)
-
-    def mape(self, predicted_s: Floats) -> float:
-        return mape(predicted_s[self.valid].tolist(), self.truth_s[self.valid].tolist())
+    def mape(self, forms: Forms) -> float:
+        """Zero where no row kept up: nothing to tell the forms apart."""
+        return mape(self.latency_s[forms][self.valid].tolist(), self.truth_s[self.valid].tolist()) if bool(self.valid.any()) else 0.0
 
     def accuracy(self, form: ValidityForm) -> float:
         return float(np.mean(self.found_valid[form] == self.valid))
 
-    def log_errors(self, form: LatencyForm) -> tuple[float, ...]:
-        """ln(truth / predicted) of the rows that kept up, ascending."""
-        return tuple(np.sort(np.log(self.truth_s[self.valid] / self.latency_s[form][self.valid])).tolist())
+    @property
+    def log_errors(self) -> Floats:
+        """ln(truth / predicted) of the rows that kept up, by the forms that answer."""
+        return np.asarray(np.log(self.truth_s[self.valid] / self.latency_s[self.forms][self.valid]))
 
 
-def point_groups(rows: Sequence[ProfileSeen], most: int) -> npt.NDArray[np.int64]:
-    """The part that each row is held out with: rows of one (scale-out, rate) together, neighbours apart.
-
-    >>> rows = [ProfileSeen(scaleout=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(1, 10.0), (1, 20.0), (1, 10.0), (2, 10.0)]]
-    >>> point_groups(rows, most=2).tolist()
-    [0, 1, 0, 0]
-    """
-    points = sorted({(row.scaleout, row.rate_rows_per_s) for row in rows})
-    number = {point: index % most for index, point in enumerate(points)}
-    return np.array([number[row.scaleout, row.rate_rows_per_s] for row in rows])
-
-
-@lru_cache(maxsize=32)
-def trial(rows: tuple[ProfileSeen, ...], reading: ProfileReading, most: int = CHOICE_FOLDS, with_paper: bool = False) -> Trial:
+def trial(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Trial:
     """Hold out each part in turn. The truth of the validity is what was given, else what the clusters of the whole profile say."""
     scaleouts, rates, truth_s = columns(rows)
     valid = labels(rows, reading)
-    groups = point_groups(rows, most)
     validities = VALIDITY_FORMS if reading.validity_form is None else (reading.validity_form,)
-    forms = LATENCY_FORMS if reading.latency_form is None else (reading.latency_form,)
-    latency_s: dict[LatencyForm, Floats] = {form: np.zeros(len(rows)) for form in forms}
+    latencies = LATENCY_FORMS if reading.latency_form is None else (reading.latency_form,)
+    latency_s: dict[Forms, Floats] = {forms: np.zeros(len(rows)) for forms in product(latencies, validities)}
     found_valid: dict[ValidityForm, Flags] = {form: np.zeros(len(rows), dtype=bool) for form in validities}
-    constant_s, paper_s = np.zeros(len(rows)), np.zeros(len(rows))
+    for held, others in parts(rows, CHOICE_PARTS):
+        fitted, judged = fit(others, reading), held & valid
+        for forms, predicted_s in latency_s.items():
+            predicted_s[judged] = fitted.latency_s(forms, scaleouts[judged], rates[judged]) if bool(judged.any()) else 0.0
+        for validity, found in found_valid.items():
+            found[held] = fitted.valid(validity, scaleouts[held], rates[held])
+    return Trial(truth_s=truth_s, valid=valid, latency_s=latency_s, found_valid=found_valid)
+
+
+def left_out(rows: Sequence[ProfileSeen], reading: ProfileReading) -> tuple[Score, float]:
+    """The error of the expected latency on rows that kept up, and the share of rows whose validity is foretold: held out from the choice of the forms too.
+
+    Beside it the mean of the rows that kept up, and plain gradient boosting.
+    """
+    scaleouts, rates, truth_s = columns(rows)
+    valid = labels(rows, reading)
+    found_valid, predicted_s = np.zeros(len(rows), dtype=bool), np.zeros((3, len(rows)))
+    for held, others in parts(rows, SCORE_PARTS):
+        forms, fitted = chosen(others, reading), fit(others, reading)
+        known = columns(others)
+        predicted_s[0, held] = fitted.latency_s(forms, scaleouts[held], rates[held])
+        predicted_s[1, held] = known[2][fitted.kept_up if bool(fitted.kept_up.any()) else slice(None)].mean()
+        predicted_s[2, held] = np.exp(plain(known[0], known[1], np.log(known[2])).at(scaleouts[held], rates[held]))
+        found_valid[held] = fitted.valid(forms[1], scaleouts[held], rates[held])
+    ours, constant, paper = (mape(each[valid].tolist(), truth_s[valid].tolist()) for each in predicted_s)
+    score = Score(mape=ours, constant_mape=constant, paper_mape=paper, held_out=int(valid.sum()))
+    return score, float(np.mean(found_valid == valid))
+
+
+def chosen(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Forms:
+    """The forms that were asked for, else those that a trial prefers, else the first ones where too little was seen for a trial."""
+    if reading.latency_form is not None and reading.validity_form is not None:
+        return reading.latency_form, reading.validity_form
+    if points(rows) < FEWEST_POINTS:
+        return reading.latency_form or LATENCY_FORMS[0], reading.validity_form or VALIDITY_FORMS[0]
+    return trial(rows, reading).forms
+
+
+def points(rows: Sequence[ProfileSeen]) -> int:
+    """How many different (scale-out, rate) were profiled."""
+    return len({(row.scaleout, row.rate_rows_per_s) for row in rows})
+
+
+def parts(rows: Sequence[ProfileSeen], most: int) -> Iterator[tuple[Flags, list[ProfileSeen]]]:
+    """Which rows are held out, and the others: rows of one (scale-out, rate) together, neighbours apart.
+
+    >>> rows = [ProfileSeen(scaleout=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(1, 10.0), (1, 20.0), (1, 10.0), (2, 10.0)]]
+    >>> [held.tolist() for held, _ in parts(rows, most=2)]
+    [[True, False, True, True], [False, True, False, False]]
+    """
+    number = {point: index % most for index, point in enumerate(sorted({(row.scaleout, row.rate_rows_per_s) for row in rows}))}
+    groups = np.array([number[row.scaleout, row.rate_rows_per_s] for row in rows])
     for group in np.unique(groups):
-        held, kept = groups == group, groups != group
-        fitted = fit.__wrapped__(tuple(row for row, keep in zip(rows, kept, strict=True) if keep), reading)
-        judged = held & valid
-        for latency in forms:
-            if bool(judged.any()):
-                latency_s[latency][judged] = fitted.latency_s(latency, validities[0], scaleouts[judged], rates[judged])
-        for validity in validities:
-            found_valid[validity][held] = fitted.valid(validity, scaleouts[held], rates[held])
-        seen = kept & valid if bool((kept & valid).any()) else kept
-        constant_s[held] = truth_s[seen].mean()
-        if with_paper:
-            paper_s[held] = np.exp(plain(scaleouts[kept], rates[kept], np.log(truth_s[kept])).at(scaleouts[held], rates[held]))
-    return Trial(truth_s=truth_s, valid=valid, latency_s=latency_s, found_valid=found_valid, constant_s=constant_s, paper_s=paper_s if with_paper else None)
+        yield groups == group, [row for row, each in zip(rows, groups, strict=True) if each != group]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.core.models.latency.validity import Ceiling
-
-Floats = npt.NDArray[np.float64]
+from penstock.core.models.surrogate.parts import Prior, fit_parts
+from penstock.core.models.surrogate.points import Floats
 
 BUSIEST = 0.95
 """Utilisation beyond which the form says no more than there: its pole is not a measurement."""
+PRIORS = (Prior(),) * 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,30 +35,26 @@ class Queueing:
         >>> form.at(np.array([2.0]), np.array([50.0])).tolist()
         [1.5]
         """
-        latency_s = _terms(self.ceiling, scaleouts, rates_rows_per_s) @ np.array([self.base_s, self.work_s, self.queue_s])
+        latency_s = _columns(self.ceiling, scaleouts, rates_rows_per_s) @ np.array([self.base_s, self.work_s, self.queue_s])
         return np.asarray(np.maximum(self.least_s, latency_s))
 
 
 def queueing(ceiling: Ceiling, scaleouts: Floats, rates_rows_per_s: Floats, latencies_s: Floats) -> Queueing | None:
-    """The form with the smallest squared relative errors; None where the rows cannot tell its three parameters.
+    """The form with the smallest robust squared relative errors; None where the rows cannot tell its three parameters.
 
     >>> ceiling = Ceiling(points=((1, 10.0),), carried=())
     >>> fitted = queueing(ceiling, np.ones(4), np.array([0.0, 2.0, 5.0, 8.0]), np.array([1.0, 1.25, 2.0, 5.0]))
     >>> round(fitted.base_s, 3), round(fitted.work_s, 3), round(fitted.queue_s, 3)
     (1.0, 0.0, 1.0)
     """
-    from scipy.optimize import nnls
-
-    terms = _terms(ceiling, scaleouts, rates_rows_per_s)
-    if len(np.unique(terms[:, 1])) < terms.shape[1]:
+    columns = _columns(ceiling, scaleouts, rates_rows_per_s)
+    if len(np.unique(columns[:, 1])) < len(PRIORS):
         return None
-    (base_s, work_s, queue_s), _ = nnls(terms / latencies_s[:, None], np.ones(len(latencies_s)))
-    if base_s <= 0 and work_s <= 0 and queue_s <= 0:
-        return None
-    return Queueing(base_s=float(base_s), work_s=float(work_s), queue_s=float(queue_s), ceiling=ceiling, least_s=float(np.min(latencies_s)))
+    base_s, work_s, queue_s = (float(amount) for amount in fit_parts(lambda _: columns[None], latencies_s, PRIORS)[1])
+    return Queueing(base_s=base_s, work_s=work_s, queue_s=queue_s, ceiling=ceiling, least_s=float(np.min(latencies_s)))
 
 
-def _terms(ceiling: Ceiling, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
+def _columns(ceiling: Ceiling, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
     limits = {scaleout: ceiling.at(int(scaleout)) for scaleout in np.unique(scaleouts)}
     utilisation = np.minimum(BUSIEST, rates_rows_per_s / np.array([limits[scaleout] for scaleout in scaleouts]))
     return np.column_stack([np.ones(len(utilisation)), utilisation, utilisation / (1 - utilisation)])

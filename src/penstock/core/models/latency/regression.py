@@ -11,30 +11,19 @@ from typing import Self
 import numpy as np
 
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.latency.pauses import Measure, Pauses, fit_pauses
+from penstock.core.models.latency.pauses import PausesForm
 from penstock.core.models.latency.trigger_wait import TriggerWait
 from penstock.core.models.surrogate.candidate import Form
 from penstock.core.models.surrogate.correction import Corrected
 from penstock.core.models.surrogate.learner import Studied
 from penstock.core.models.surrogate.linear import LogLinear, Plane
-from penstock.core.models.surrogate.points import Floats, Points, points_of
+from penstock.core.models.surrogate.points import points_of
 from penstock.core.models.surrogate.study import LEAST_ROWS, MOST_SEEN, Study
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PausesForm:
-    """A queue that stands still at every checkpoint."""
-
-    name: str
-    measure: Measure
-
-    def fit(self, points: Points, seen: Floats) -> Pauses:
-        return fit_pauses(points, seen, self.measure)
-
 
 MEAN_PAUSES = PausesForm(name="pauses, mean", measure="mean")
 TAIL_PAUSES = PausesForm(name="pauses, tail", measure="tail")
 EXPONENTIAL = LogLinear(name="exponential", scale="plain", interaction=False)
+MICRO_BATCHES = TriggerWait()
 
 FORMS: tuple[Form, ...] = (
     Plane(),
@@ -43,8 +32,8 @@ FORMS: tuple[Form, ...] = (
     LogLinear(name="exponential interaction", scale="plain"),
     MEAN_PAUSES,
     TAIL_PAUSES,
-    TriggerWait(),
-    Corrected(base=TriggerWait()),
+    MICRO_BATCHES,
+    Corrected(base=MICRO_BATCHES),
     Corrected(base=EXPONENTIAL),
     Corrected(base=MEAN_PAUSES),
     Corrected(base=TAIL_PAUSES),
@@ -72,7 +61,7 @@ class LatencySeen:
 class LatencyRegression(Studied):
     """Latency learnt from readings (Khaos sec. III-D), by the form that best predicts intervals it has not seen.
 
-    The paper's plane is one of the forms; regressions of the logarithm, a queue with pauses, and these corrected by data are improvements.
+    The paper's plane is one of the forms; regressions of the logarithm, a queue with pauses, micro-batches, and these corrected by data are improvements.
 
     >>> rows = [LatencySeen(interval_s=i, rate_rows_per_s=r, latency_s=0.5 + 2 / i + r / 4000) for i in (10, 60, 120) for r in (200, 500, 800)]
     >>> answer = LatencyRegression().learn(rows).predict(60, 650)

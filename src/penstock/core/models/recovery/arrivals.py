@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.core.models.recovery.long_run import long_run_level
 from penstock.core.shapes.chance import FloatArray
 
 
@@ -24,7 +25,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """A rate that is linear between points, at its first level before them and at its last level beyond: f of Phoebe sec. III-B.
+    """A rate that is linear between points, at its first level before them and at `long_run_rate` from the last one on: f of Phoebe sec. III-B.
 
     >>> ramp = Arrivals.through((0.0, 10.0), (0.0, 100.0))
     >>> ramp.rate(5.0), ramp.rate(99.0), ramp.rows(0.0, 10.0), ramp.rows(5.0, 12.0)
@@ -34,12 +35,14 @@ class Arrivals:
     time_s: tuple[float, ...]
     rate_rows_per_s: tuple[float, ...]
     rows_by_point: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    long_run_rate: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         time_s, rate = np.asarray(self.time_s, dtype=np.float64), np.asarray(self.rate_rows_per_s, dtype=np.float64)
         _refuse_what_is_no_rate(time_s, rate)
         rows = np.concatenate(([0.0], np.cumsum(np.diff(time_s) * (rate[1:] + rate[:-1]) / 2)))
         object.__setattr__(self, "rows_by_point", tuple(rows.tolist()))
+        object.__setattr__(self, "long_run_rate", long_run_level(time_s, rate))
 
     @classmethod
     def through(cls, time_s: Sequence[float] | FloatArray, rate_rows_per_s: Sequence[float] | FloatArray) -> Arrivals:
@@ -68,10 +71,6 @@ class Arrivals:
         """From here on the rate is `long_run_rate`."""
         return self.time_s[-1]
 
-    @property
-    def long_run_rate(self) -> float:
-        return self.rate_rows_per_s[-1]
-
     def rate(self, at_s: float) -> float:
         return self._rate_in(bisect_right(self.time_s, at_s), at_s)
 
@@ -84,7 +83,7 @@ class Arrivals:
         if first == last:
             return (end_s - start_s) * (rate_in + rate_out) / 2
         before = (self.time_s[first] - start_s) * (rate_in + self.rate_rows_per_s[first]) / 2
-        after = (end_s - self.time_s[last - 1]) * (self.rate_rows_per_s[last - 1] + rate_out) / 2
+        after = (end_s - self.time_s[last - 1]) * (self._rate_in(last, self.time_s[last - 1]) + rate_out) / 2
         return before + (self.rows_by_point[last - 1] - self.rows_by_point[first]) + after
 
     def pieces(self, start_s: float) -> Iterator[Piece]:
@@ -95,14 +94,14 @@ class Arrivals:
             end_s, rate_out = self.time_s[number], self.rate_rows_per_s[number]
             yield Piece(start_s, end_s, rate_in, rate_out)
             start_s, rate_in = end_s, rate_out
-        yield Piece(start_s, math.inf, rate_in, rate_in)
+        yield Piece(start_s, math.inf, self.long_run_rate, self.long_run_rate)
 
     def _rate_in(self, number: int, at_s: float) -> float:
         """The rate at a time that has so many points at or before it."""
         if number == 0:
             return self.rate_rows_per_s[0]
         if number == len(self.time_s):
-            return self.rate_rows_per_s[-1]
+            return self.long_run_rate
         before_s, after_s = self.time_s[number - 1], self.time_s[number]
         share = (at_s - before_s) / (after_s - before_s)
         return self.rate_rows_per_s[number - 1] * (1 - share) + self.rate_rows_per_s[number] * share

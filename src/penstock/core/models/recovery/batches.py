@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 from penstock.core.models.capacity.batch_cost import BatchCost
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch import settled_batch_s
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.worst_case import uncommitted_s
 
-HORIZON_S = 6 * 3600.0
-"""Arrivals stay at their last level from then on, if the caller knows no earlier time."""
 MOST_BATCHES, FEWEST_BATCHES = 500_000, 5000
-"""Batches followed one by one; whatever is left after them drains at the last level of arrivals."""
+"""Batches followed one by one, so many after the last point of the arrivals; whatever is left then drains at their long-run rate."""
 ROUNDING = 1e-9
 """At capacity but for the last digits of a float is at capacity."""
-
-
-class Arriving(Protocol):
-    """What arrives over time, past and future in one."""
-
-    def rows(self, start_s: float, end_s: float) -> float:
-        """Rows that arrive between two times."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +30,10 @@ class BatchOutage:
     """Seconds of arrivals before the stop that no commit covers; None for the worst case, just before a commit."""
     lag_rows: float = 0.0
     """Lag that was there before and is not part of healthy running."""
-    horizon_s: float = HORIZON_S
-    """From so long after the stop the arrivals stay at their last level: an infinite recovery is found sooner if this is known to be soon."""
 
     def __post_init__(self) -> None:
-        if self.interval_s <= 0 or self.downtime_s < 0 or self.lag_rows < 0 or self.horizon_s < 0:
-            raise ValueError(f"an outage needs an interval above 0 s and no negative downtime, lag or horizon: {self}")
+        if self.interval_s <= 0 or self.downtime_s < 0 or self.lag_rows < 0:
+            raise ValueError(f"an outage needs an interval above 0 s and no negative downtime or lag: {self}")
 
 
 def worst_uncommitted_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, scaleout: int) -> float:
@@ -62,26 +50,24 @@ def worst_uncommitted_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: fl
     return uncommitted_s(interval_s, duration_s)
 
 
-def recovery_by_batches_s(law: BatchLaw, arrivals: Arriving, outage: BatchOutage) -> float:
+def recovery_by_batches_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage) -> float:
     """Seconds from the stop until the end of the first batch that takes all rows and fits the interval (PAPER-NOTES "Catch-up in micro-batches").
 
     The first batch takes what waits after the downtime, each next one what came during the last; a limit of rows leaves the rest to the next.
-    Infinite if the last level of arrivals is not below C(s,i) and calmer times before it did not suffice.
+    Infinite if the long-run rate of arrivals is not below C(s,i) and calmer times before it did not suffice.
 
-    >>> class Steady:
-    ...     def rows(self, start_s, end_s):
-    ...         return 500.0 * (end_s - start_s)
     >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    >>> recovery_by_batches_s(law, Steady(), BatchOutage(at_s=0.0, downtime_s=16.0, interval_s=10.0, scaleout=1))  # 16, then 16000 rows in 17 s, 8500 in 9.5 s
+    >>> outage = BatchOutage(at_s=0.0, downtime_s=16.0, interval_s=10.0, scaleout=1)
+    >>> recovery_by_batches_s(law, Arrivals.constant(500.0), outage)  # 16, then 16000 rows in 17 s, 8500 in 9.5 s
     42.5
     """
     interval_s, scaleout = outage.interval_s, outage.scaleout
-    last_level = arrivals.rows(outage.at_s + outage.horizon_s, outage.at_s + outage.horizon_s + 1.0)
-    never = last_level > 0 and law.capacity_rows_per_s(scaleout, interval_s) <= last_level * (1 + ROUNDING)
+    long_run, level_after_s = arrivals.long_run_rate, max(0.0, arrivals.last_s - outage.at_s)
+    never = long_run > 0 and law.capacity_rows_per_s(scaleout, interval_s) <= long_run * (1 + ROUNDING)
     fits_s = interval_s * (1 - ROUNDING) if never else interval_s
     limit = math.inf if law.limit_rows is None else law.limit_rows
     seen_s, start_s, behind = outage.at_s - _uncommitted_s(law, arrivals, outage), outage.at_s + outage.downtime_s, outage.lag_rows
-    for _ in range(min(MOST_BATCHES, math.ceil((outage.downtime_s + outage.horizon_s) / interval_s) + FEWEST_BATCHES)):
+    for _ in range(min(MOST_BATCHES, math.ceil((outage.downtime_s + level_after_s) / interval_s) + FEWEST_BATCHES)):
         waiting = behind + arrivals.rows(seen_s, start_s)
         if waiting <= 0:
             return start_s - outage.at_s
@@ -91,20 +77,20 @@ def recovery_by_batches_s(law: BatchLaw, arrivals: Arriving, outage: BatchOutage
             return start_s + duration_s - outage.at_s
         seen_s, behind = start_s, waiting - taken
         start_s += max(interval_s, duration_s)
-        if never and seen_s - outage.at_s > outage.horizon_s:
+        if never and seen_s - outage.at_s > level_after_s:
             return math.inf
     if never:
         return math.inf
-    return start_s - outage.at_s + _drained_s(law, last_level, behind + arrivals.rows(seen_s, start_s), interval_s, scaleout)
+    return start_s - outage.at_s + _drained_s(law, long_run, behind + arrivals.rows(seen_s, start_s), interval_s, scaleout)
 
 
-def predict_batch_recovery(cost: BatchCost, arrivals: Arriving, outage: BatchOutage) -> Estimate | NotReady:
+def predict_batch_recovery(cost: BatchCost, arrivals: Arrivals, outage: BatchOutage) -> Estimate | NotReady:
     """Recovery time over these arrivals; the bounds are those of the batch cost, not of the forecast."""
     laws = cost.laws()
     return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: recovery_by_batches_s(law, arrivals, outage))
 
 
-def _uncommitted_s(law: BatchLaw, arrivals: Arriving, outage: BatchOutage) -> float:
+def _uncommitted_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage) -> float:
     if outage.uncommitted_s is not None:
         return outage.uncommitted_s
     before = arrivals.rows(outage.at_s - outage.interval_s, outage.at_s) / outage.interval_s

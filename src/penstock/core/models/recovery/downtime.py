@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Self
 
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.estimate import COVERAGE, Estimate, NotReady
-
-Disturbance = Literal["task_retry", "executor_loss", "query_restart", "driver_restart", "rescale_up", "rescale_down"]
 
 PRIOR_WEIGHT = 2.0
 """A prior counts as so many observations; as to where downtimes lie, each one seen halves that, as they vary little (Phoebe sec. III-B)."""
@@ -27,7 +26,7 @@ _KEPT = 0.5 ** (1 / HALF_LIFE)
 class DowntimeSeen:
     """A disturbance after which the job did not work for so long."""
 
-    kind: Disturbance
+    kind: DisturbanceKind
     downtime_s: float
 
     def __post_init__(self) -> None:
@@ -46,9 +45,9 @@ class Priors:
     rescale_up_s: float = 30.0
     rescale_down_s: float = 15.0
     detection_s: float | None = None
-    restart_s: dict[Disturbance, float] = field(default_factory=dict)
+    restart_s: dict[DisturbanceKind, float] = field(default_factory=dict)
 
-    def of(self, kind: Disturbance) -> float | None:
+    def of(self, kind: DisturbanceKind) -> float | None:
         """The downtime to expect of a kind; None if nothing is known of it."""
         if kind == "rescale_up":
             return self.rescale_up_s
@@ -88,7 +87,7 @@ class Downtimes:
     """
 
     priors: Priors = field(default_factory=Priors)
-    learnt: dict[Disturbance, LogMoments] = field(default_factory=dict)
+    learnt: dict[DisturbanceKind, LogMoments] = field(default_factory=dict)
 
     def learn(self, seen: Sequence[DowntimeSeen]) -> Self:
         learnt = dict(self.learnt)
@@ -96,7 +95,7 @@ class Downtimes:
             learnt[each.kind] = learnt.get(each.kind, LogMoments()).including(math.log(max(each.downtime_s, SHORTEST_S)))
         return replace(self, learnt=learnt)
 
-    def predict(self, kind: Disturbance) -> Estimate | NotReady:
+    def predict(self, kind: DisturbanceKind) -> Estimate | NotReady:
         """The median of the next downtime of a kind, and bounds for that one downtime.
 
         A normal distribution of logarithms with unknown mean and spread: the prior is the mean of k earlier observations, and the bounds are those of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.models.recovery.physical import PhysicalRecovery, fit_physical
-from penstock.core.models.surrogate.candidate import Fitted, Form
+from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
 from penstock.core.models.surrogate.correction import Corrected
 from penstock.core.models.surrogate.linear import LogLinear, Plane
 from penstock.core.models.surrogate.points import Floats, Points
@@ -42,7 +42,7 @@ class WithinCapacityFit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithinCapacity:
+class WithinCapacity(Derived):
     """A regression that knows no capacity, with the capacity of the physical form beside it: beyond it no job recovers."""
 
     inner: Form
@@ -51,9 +51,6 @@ class WithinCapacity:
     @property
     def name(self) -> str:
         return self.inner.name
-
-    def fit(self, points: Points, seen: Floats) -> WithinCapacityFit:
-        return self.derive(self.base.fit(points, seen), points, seen)
 
     def derive(self, base: Fitted, points: Points, seen: Floats) -> WithinCapacityFit:
         return WithinCapacityFit(inner=self.inner.fit(points, seen), physical=base)

@@ -55,9 +55,8 @@ def rows_above(arrivals: Arrivals, level_rows_per_s: float, start_s: float, end_
     """
     rows = 0.0
     for piece in arrivals.pieces(start_s):
-        stop_s = min(piece.end_s, end_s)
-        over_in, over_out = piece.rate_in - level_rows_per_s, arrivals.rate(stop_s) - level_rows_per_s
-        rows += (stop_s - piece.start_s) * _mean_above_zero(over_in, over_out)
+        stop_s, rate_out = (piece.end_s, piece.rate_out) if piece.end_s <= end_s else (end_s, arrivals.rate(end_s))
+        rows += (stop_s - piece.start_s) * _mean_above_zero(piece.rate_in - level_rows_per_s, rate_out - level_rows_per_s)
         if stop_s == end_s:
             break
     return rows

@@ -8,30 +8,56 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from penstock.core.domain.reading import QueryReading, StageReading
-from penstock.core.models.capacity.line import bounded
-from penstock.core.models.capacity.moments import NOTHING, PairedMoments
-from penstock.core.models.capacity.utilization_law import OVERLAP
+from penstock.core.models.capacity.remembered import MODEL_SPREAD
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.moments import NOTHING, PairedMoments
+from penstock.core.models.student import student_estimate
 
 MIN_READINGS = 3
 """From three readings on, their scatter tells how good the ratio is."""
 
+HALF_LIFE_READINGS = 240.0
+"""After so many newer readings one weighs half (an hour of readings every 15 s): what a row costs changes with the state and the data."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSeen:
-    """One stage by its position in the batch: moments of y = its rows/s over x = its run time (s/s), and over x = rows/s of the source."""
+    """One stage by its position in the batch: moments of y = its rows/s over x = its run time (s/s), and over x = rows/s of the source.
+
+    `readings` is how many it was seen in and `independent` how many independent ones they are worth, older ones counting less.
+    """
 
     position: int
     name: str
+    readings: float = 0.0
+    independent: float = 0.0
     work: PairedMoments = NOTHING
     flow: PairedMoments = NOTHING
+
+    @property
+    def overlap(self) -> float:
+        """How many readings make one independent one."""
+        return self.readings / self.independent if self.independent > 0.0 else 1.0
+
+    def learned(self, stage: StageReading, source_rows_per_s: float | None, *, news: float, kept: float) -> StageSeen:
+        """With one more reading, of which `news` is new; all before it keep this share of their weight.
+
+        A window in which the stage did not run tells nothing about its speed; one without source rows nothing about selectivity.
+        """
+        work, flow = self.work, self.flow
+        if 0.0 < stage.run_time_s_per_s < math.inf:
+            work = work.decayed(kept).merged(PairedMoments.of([stage.run_time_s_per_s], [stage.rows_per_s]))
+        if source_rows_per_s is not None and 0.0 < source_rows_per_s < math.inf:
+            flow = flow.decayed(kept).merged(PairedMoments.of([source_rows_per_s], [stage.rows_per_s]))
+        return replace(self, readings=self.readings * kept + 1.0, independent=self.independent * kept + news, work=work, flow=flow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRates:
     """Learns from readings of one query; `batch_id` is the newest batch learnt from, as a reading without a new one says the same again.
 
-    The windows of neighbouring readings overlap: `overlap` of them count as one.
+    The windows of neighbouring readings overlap: one that holds so many batches, of which a few are newer than the reading before, tells only that
+    share of something new. A stage with another name at a position is another plan: what was learnt of the old one is forgotten.
 
     >>> from penstock.core.domain.trigger import Trigger
     >>> def reading(batch_id: int, load: float) -> QueryReading:
@@ -44,20 +70,23 @@ class StageRates:
     (1000.0, 3000.0, 0.3)
     """
 
-    overlap: float = OVERLAP
+    half_life_readings: float = HALF_LIFE_READINGS
     batch_id: int | None = None
     stages: tuple[StageSeen, ...] = ()
 
     def learn(self, seen: Sequence[QueryReading]) -> Self:
         known = {stage.position: stage for stage in self.stages}
-        batch_id = self.batch_id
+        batch_id, kept = self.batch_id, math.exp2(-1.0 / self.half_life_readings)
         for reading in seen:
             if reading.batch_id is not None and reading.batch_id == batch_id:
                 continue
+            if any(stage.position in known and known[stage.position].name != stage.name for stage in reading.stages):
+                known = {}
+            news = share_of_news(reading, batch_id)
             batch_id = batch_id if reading.batch_id is None else reading.batch_id
             for stage in reading.stages:
                 before = known.get(stage.position, StageSeen(position=stage.position, name=stage.name))
-                known[stage.position] = _learned(before, stage, reading.throughput_rows_per_s)
+                known[stage.position] = before.learned(stage, reading.throughput_rows_per_s, news=news, kept=kept)
         return replace(self, batch_id=batch_id, stages=tuple(known[position] for position in sorted(known)))
 
     def predict(self, position: int) -> Estimate | NotReady:
@@ -66,38 +95,46 @@ class StageRates:
         With k slots, a task's rate is rows/k and its busyness run time/k; what each batch costs whatever its rows is in it, so it rises a little with load.
         """
         stage = self._stage(position)
-        return self._ratio(stage.work if stage else None, position, "run time")
+        return _ratio(stage.work, stage.overlap, f"rows and run time of stage {position}")
 
     def predict_selectivity(self, position: int) -> Estimate | NotReady:
         """r_i, rows into the stage for each row of the source (StreamBed sec. V)."""
         stage = self._stage(position)
-        return self._ratio(stage.flow if stage else None, position, "source rows")
+        return _ratio(stage.flow, stage.overlap, f"rows of stage {position} and of the source")
 
-    def _stage(self, position: int) -> StageSeen | None:
-        return next((stage for stage in self.stages if stage.position == position), None)
-
-    def _ratio(self, moments: PairedMoments | None, position: int, what: str) -> Estimate | NotReady:
-        if moments is None or moments.count < MIN_READINGS:
-            return NotReady(why=f"fewer than {MIN_READINGS} readings with rows and {what} of stage {position}")
-        return ratio_of_means(moments, overlap=self.overlap)
+    def _stage(self, position: int) -> StageSeen:
+        return next((stage for stage in self.stages if stage.position == position), StageSeen(position=position, name=""))
 
 
-def ratio_of_means(moments: PairedMoments, *, overlap: float = OVERLAP) -> Estimate:
+def share_of_news(reading: QueryReading, before: int | None) -> float:
+    """How much of a reading's window was not in the reading before, whose newest batch was `before`.
+
+    >>> from penstock.core.domain.trigger import Trigger
+    >>> reading = QueryReading(name="q", state="RUNNING", trigger=Trigger(), rate_limit_rows_per_s=None, batch_id=42, batches=6)
+    >>> share_of_news(reading, 40), share_of_news(reading, None)
+    (0.3333333333333333, 1.0)
+    """
+    if reading.batch_id is None or before is None or reading.batch_id < before:
+        return 1.0
+    return min(1.0, (reading.batch_id - before) / max(1, reading.batches))
+
+
+def ratio_of_means(moments: PairedMoments, *, overlap: float = 1.0) -> Estimate:
     """R = mean(y) / mean(x), with the variance of the residuals y - R*x over n * mean(x)^2 (the ratio estimator of sampling theory).
 
-    >>> ratio_of_means(PairedMoments.of([1.0, 2.0, 3.0], [5.0, 10.0, 15.0]))
-    Estimate(value=5.0, low=5.0, high=5.0)
+    What a row costs drifts, which scatter does not show: `MODEL_SPREAD` is added.
+
+    >>> estimate = ratio_of_means(PairedMoments.of([1.0, 2.0, 3.0], [5.0, 10.0, 15.0]))
+    >>> estimate.value, 4.7 < estimate.low < 5.0 < estimate.high < 5.3
+    (5.0, True)
     """
     ratio = moments.mean_y / moments.mean_x
     residual = max(0.0, moments.m2_y - 2.0 * ratio * moments.c_xy + ratio * ratio * moments.m2_x) / (moments.count - 1.0)
-    return bounded(ratio, overlap * residual / (moments.count * moments.mean_x**2), moments.count / overlap - 1.0)
+    scatter = overlap * residual / (moments.count * moments.mean_x**2)
+    return student_estimate(ratio, scatter + (MODEL_SPREAD * ratio) ** 2, moments.count / overlap - 1.0)
 
 
-def _learned(before: StageSeen, stage: StageReading, source_rows_per_s: float | None) -> StageSeen:
-    """A window in which the stage did not run tells nothing about its speed; one without source rows nothing about selectivity."""
-    work, flow = before.work, before.flow
-    if 0.0 < stage.run_time_s_per_s < math.inf:
-        work = work.merged(PairedMoments.of([stage.run_time_s_per_s], [stage.rows_per_s]))
-    if source_rows_per_s is not None and 0.0 < source_rows_per_s < math.inf:
-        flow = flow.merged(PairedMoments.of([source_rows_per_s], [stage.rows_per_s]))
-    return StageSeen(position=before.position, name=stage.name, work=work, flow=flow)
+def _ratio(moments: PairedMoments, overlap: float, what: str) -> Estimate | NotReady:
+    if round(moments.count) < MIN_READINGS:
+        return NotReady(why=f"fewer than {MIN_READINGS} readings with {what}")
+    return ratio_of_means(moments, overlap=overlap)

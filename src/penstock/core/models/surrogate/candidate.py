@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from penstock.core.models.surrogate.points import Floats, Points
 
@@ -28,14 +29,14 @@ class Form(Protocol):
     def fit(self, points: Points, seen: Floats) -> Fitted: ...
 
 
-@runtime_checkable
-class Derived(Protocol):
-    """A form that starts from another one's fit, so that a trial which has that fit need not make it again."""
+class Derived(ABC):
+    """A form that starts from the fit of another one, its `base`, so that a trial which has that fit need not make it again."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def base(self) -> Form: ...
+    __slots__ = ()
+    base: Form
 
-    def fit(self, points: Points, seen: Floats) -> Fitted: ...
+    @abstractmethod
     def derive(self, base: Fitted, points: Points, seen: Floats) -> Fitted: ...
+
+    def fit(self, points: Points, seen: Floats) -> Fitted:
+        return self.derive(self.base.fit(points, seen), points, seen)

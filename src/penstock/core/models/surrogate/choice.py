@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from penstock.core.models.surrogate.candidate import Fitted, Form
+from penstock.core.models.surrogate.correction import Corrected
 from penstock.core.models.surrogate.crossvalidation import Groups, interval_groups, row_groups
 from penstock.core.models.surrogate.points import Floats, Mask, Points
 from penstock.core.models.surrogate.trials import Trials
@@ -30,7 +31,7 @@ ROWS_HELD_OUT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Choice:
+class Chosen:
     """The forms that have a say, the best first, fitted; and the held-out error of every form that was tried."""
 
     forms: tuple[Form, ...]
@@ -40,7 +41,12 @@ class Choice:
 
     @property
     def name(self) -> str:
-        return " + ".join(form.name for form in self.forms)
+        """A corrected form is not named beside the form itself."""
+        return " + ".join(form.name for form in self.forms if not (isinstance(form, Corrected) and form.base in self.forms))
+
+    def fitted_to(self, trials: Trials, rows: Mask) -> Chosen:
+        """The same forms with the same say, fitted to other rows."""
+        return replace(self, fits=tuple(trials.fit(form, rows) for form in self.forms))
 
     def at(self, points: Points) -> Floats:
         return together([fit.at(points) for fit in self.fits], self.shares)
@@ -51,12 +57,12 @@ class Choice:
         return table.min(axis=0), table.max(axis=0)
 
 
-def choose(trials: Trials, forms: Sequence[Form], rows: Mask) -> Choice:
+def choose(trials: Trials, forms: Sequence[Form], rows: Mask) -> Chosen:
     """Give each form its say by leaving one interval of these rows out after the other; then fit those that have one to all of the rows."""
     errors = LEAST_ERROR + np.array([_held_out_error(trials, form, rows) for form in forms])
     shares = errors**-SHARPNESS / (errors**-SHARPNESS).sum()
     chosen = [int(index) for index in np.argsort(errors, kind="stable") if shares[index] >= LEAST_SHARE]
-    return Choice(
+    return Chosen(
         forms=tuple(forms[index] for index in chosen),
         fits=tuple(trials.fit(forms[index], rows) for index in chosen),
         shares=shares[chosen],

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from penstock.core.models.surrogate.candidate import Fitted, Form
+from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
+from penstock.core.models.surrogate.crossvalidation import interval_groups
 from penstock.core.models.surrogate.points import Floats, Mask, Points
+from penstock.core.models.surrogate.thinning import spread_out
 
 REACHES = ((0.05, np.inf), (0.25, np.inf), (0.25, 0.5))
 """How far a leftover reaches, as shares of the seen range of rates and of log intervals; infinite: all intervals share it."""
@@ -16,7 +19,7 @@ REACHES = ((0.05, np.inf), (0.25, np.inf), (0.25, 0.5))
 STRENGTHS = np.array([0.0, 0.1, 0.3, 1.0, 3.0])
 """Variance of the smooth leftover over that of the noise, to choose from; zero leaves the form as it is."""
 
-LEAST_ROWS, MOST_ROWS = 8, 150
+FEWEST_SMOOTHED, MOST_SMOOTHED = 8, 150
 """Fewer rows show no shape; of more, so many spread over the intervals and rates do, at a bounded cost."""
 
 CLIP = 2.5
@@ -53,8 +56,11 @@ class CorrectedFit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corrected:
-    """A form as the prior, corrected by data: an improvement on the papers, which have one or the other."""
+class Corrected(Derived):
+    """A form as the prior, corrected by data: an improvement on the papers, which have one or the other.
+
+    The leftover may take any shape, as these regressions promise no order; `latency/stretch.py` is for forms that do.
+    """
 
     base: Form
 
@@ -62,11 +68,18 @@ class Corrected:
     def name(self) -> str:
         return f"{self.base.name}, corrected"
 
-    def fit(self, points: Points, seen: Floats) -> CorrectedFit:
-        return self.derive(self.base.fit(points, seen), points, seen)
-
     def derive(self, base: Fitted, points: Points, seen: Floats) -> CorrectedFit:
         return CorrectedFit(base=base, smooth=smooth_leftover(points, np.log(seen) - np.log(base.at(points))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Basis:
+    """A kernel over some rows, K = U diag(l) U'."""
+
+    reach_rate: float
+    reach_interval: float
+    values: Floats
+    vectors: Floats
 
 
 def smooth_leftover(points: Points, leftover: Floats) -> Smooth | None:
@@ -74,32 +87,37 @@ def smooth_leftover(points: Points, leftover: Floats) -> Smooth | None:
 
     With a kernel K = U diag(l) U' and strength v, the posterior mean at the rows is U diag(v*l / (1 + v*l)) U' e; the noise is profiled out of the likelihood.
     """
-    kept = np.isfinite(leftover)
-    if kept.sum() < LEAST_ROWS:
+    if len(points) < FEWEST_SMOOTHED:
         return None
-    kept &= _spread_over(points, MOST_ROWS)
-    rows, errors = points.where(kept), _pulled_in(leftover[kept])
-    log_interval = np.log(rows.interval_s)
-    best, best_likelihood = None, -np.inf
-    for share_rate, share_interval in REACHES:
-        reach_rate, reach_interval = share_rate * float(np.ptp(rows.rate)), share_interval * max(float(np.ptp(log_interval)), 1e-9)
-        values, vectors = np.linalg.eigh(_kernel(rows.rate, log_interval, rows.rate, log_interval, reach_rate, reach_interval))
-        turned, inflation = vectors.T @ errors, 1.0 + STRENGTHS[:, None] * np.maximum(values, 0.0)
+    kept, rows, bases = _bases(points)
+    errors = _pulled_in(np.where(np.isfinite(leftover), leftover, 0.0)[kept])
+    best, most_likely = None, -np.inf
+    for basis in bases:
+        turned, inflation = basis.vectors.T @ errors, 1.0 + STRENGTHS[:, None] * basis.values
         variance = np.mean(turned**2 / inflation, axis=1) + 1e-12
         likelihoods = -0.5 * (len(errors) * np.log(variance) + np.log(inflation).sum(axis=1))
         index = int(np.argmax(likelihoods))
-        if likelihoods[index] > best_likelihood:
-            best_likelihood = likelihoods[index]
-            weights = vectors @ (STRENGTHS[index] / inflation[index] * turned)
-            best = Smooth(rates=rows.rate, log_intervals=log_interval, reach_rate=reach_rate, reach_interval=reach_interval, weights=weights)
-    return best if best is not None and np.any(best.weights) else None
+        if likelihoods[index] > most_likely:
+            best, most_likely = (basis, STRENGTHS[index] / inflation[index] * turned), likelihoods[index]
+    if best is None or not np.any(best[1]):
+        return None
+    basis, turned = best
+    weights = np.asarray(basis.vectors @ turned)
+    return Smooth(rates=rows.rate, log_intervals=np.log(rows.interval_s), reach_rate=basis.reach_rate, reach_interval=basis.reach_interval, weights=weights)
 
 
-def _spread_over(points: Points, most: int) -> Mask:
-    """At most so many rows, evenly through their order by interval and rate."""
-    kept = np.zeros(len(points), dtype=bool)
-    kept[np.lexsort((points.rate, points.interval_s))[:: -(-len(points) // most)]] = True
-    return kept
+@lru_cache(maxsize=16)
+def _bases(points: Points) -> tuple[Mask, Points, tuple[Basis, ...]]:
+    """Which rows are smoothed and their kernels: the same for every form that was fitted to these points."""
+    kept = spread_out(interval_groups(points.interval_s, most=MOST_SMOOTHED), points.rate, MOST_SMOOTHED)
+    rows = points.where(kept)
+    log_interval = np.log(rows.interval_s)
+    bases = []
+    for share_rate, share_interval in REACHES:
+        reach_rate, reach_interval = share_rate * float(np.ptp(rows.rate)), share_interval * max(float(np.ptp(log_interval)), 1e-9)
+        values, vectors = np.linalg.eigh(_kernel(rows.rate, log_interval, rows.rate, log_interval, reach_rate, reach_interval))
+        bases.append(Basis(reach_rate=reach_rate, reach_interval=reach_interval, values=np.maximum(values, 0.0), vectors=vectors))
+    return kept, rows, tuple(bases)
 
 
 def _pulled_in(errors: Floats) -> Floats:

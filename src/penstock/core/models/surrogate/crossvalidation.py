@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from penstock.core.models.surrogate.points import Floats, Mask
 
-LeaveOut = Literal["one", "interval"]
 Groups = npt.NDArray[np.int64]
 
 SAME_INTERVAL = 0.05
 """Intervals within this share of each other are one interval."""
+
+
+class LeaveOut(StrEnum):
+    """What an error is measured on: each row by itself, or all rows of an interval."""
+
+    ONE = "one"
+    INTERVAL = "interval"
 
 
 def interval_groups(interval_s: Floats, *, most: int | None = None) -> Groups:
@@ -25,15 +31,16 @@ def interval_groups(interval_s: Floats, *, most: int | None = None) -> Groups:
     >>> interval_groups(np.array([10.0, 30.0, 10.2, 60.0]), most=2).tolist()
     [0, 0, 0, 1]
     """
-    groups = np.zeros(len(interval_s), dtype=np.int64)
+    different, places = np.unique(interval_s, return_inverse=True)
+    numbers = np.zeros(len(different), dtype=np.int64)
     number, start = -1, -np.inf
-    for row in np.argsort(interval_s, kind="stable"):
-        if interval_s[row] > start * (1 + SAME_INTERVAL):
-            number, start = number + 1, interval_s[row]
-        groups[row] = number
+    for place, interval in enumerate(different.tolist()):
+        if interval > start * (1 + SAME_INTERVAL):
+            number, start = number + 1, interval
+        numbers[place] = number
     if most is not None and number + 1 > most:
-        groups = groups * most // (number + 1)
-    return groups
+        numbers = numbers * most // (number + 1)
+    return np.asarray(numbers[places])
 
 
 def row_groups(rows: int, *, most: int) -> Groups:

@@ -42,12 +42,12 @@ class Studied(ABC):
         study = self.study
         return {} if isinstance(study, NotReady) else study.choice.fits[0].parameters
 
-    def score(self, leave_out: LeaveOut = "interval") -> Score | NotReady:
+    def score(self, leave_out: LeaveOut = LeaveOut.INTERVAL) -> Score | NotReady:
         """The error on rows held out from everything, the choice of the form included, beside the constant and the paper's plane."""
         study = self.study
         return study if isinstance(study, NotReady) else study.score(leave_out)
 
-    def candidates(self, leave_out: LeaveOut = "interval") -> Mapping[str, float]:
+    def candidates(self, leave_out: LeaveOut = LeaveOut.INTERVAL) -> Mapping[str, float]:
         """The held-out error of each form by itself."""
         study = self.study
         return {} if isinstance(study, NotReady) else study.candidates(leave_out)

@@ -112,19 +112,19 @@ class LogLinear:
         return LinearFit(axes=axes, interaction=self.interaction, of_log=True, coefficients=coefficients, floor=FLOOR * float(seen.min()))
 
 
-def huber(design: Floats, target: Floats, *, noise: float = NOISE, slope_prior: float = SLOPE_PRIOR) -> Floats:
-    """Coefficients by least squares in which errors beyond `noise` count linearly; all but the first shrunk by a prior.
+def huber(design: Floats, target: Floats) -> Floats:
+    """Coefficients by least squares in which errors beyond the ordinary count linearly; all but the first shrunk by a prior.
 
     >>> ones = np.ones((5, 1))
     >>> round(float(huber(ones, np.array([0.0, 0.0, 0.0, 0.0, 100.0]))[0]), 3)
     0.025
     """
-    penalty = np.eye(design.shape[1]) * (noise / slope_prior) ** 2
+    penalty = np.eye(design.shape[1]) * (NOISE / SLOPE_PRIOR) ** 2
     penalty[0, 0] = 0.0
     errors = target - np.median(target)
     coefficients: Floats = np.zeros(design.shape[1])
     for _ in range(ROUNDS):
-        weights = noise / np.maximum(np.abs(errors), noise)
+        weights = NOISE / np.maximum(np.abs(errors), NOISE)
         weighted = design * weights[:, None]
         coefficients = np.asarray(np.linalg.solve(weighted.T @ design + penalty, weighted.T @ target), dtype=float)
         errors = target - design @ coefficients

@@ -41,6 +41,11 @@ class Points:
         """Whether there is more than one scale-out to learn from."""
         return self.scaleout is not None and bool(np.ptp(self.scaleout) > 0)
 
+    @property
+    def load(self) -> Floats:
+        """Rows/s for each worker, or for all where their number is not known."""
+        return self.rate if self.scaleout is None else self.rate / self.scaleout
+
     def __len__(self) -> int:
         return len(self.rate)
 

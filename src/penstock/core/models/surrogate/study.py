@@ -11,9 +11,9 @@ import numpy as np
 
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
-from penstock.core.models.surrogate.bounds import bounded
+from penstock.core.models.surrogate.bounds import within_errors
 from penstock.core.models.surrogate.candidate import Form
-from penstock.core.models.surrogate.choice import ROWS_HELD_OUT, Choice, choose, groups_of, together
+from penstock.core.models.surrogate.choice import ROWS_HELD_OUT, Chosen, choose, groups_of, together
 from penstock.core.models.surrogate.crossvalidation import SAME_INTERVAL, Groups, LeaveOut, folds, interval_groups, row_groups
 from penstock.core.models.surrogate.linear import Plane
 from penstock.core.models.surrogate.points import Floats, Mask, Points, point
@@ -28,6 +28,9 @@ MOST_SEEN = 500
 HELD_OUT_SINGLY, PARTS_OF_MORE = 60, 20
 """Leaving one out of more rows than this divides them into so many parts instead."""
 
+MOST_CHOICES = 12
+"""Of more parts than this several share a choice, which was made without any of them."""
+
 
 class Study:
     """What is known once the rows are: made again from the rows whenever it is wanted, and so never stored."""
@@ -38,7 +41,7 @@ class Study:
         self._all: Mask = np.ones(len(seen), dtype=bool)
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> Chosen:
         return choose(self._trials, self.forms, self._all)
 
     def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> Estimate | NotReady:
@@ -53,7 +56,7 @@ class Study:
         value = float(self.choice.at(place)[0])
         if math.isinf(value):
             return self._never(interval_s)
-        answer = bounded(value, self._errors_like(interval_s))
+        answer = within_errors(value, self._errors_like(interval_s))
         if self.inside(interval_s, rate_rows_per_s, known):
             return answer
         least, greatest = self.choice.apart_at(place)
@@ -68,12 +71,11 @@ class Study:
 
     def score(self, leave_out: LeaveOut) -> Score | NotReady:
         """Errors on rows held out from everything, the choice of the form included."""
-        groups = self._groups(leave_out)
-        if len(np.unique(groups)) < 2:
-            return NotReady(why="all rows are of one interval: there is none to leave out and predict from the others")
-        plane, trials = Plane(), Trials(self.points, self.seen)
+        if self.parts(leave_out) < 2:
+            return NotReady(why=f"all rows are {'of one interval' if leave_out is LeaveOut.INTERVAL else 'the same'}: none can be predicted from the others")
+        groups, plane = self._groups(leave_out), Plane()
         return Score(
-            mape=self._held_out_mape(groups, lambda rows, held: choose(trials, self.forms, rows).at(self.points.where(held))),
+            mape=mape(list(self._held_out(groups)), list(self.seen)),
             constant_mape=self._held_out_mape(groups, lambda rows, held: np.full(int(held.sum()), self.seen[rows].mean())),
             paper_mape=self._held_out_mape(groups, lambda rows, held: plane.fit(self.points.where(rows), self.seen[rows]).at(self.points.where(held))),
             held_out=len(self.seen),
@@ -81,16 +83,33 @@ class Study:
 
     def candidates(self, leave_out: LeaveOut) -> Mapping[str, float]:
         """The held-out MAPE of every form by itself, for people who ask why one was chosen."""
-        groups = self._groups(leave_out)
-        if len(np.unique(groups)) < 2:
+        if self.parts(leave_out) < 2:
             return {}
-        trials = Trials(self.points, self.seen)
-        return {form.name: mape(list(trials.held_out(form, self._all, groups)), list(self.seen)) for form in self.forms}
+        groups = self._groups(leave_out)
+        return {form.name: mape(list(self._trials.held_out(form, self._all, groups)), list(self.seen)) for form in self.forms}
+
+    def parts(self, leave_out: LeaveOut) -> int:
+        """In how many parts the rows are held out, one after the other."""
+        return int(self._groups(leave_out).max()) + 1
+
+    def _held_out(self, groups: Groups) -> Floats:
+        """What is said of each row by forms that were fitted to the rows of other groups, and chosen without some groups, its own among them."""
+        predicted, parts = np.zeros(len(self.seen)), groups % MOST_CHOICES
+        for part in folds(parts):
+            chosen = choose(self._trials, self.forms, ~part)
+            for held in folds(np.where(part, groups, -1)):
+                if np.any(held & part):
+                    predicted[held] = chosen.fitted_to(self._trials, ~held).at(self.points.where(held))
+        return predicted
 
     def _groups(self, leave_out: LeaveOut) -> Groups:
-        if leave_out == "interval":
+        """A row that is there twice is held out twice at once: else it would be predicted from itself."""
+        if leave_out is LeaveOut.INTERVAL:
             return interval_groups(self.points.interval_s)
-        return row_groups(len(self.seen), most=HELD_OUT_SINGLY if len(self.seen) <= HELD_OUT_SINGLY else PARTS_OF_MORE)
+        sizes = np.zeros(len(self.seen)) if self.points.scaleout is None else self.points.scaleout
+        rows = np.column_stack([self.points.interval_s, self.points.rate, sizes, self.seen])
+        different, which = np.unique(rows, axis=0, return_inverse=True)
+        return np.asarray(which % (len(different) if len(different) <= HELD_OUT_SINGLY else PARTS_OF_MORE))
 
     def _never(self, interval_s: float) -> Estimate:
         """Infinite; should the capacity be greater than thought, still no less than what lower rates took at this interval or a shorter one."""

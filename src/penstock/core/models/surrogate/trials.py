@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
@@ -18,22 +16,20 @@ class Trials:
         self.points = points
         self.seen = seen
         self._fits: dict[tuple[str, bytes], Fitted] = {}
+        self._parts: dict[bytes, Points] = {}
 
     def fit(self, form: Form, rows: Mask) -> Fitted:
         """The form fitted to these rows and no others."""
-        key = (form.name, rows.tobytes())
+        part_key = rows.tobytes()
+        key = (form.name, part_key)
         if key not in self._fits:
-            part, seen = self.points.where(rows), self.seen[rows]
+            part, seen = self._parts.setdefault(part_key, self.points.where(rows)), self.seen[rows]
             self._fits[key] = form.derive(self.fit(form.base, rows), part, seen) if isinstance(form, Derived) else form.fit(part, seen)
         return self._fits[key]
 
     def held_out(self, form: Form, rows: Mask, groups: Groups) -> Floats:
         """Predictions of the form for these rows, each by a fit to the others that are not of its group; in the order of the rows."""
         predicted = np.full(len(self.seen), np.nan)
-        for held in self._parts(rows, groups):
+        for held in (held & rows for held in folds(groups) if np.any(held & rows)):
             predicted[held] = self.fit(form, rows & ~held).at(self.points.where(held))
         return predicted[rows]
-
-    @staticmethod
-    def _parts(rows: Mask, groups: Groups) -> Iterable[Mask]:
-        return (held & rows for held in folds(groups) if np.any(held & rows))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.moments import PairedMoments
+from penstock.core.models.moments import PairedMoments
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(-1e6, 1e6)), max_size=30)
 

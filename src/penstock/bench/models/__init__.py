@@ -1,0 +1,1 @@
+"""How well the models do, one file for each kind of target."""

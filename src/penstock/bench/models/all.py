@@ -1,0 +1,37 @@
+"""All targets of the models, on generated measurements and on the traces of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from penstock.bench.models.capacity import capacity
+from penstock.bench.models.forecasts import forecast
+from penstock.bench.models.measured import Measured, ModelsResult
+from penstock.bench.models.recovery import formula
+from penstock.bench.models.regressions import regressions
+from penstock.bench.worlds.loads import LOADS, load
+from penstock.tables.trace import read_rates
+
+
+def measure_models(traces: Path | None, origins: int, progress: Callable[[int, int], None]) -> ModelsResult:
+    """Everything but the forecasts takes seconds; each forecast trace takes up to a minute."""
+    paths = sorted(traces.glob("*.csv")) if traces else []
+    loads = [(path.stem, *read_rates(path)) for path in paths] + [(name, *load(name, seed=7)) for name in LOADS]
+    steps = 3 + len(loads)
+    given = loads[: len(paths)]
+    measured = [*capacity(traces.parent if traces else None), *formula(given)]
+    progress(1, steps)
+    measured += regressions()
+    progress(2, steps)
+    gains: list[float] = []
+    for number, (name, time_s, rate) in enumerate(loads):
+        found, gain = forecast(name, time_s, rate, origins)
+        measured += found
+        gains += [] if gain is None else [gain]
+        progress(3 + number, steps)
+    measured.append(Measured(what="forecast: better than the best alone, mean over traces", found=float(np.mean(gains)), target=">= 0.10"))
+    progress(steps, steps)
+    return ModelsResult(measured=tuple(measured))

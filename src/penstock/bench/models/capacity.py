@@ -1,0 +1,77 @@
+"""Capacity extrapolated from a job that is never busy, and that of workers measured at maximum load."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from penstock.bench.models.measured import SEEDS, Measured
+from penstock.bench.worlds.workers import LOADS, skewed
+from penstock.core.models.capacity.extrapolation import quiet
+from penstock.core.models.capacity.job import JobCapacity, Method
+from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.estimate import Estimate
+from penstock.tables.workers import read_workers
+
+METHODS: tuple[Method, Method] = ("utilization_law", "daedalus")
+SATURATED = "workers_p12_saturated.csv"
+READINGS = 120
+
+
+def capacity(data: Path | None = None) -> list[Measured]:
+    """On generated workers, and on the measured ones where `data` is a folder that has them."""
+    measured = [extrapolated(name, limit) for name in LOADS for limit in (0.5, 0.6)]
+    return [*measured, *saturated(data / SATURATED)] if data and (data / SATURATED).is_file() else measured
+
+
+def extrapolated(load: str, limit: float) -> Measured:
+    """Capacity of twelve skewed workers, learnt from moments at which the busiest was at most so busy."""
+    errors: dict[Method, list[float]] = {method: [] for method in METHODS}
+    for seed in SEEDS:
+        chance = random.Random(seed)
+        workers = skewed(chance, utilization_noise=0.02, idle=chance.uniform(0.0, 0.05), noise_lasts_s=30.0)
+        seen = quiet(workers.ramp(chance, LOADS[load](READINGS)), limit)
+        for method, each in errors.items():
+            each.append(error_of(method, seen, 1.0, workers.capacity))
+    return Measured(
+        what=f"capacity from utilisation up to {limit}, load {load}: error",
+        found=float(np.mean(errors["utilization_law"])),
+        target="<= 0.05",
+        beside=f"worst {max(errors['utilization_law']):.3g}; the paper's regressions {np.mean(errors['daedalus']):.3g}",
+    )
+
+
+def saturated(path: Path) -> list[Measured]:
+    """Twelve workers at maximum load: what they process on average is their capacity."""
+    readings = read_workers(path, columns={"utilization": "cpu"})
+    third = len(readings) // 3
+    first, rest = readings[:third], readings[third:]
+    busiest = float(np.mean([max(worker.utilization for worker in reading.workers) for reading in rest]))
+    skew = JobCapacity().learn(readings).skew()
+    law, paper = (error_of(method, readings, 1.0, mean_throughput(readings)) for method in METHODS)
+    law_of_rest, paper_of_rest = (error_of(method, first, busiest, mean_throughput(rest)) for method in METHODS)
+    without = f"; without skew {skew - 1.0:.3g} too high" if isinstance(skew, float) else ""
+    return [
+        Measured(
+            what="capacity of measured workers at maximum load: error", found=law, target="<= 0.05", beside=f"the paper's regressions {paper:.3g}{without}"
+        ),
+        Measured(
+            what="capacity of measured workers, from their first third: error",
+            found=law_of_rest,
+            target="none: what a row costs has changed since",
+            beside=f"the paper's regressions {paper_of_rest:.3g}",
+        ),
+    ]
+
+
+def error_of(method: Method, seen: Sequence[WorkersReading], at_utilization: float, truth: float) -> float:
+    """Relative; 1 where the model says nothing."""
+    answer = JobCapacity(method=method).learn(seen).predict(at_utilization=at_utilization)
+    return abs(answer.value / truth - 1.0) if isinstance(answer, Estimate) else 1.0
+
+
+def mean_throughput(readings: Sequence[WorkersReading]) -> float:
+    return float(np.mean([sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in readings]))

@@ -1,0 +1,71 @@
+"""The even series of a load, and the moments of it at which forecasts are tested."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.models.forecast.series import Floats
+
+ORIGINS_A_HORIZON = 15
+SLACK_SHARE = 2 / 3
+"""Of the horizon: how late a test may come before origins are lost from the window."""
+SOON_SHARE = 1 / 9
+"""Of the horizon: an origin is tested once this much of it has come."""
+
+
+def testing(horizon: int) -> int:
+    """Steps that must follow a window for forecasts from it to be tested in time."""
+    return horizon + round(SLACK_SHARE * horizon)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """An even series that ends before the bin `end`; in steps, the horizon on which forecasts of it are tested and how far back a forecast looks."""
+
+    values: Floats
+    end: int
+    horizon: int
+    reach: int
+
+    @property
+    def latest(self) -> Floats:
+        """What the next forecast sees."""
+        return self.values[-self.reach :]
+
+    @property
+    def window(self) -> int:
+        """What every tested forecast sees: as much as the next one where the series is long enough, and no less than half of it."""
+        size = len(self.values)
+        return min(self.reach, max(size // 2, size - testing(self.horizon)))
+
+    @property
+    def stride(self) -> int:
+        return max(1, self.horizon // ORIGINS_A_HORIZON)
+
+    @property
+    def soon(self) -> int:
+        """Steps after an origin from which on it is tested."""
+        return max(1, math.ceil(SOON_SHARE * self.horizon))
+
+    def origins(self, after: int | None, ahead: int) -> list[int]:
+        """Numbers of the bins, every `stride`, that can be tested on `ahead` steps at least; later than `after`."""
+        first = self.end - len(self.values) + self.window
+        first = first if after is None else max(first, after + 1)
+        return list(range(-(-first // self.stride) * self.stride, self.end - ahead + 1, self.stride))
+
+    def places(self, origins: Sequence[int]) -> list[int]:
+        """Where in `values` these bins are."""
+        return [origin - self.end + len(self.values) for origin in origins]
+
+    def windows(self, origins: Sequence[int]) -> Floats:
+        """What a forecast sees at each of these bins, a row each."""
+        return np.stack([self.values[place - self.window : place] for place in self.places(origins)])
+
+    def truths(self, origins: Sequence[int], ahead: int) -> Floats:
+        """What came from each of these bins on, a row each; NaN where it is still to come."""
+        padded = np.append(self.values, np.full(ahead, np.nan))
+        return np.stack([padded[place : place + ahead] for place in self.places(origins)])

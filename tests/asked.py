@@ -1,0 +1,36 @@
+"""Ask a tool of the command line as a user would: the JSON object it prints, the one line it refuses with, or the picture it draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock.cli.app import app
+from penstock.core.errors import UserMistake
+
+
+def found(*arguments: object) -> dict[str, Any]:
+    """The object that a command prints with --json."""
+    done = CliRunner().invoke(app, [*map(str, arguments), "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return dict(json.loads(done.stdout))
+
+
+def mistake(*arguments: object) -> str:
+    """The one line with which a command refuses."""
+    with pytest.raises(UserMistake) as raised:
+        CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def drawn(folder: Path, *arguments: object) -> str:
+    """The picture that a command draws, as SVG: its words can be looked for."""
+    picture = folder / "picture.svg"
+    done = CliRunner().invoke(app, [*map(str, arguments), "--plot", str(picture)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return picture.read_text()

@@ -1,0 +1,140 @@
+"""`penstock fit capacity`: what all workers together can take."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+from asked import drawn, found, mistake
+
+from penstock.bench.worlds.workers import Workers, rising, skewed
+
+HEADER = "t_s,worker,utilization,throughput\n"
+
+
+def workers_csv(path: Path, noise: float = 0.02) -> Workers:
+    chance = random.Random(5)
+    workers = skewed(chance, utilization_noise=noise)
+    lines = [
+        f"{reading.at_s},{each.worker},{each.utilization:.4f},{each.throughput_rows_per_s:.1f}"
+        for reading in workers.ramp(chance, rising(0.1, 0.95, 100))
+        for each in reading.workers
+    ]
+    path.write_text(HEADER + "\n".join(lines))
+    return workers
+
+
+def ramp(moments: int, workers: str = "ab", line: str = "{t},{w},{u:.4f},{z:.1f}") -> str:
+    """Workers that are as good as 1000 rows/s each."""
+    each = [(15 * moment, worker, 0.1 + 0.5 * moment / moments) for moment in range(moments) for worker in workers]
+    return HEADER + "\n".join(line.format(t=t, w=w, u=u, z=1000 * u) for t, w, u in each)
+
+
+def test_capacity_is_extrapolated_from_half_the_load_within_five_per_cent(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    workers = workers_csv(path)
+    half = found("fit", "capacity", path, "--max-utilization", 0.5)
+    assert half["capacity"] == pytest.approx(workers.capacity, rel=0.05)
+    assert half["low"] <= half["capacity"] <= half["high"]
+    assert len(half["workers"]) == 12 and half["skew"] > 1
+    assert sum(each["capacity"] for each in half["workers"]) == pytest.approx(half["capacity"], rel=1e-6)
+    assert found("fit", "capacity", path, "--at", 0.5)["capacity"] == pytest.approx(workers.capacity / 2, rel=0.08)
+
+
+def test_workers_read_at_moments_of_their_own_and_a_missing_reading_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    workers = workers_csv(path)
+    header, *lines = path.read_text().splitlines()
+    shifted = [f"{float(t) + int(worker) * 0.5},{worker},{rest}" for t, worker, rest in (line.split(",", 2) for line in lines)]
+    path.write_text("\n".join([header, *shifted[:37], *shifted[38:]]))
+    assert found("fit", "capacity", path)["capacity"] == pytest.approx(workers.capacity, rel=0.05)
+
+
+def test_capacity_tells_how_wrong_it_is_at_the_moments_it_was_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    workers_csv(path)
+    half = found("fit", "capacity", path, "--max-utilization", 0.5)
+    assert half["mape"] < 0.06 < half["constant_mape"] and half["paper_mape"] is not None
+
+
+def test_the_picture_shows_what_was_used_what_was_not_and_the_capacity(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    workers_csv(path)
+    picture = drawn(tmp_path, "fit", "capacity", path, "--max-utilization", 0.5)
+    for words in ("readings used", "readings left out", "4 of 5 cases", "capacity at 100%: ", "utilisation of the busiest worker", "workers.csv"):
+        assert words in picture
+
+
+@pytest.mark.parametrize(
+    ("text", "capacity", "workers"),
+    [
+        pytest.param(ramp(12), 2000, 2, id="plain"),
+        pytest.param(ramp(12, "a"), 1000, 1, id="one worker"),
+        pytest.param(ramp(12) + "\n" + "\n".join(ramp(12).splitlines()[1:]), 2000, 2, id="every row twice"),
+        pytest.param(HEADER + "\n".join(reversed(ramp(12).splitlines()[1:])), 2000, 2, id="the newest first"),
+        pytest.param("\n".join(line for number, line in enumerate(ramp(60).splitlines()) if not 40 < number < 90), 2000, 2, id="a gap"),
+        pytest.param("\n".join(line for line in ramp(12).splitlines() if line != "45,a,0.2250,225.0"), 2000, 2, id="a row that is missing"),
+        pytest.param(ramp(12, line="{t},{w},0.5,500"), 2000, 2, id="one level of load"),
+    ],
+)
+def test_a_strange_file_has_a_correct_answer(tmp_path: Path, text: str, capacity: float, workers: int) -> None:
+    path = tmp_path / "workers.csv"
+    path.write_text(text)
+    fitted = found("fit", "capacity", path)
+    assert len(fitted["workers"]) == workers
+    assert fitted["capacity"] == pytest.approx(capacity, rel=0.03)
+    assert fitted["low"] <= fitted["capacity"] <= fitted["high"]
+
+
+@pytest.mark.parametrize("method", ["utilization_law", "daedalus"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ramp(1), "1 of 1 moments can be used: fewer than 3 readings of all workers at work"),
+        (ramp(12, line="{t},{w},{u:.3f},0"), "12 of 12 moments can be used: no worker processed anything in them"),
+        (ramp(12, line="{t},{w},0,{z:.1f}"), "fewer than 3 readings of all workers at work"),
+        (ramp(12, line="{t},{w},{u:.3f},-5"), 'row 1 after the header: throughput is "-5", a number of at least 0 is needed'),
+        (ramp(12, line="{t},{w},-{u:.3f},5"), "a number from 0 to 1.2 is needed"),
+        (ramp(12, line="{t},{w},busy,5"), 'utilization is "busy", a number from 0 to 1.2 is needed'),
+        (ramp(12, line="{t},,{u:.3f},5"), "worker is nothing, a name is needed"),
+        (ramp(12, line="now,{w},{u:.3f},5"), 't_s is "now", a number is needed'),
+        (ramp(12).replace(",0.", ","), "a number from 0 to 1.2 is needed"),
+        (ramp(12, line="{t},{w},,5"), "row 1 after the header: utilization is nothing, a number from 0 to 1.2 is needed"),
+    ],
+)
+def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: str, method: str) -> None:
+    path = tmp_path / "workers.csv"
+    path.write_text(text)
+    assert said in mistake("fit", "capacity", path, "--method", method)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--at", 80), "--at: found 80, a utilisation from 0.01 to 1 is allowed"),
+        (("--at", 0), "--at: found 0, a utilisation"),
+        (("--at", "nan"), "--at: found nan, a number is needed"),
+        (("--max-utilization", 50), "--max-utilization: found 50, a utilisation from 0.01 to 1.2 is allowed"),
+        (("--max-utilization", 0.05), "0 of 12 moments can be used"),
+        (("--method", "guess"), "--method: found guess, utilization_law or daedalus is allowed"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_one_line(tmp_path: Path, arguments: tuple[str, object], said: str) -> None:
+    path = tmp_path / "workers.csv"
+    path.write_text(ramp(12))
+    assert said in mistake("fit", "capacity", path, *arguments)
+
+
+@pytest.mark.slow
+def test_a_million_rows_are_answered(tmp_path: Path) -> None:
+    path, chance = tmp_path / "workers.csv", random.Random(1)
+    loads = [(moment, 0.3 + 0.2 * math.sin(moment / 100)) for moment in range(1000)]
+    thousand = "".join(
+        f"#{moment:03d},{worker},{load + chance.gauss(0, 0.02):.4f},{1000 * load * chance.gauss(1, 0.03):.1f}\n"
+        for moment, load in loads
+        for worker in range(10)
+    )
+    path.write_text(HEADER + "".join(thousand.replace("#", str(block)) for block in range(100)))
+    assert found("fit", "capacity", path, "--max-utilization", 0.4)["capacity"] == pytest.approx(10_000, rel=0.05)

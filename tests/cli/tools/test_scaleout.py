@@ -1,0 +1,89 @@
+"""`penstock fit scaleout`: capacity over scale-outs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from asked import drawn, found, mistake
+
+HEADER = "scaleout,throughput\n"
+
+
+def profiles_csv(path: Path, scaleouts: tuple[int, ...] = (2, 5, 8, 11, 14, 18, 21, 24)) -> Path:
+    path.write_text(HEADER + "\n".join(f"{s},{9000 * s**0.8:.0f}" for s in scaleouts))
+    return path
+
+
+def test_capacity_over_scale_outs_says_its_form_and_its_error(tmp_path: Path) -> None:
+    fitted = found("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", "12,30")
+    assert fitted["form"] == "power" and fitted["mape"] < 0.01 < fitted["constant_mape"]
+    assert fitted["parameters"] == {"factor": pytest.approx(9000, rel=0.01), "exponent": pytest.approx(0.8, abs=0.01)}
+    assert list(fitted["predictions"]) == ["12", "30"]
+    assert fitted["predictions"]["30"] == pytest.approx(9000 * 30**0.8, rel=0.01)
+    low, high = fitted["bounds"]["30"]
+    assert low <= fitted["predictions"]["30"] <= high
+
+
+def test_without_scale_outs_to_predict_there_are_no_predictions(tmp_path: Path) -> None:
+    fitted = found("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"))
+    assert fitted["predictions"] == fitted["bounds"] == {} and fitted["mape"] < 0.01
+
+
+def test_the_picture_shows_what_was_measured_and_what_is_predicted(tmp_path: Path) -> None:
+    picture = drawn(tmp_path, "fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", "30")
+    for words in ("measured", "predicted", "power", "4 of 5 cases", "scale-out", "profiles.csv"):
+        assert words in picture
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "at_8"),
+    [
+        pytest.param("4,4000\n", "proportional", 8000, id="one row"),
+        pytest.param("4,3900\n4,4100\n4,4000\n", "proportional", 8000, id="one scale-out"),
+        pytest.param("2,2000\n4,4000\n", "power", 8000, id="two scale-outs"),
+        pytest.param("12,13000\n2,3000\n6,7000\n4,5000\n2,3000\n", "line", 9000, id="unsorted and twice"),
+        pytest.param("6,1000\n9,4000\n12,7000\n10,5000\n", "line", 3000, id="a line that falls below zero"),
+    ],
+)
+def test_a_strange_file_has_a_correct_answer(tmp_path: Path, text: str, form: str, at_8: float) -> None:
+    path = tmp_path / "profiles.csv"
+    path.write_text(HEADER + text)
+    fitted = found("fit", "scaleout", path, "--at", "1,8,10000")
+    assert fitted["form"] == form and fitted["predictions"]["8"] == pytest.approx(at_8)
+    assert fitted["predictions"]["1"] > 0
+    low, high = fitted["bounds"]["10000"]
+    assert low < fitted["predictions"]["10000"] and (high is None or high > 1.5 * low)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2,0\n4,0\n", 'throughput is "0", a number above 0 is needed'),
+        ("2,-5\n", 'throughput is "-5", a number above 0 is needed'),
+        ("2,fast\n", 'throughput is "fast", a number above 0 is needed'),
+        ("2,\n", "throughput is nothing, a number above 0 is needed"),
+        ("2.5,100\n", 'scaleout is "2.5", a whole number from 1 to 10000 is needed'),
+        ("20000,100\n", 'scaleout is "20000", a whole number from 1 to 10000 is needed'),
+        ("", "it has a header and no rows"),
+    ],
+)
+def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "profiles.csv"
+    path.write_text(HEADER + text)
+    assert said in mistake("fit", "scaleout", path)
+
+
+@pytest.mark.parametrize("at", ["0", "-3", "12;24", "many", "2.5", "10001"])
+def test_a_scale_out_that_makes_no_sense_is_one_line(tmp_path: Path, at: str) -> None:
+    said = mistake("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", at)
+    assert said == f"--at: found {at}, whole numbers from 1 to 10000 with commas between them are allowed, such as 12,24"
+
+
+@pytest.mark.slow
+def test_a_million_rows_are_answered(tmp_path: Path) -> None:
+    path, chance = tmp_path / "profiles.csv", random.Random(1)
+    path.write_text(HEADER + 1000 * "".join(f"{s},{500 * s**0.9 * chance.lognormvariate(0, 0.05):.1f}\n" for s in range(1, 1001)))
+    fitted = found("fit", "scaleout", path, "--at", "100")
+    assert fitted["form"] == "power" and fitted["predictions"]["100"] == pytest.approx(500 * 100**0.9, rel=0.01)

@@ -1,0 +1,134 @@
+"""Both capacity models learn, and the one that foretold better answers."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from conformance import Case, Conformance, World
+
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
+from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION
+from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
+from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.estimate import Estimate, NotReady
+
+LAW = BatchLaw(overhead_s=1.0, row_s=0.0012, partitions=12)
+INTERVAL_S = 5.0
+EMPTY = EarnedCapacity(by_batches=BatchCost(partitions=12))
+
+
+def turn(
+    chance: random.Random, at_s: float, rate: float, scaleout: int, *, cpu_noise: float = 0.01, time_noise: float = 0.02, since_s: float | None = None
+) -> CapacitySeen:
+    """Three batches of a job whose tasks are spread evenly: the busiest executor has ceil(P/s) of them."""
+    rows = rate * INTERVAL_S
+    batches = tuple(
+        BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, scaleout) * chance.lognormvariate(0.0, time_noise), scaleout=scaleout) for _ in range(3)
+    )
+    tasks = [12 // scaleout + (worker < 12 % scaleout) for worker in range(scaleout)]
+    workers = tuple(
+        WorkerReading(
+            worker=f"{scaleout}-{worker}",
+            utilization=max(0.0, count * rows / 12 * LAW.row_s / INTERVAL_S + chance.gauss(0.0, cpu_noise)),
+            throughput_rows_per_s=rate * count / 12,
+        )
+        for worker, count in enumerate(tasks)
+    )
+    return CapacitySeen(workers=WorkersReading(at_s=at_s, scaleout=scaleout, since_change_s=since_s, workers=workers), batches=batches)
+
+
+def turns(chance: random.Random, scaleout: int = 3, count: int = 21, begin_s: float = 0.0, **noise: float) -> list[CapacitySeen]:
+    most = LAW.capacity_rows_per_s(scaleout, INTERVAL_S)
+    return [turn(chance, begin_s + 15.0 * number, most * chance.uniform(0.3, 0.8), scaleout, **noise) for number in range(count)]
+
+
+def value(answer: Estimate | NotReady) -> float:
+    assert isinstance(answer, Estimate), answer
+    return answer.value
+
+
+def now_and_then(chance: random.Random) -> list[CapacitySeen]:
+    """Batches are committed in every third turn."""
+    return [each if number % 3 == 0 else replace(each, batches=()) for number, each in enumerate(turns(chance))]
+
+
+class TestConformance(Conformance):
+    case = Case(
+        empty=EMPTY,
+        world=lambda chance: World(seen=now_and_then(chance), truth=LAW.capacity_rows_per_s(3, INTERVAL_S)),
+        ask=lambda model: model.capacity(3, INTERVAL_S),
+    )
+
+
+def rescaled(seed: int = 1) -> list[CapacitySeen]:
+    """A job that goes through scale-outs, some of which need the same waves as the one before."""
+    chance, seen = random.Random(seed), []
+    for stay, scaleout in enumerate((3, 5, 4, 11, 6, 7)):
+        seen += turns(chance, scaleout, count=8, begin_s=600.0 * stay)
+    return seen
+
+
+def test_rescales_are_what_the_batch_cost_foretells_better_and_so_it_answers_for_scale_outs_not_seen() -> None:
+    model = EMPTY.learn(rescaled())
+    choice = model.choice(8)
+    assert choice.model == MICRO_BATCH
+    assert choice.by_batches_error is not None and choice.by_batches_error < 0.05
+    assert choice.by_utilization_error is not None and f"the utilisation regression by {100 * choice.by_utilization_error:.1f} %" in choice.why
+    assert value(model.capacity(8, INTERVAL_S)) == pytest.approx(LAW.capacity_rows_per_s(8, INTERVAL_S), rel=0.05)
+    assert value(model.by_utilization.predict(scaleout=8)) > 1.1 * LAW.capacity_rows_per_s(8, INTERVAL_S)
+
+
+def test_where_durations_are_noisy_the_regression_answers_and_stops_where_batches_fill_the_interval() -> None:
+    model = EMPTY.learn(turns(random.Random(2), count=40, cpu_noise=0.002, time_noise=0.15))
+    assert model.choice(3).model == UTILIZATION
+    assert value(model.capacity(3, INTERVAL_S)) == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.06)
+    assert value(model.by_utilization.predict()) == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S) / (1 - LAW.overhead_s / INTERVAL_S), rel=0.06)
+
+
+def test_before_a_moment_is_learnt_it_is_foretold() -> None:
+    seen = turns(random.Random(3))
+    before, after = EMPTY.learn(seen[:-1]), EMPTY.learn(seen)
+    dearer = replace(seen[-1], batches=tuple(replace(batch, duration_s=2 * batch.duration_s) for batch in seen[-1].batches))
+    surprised = EMPTY.learn([*seen[:-1], dearer])
+    assert after.here[:-1] == surprised.here[:-1] == before.here
+    assert after.here[-1].by_batches_rows_per_s == pytest.approx(after.here[-1].came_rows_per_s, rel=0.1)
+    assert surprised.here[-1].by_batches_rows_per_s > 1.8 * surprised.here[-1].came_rows_per_s
+
+
+def test_batches_of_one_size_leave_the_regression_and_the_reason_is_passed_on() -> None:
+    chance = random.Random(4)
+    model = EMPTY.learn([turn(chance, 15.0 * number, 2000.0, 3) for number in range(12)])
+    assert model.choice(3).model == UTILIZATION and "batches of one size only" in model.choice(3).why
+    assert isinstance(model.capacity(3, INTERVAL_S), Estimate)
+
+
+def test_without_whole_readings_of_the_workers_the_batch_cost_answers() -> None:
+    seen = [replace(each, workers=replace(each.workers, workers=each.workers.workers[:1])) for each in turns(random.Random(5))]
+    model = EMPTY.learn(seen)
+    assert model.choice(3).model == MICRO_BATCH and model.choice(3).why.startswith("no utilisation regression")
+    assert value(model.capacity(3, INTERVAL_S)) == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.05)
+
+
+def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_worker_that_is_all_busy() -> None:
+    seen = turns(random.Random(6))
+    model = EarnedCapacity().learn(seen)
+    assert model.choice(3).model == UTILIZATION and "no batches" in model.choice(3).why
+    assert model.capacity(3, None) == model.capacity(3, INTERVAL_S) == EMPTY.learn(seen).capacity(3, None) == model.by_utilization.predict(scaleout=3)
+
+
+def test_a_limit_of_rows_caps_the_answer_of_either_model() -> None:
+    seen = turns(random.Random(7), cpu_noise=0.002, time_noise=0.15)
+    model = EarnedCapacity(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(seen)
+    assert model.choice(3).model == UTILIZATION
+    assert value(model.capacity(3, INTERVAL_S)) == 200.0
+
+
+def test_readings_of_the_warm_up_are_not_foretold_and_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.core.models.capacity.earned.MOST_FORETOLD", 6)
+    chance = random.Random(8)
+    model = EMPTY.learn(turns(chance, count=16))
+    assert len(model.here) == 6
+    assert model.learn([turn(chance, 9000.0, 900.0, 3, since_s=10.0)]).here == model.here
