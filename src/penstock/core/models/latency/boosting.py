@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ class Boosted:
     regressor: Any
 
     def at(self, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
-        return np.asarray(self.regressor.predict(np.column_stack([scaleouts, rates_rows_per_s])), dtype=float)
+        with one_thread():
+            return np.asarray(self.regressor.predict(np.column_stack([scaleouts, rates_rows_per_s])), dtype=float)
 
 
 def monotone(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
@@ -43,7 +45,8 @@ def monotone(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boo
         max_iter=ROUNDS, learning_rate=LEARNING_RATE, max_leaf_nodes=LEAVES, min_samples_leaf=SMALLEST_LEAF, monotonic_cst=FALLS_RISES,
         early_stopping=False, random_state=0,
     )  # fmt: skip
-    return Boosted(regressor=regressor.fit(np.column_stack([scaleouts, rates_rows_per_s]), values))
+    with one_thread():
+        return Boosted(regressor=regressor.fit(np.column_stack([scaleouts, rates_rows_per_s]), values))
 
 
 def plain(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
@@ -51,3 +54,16 @@ def plain(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Booste
     from sklearn.ensemble import GradientBoostingRegressor
 
     return Boosted(regressor=GradientBoostingRegressor(random_state=0).fit(np.column_stack([scaleouts, rates_rows_per_s]), values))
+
+
+def one_thread() -> Any:
+    """A context in which trees are grown by one thread: some dozens of rows keep none busy, and where cores are taken threads wait for each other."""
+    return _thread_pools().limit(limits=1, user_api="openmp")
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> Any:
+    import sklearn.ensemble  # noqa: F401  # whose pools are to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
