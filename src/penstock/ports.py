@@ -9,6 +9,7 @@ from typing import Protocol
 from penstock.core.domain.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
+from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.knowledge import Knowledge
 
 
@@ -30,6 +31,22 @@ class Actuator(Protocol):
     """What instructions go to. `perform` returns at once; `report` is called with the outcome, from any thread."""
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None: ...
+
+
+class Fitter(Protocol):
+    """Where slow fits are done. `ask` returns at once; `report` is called with the result, from any thread, also when there is none."""
+
+    def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None: ...
+
+
+class Testbed(Protocol):
+    """Where copies of a job run beside each other on the same rows, one of each size; `set_rate` is the rate of all of them."""
+
+    def launch(self, executors: int) -> Source: ...
+
+    def set_rate(self, rows_per_s: float) -> None: ...
+
+    def stop(self, executors: int) -> None: ...
 
 
 class EventSink(Protocol):

@@ -7,17 +7,28 @@ three, and runs the query "q".
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pytest
 
+from penstock.core.config import Config
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.ports import Actuator, Source
 from penstock.runtime.fakes import FakeClock, FakePlant
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine import Engine
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.plant import SimulatedPlant
 
-PLANTS: list[Any] = ["fake_plant", pytest.param("spark_plant", marks=pytest.mark.spark)]
+PLANTS: list[Any] = ["fake_plant", "continuous_plant", "micro_batch_plant", pytest.param("spark_plant", marks=pytest.mark.spark)]
 PATIENCE_S = 120.0
 
 
@@ -28,6 +39,31 @@ class Plant(Source, Actuator, Protocol):
 @pytest.fixture
 def fake_plant() -> Plant:
     return FakePlant(FakeClock(), executors=2, triggers={"q": Trigger(interval_s=1.0)})
+
+
+class SelfWindingPlant(SimulatedPlant):
+    """A simulated plant for which a minute passes whenever something was asked of it."""
+
+    def __init__(self, engine: Engine, clock: SimulatedClock) -> None:
+        super().__init__(engine, clock, Config())
+        self._winding = clock
+
+    def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
+        super().perform(instruction, report)
+        self._winding.wait(60.0)
+        self.advance()
+
+
+@pytest.fixture
+def continuous_plant() -> Plant:
+    settings = ContinuousSettings(capacity_rows_per_s=1000.0, query="q")
+    return SelfWindingPlant(ContinuousEngine(settings, Load.of(Arrivals.constant(500.0), 0.0), executors=2), SimulatedClock())
+
+
+@pytest.fixture
+def micro_batch_plant() -> Plant:
+    settings = MicroBatchSettings(query="q")
+    return SelfWindingPlant(MicroBatchEngine(settings, Load.of(Arrivals.constant(500.0), 0.0), executors=2), SimulatedClock())
 
 
 @pytest.fixture(params=PLANTS)
@@ -69,7 +105,9 @@ def test_executors_become_as_many_as_asked(plant: Plant, executors: int) -> None
 
 
 def test_a_query_gets_its_new_settings_and_keeps_running(plant: Plant) -> None:
-    change = ChangeQuery(number=6, query="q", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=400.0)
+    (before,) = plant.read().queries
+    trigger = replace(before.trigger, interval_s=before.trigger.interval_s + 1.0)
+    change = ChangeQuery(number=6, query="q", trigger=trigger, rate_limit_rows_per_s=400.0)
     outcome = carried_out(plant, change)
     assert (outcome.number, outcome.done) == (6, True)
     (query,) = plant.read().queries

@@ -14,8 +14,9 @@ from penstock.core.domain.event import CommandTaken, ExecutorsComplete, Executor
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
+from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Desired, Knowledge, begin
-from penstock.core.loop import Inputs, Turn, turn
+from penstock.core.loop import Turn, turn
 from penstock.core.terms import Terms
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.stores.codec import encode

@@ -29,12 +29,17 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
-from penstock.core.knowledge import Desired
+from penstock.core.fitting import FitAsked, FitDone
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.loop import Turn
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
+from penstock.ports import Fitter
+from penstock.runtime import controller
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.controller import Controller, Memory
-from penstock.runtime.fakes import FakeClock, FakePlant, MemoryStore
+from penstock.runtime.fakes import FakeClock, FakePlant, InlineFitter, MemoryStore
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 
@@ -62,15 +67,16 @@ class Stage:
     """A controller with everything it needs, all of it fake."""
 
     def __init__(
-        self, memory: Memory | None = None, clock: Any = None, declared: Desired = DECLARED, on_reading: Callable[[Reading], None] | None = None
-    ) -> None:
+        self, memory: Memory | None = None, clock: Any = None, declared: Desired = DECLARED, on_reading: Callable[[Reading], None] | None = None,
+        fitter: Fitter | None = None,
+    ) -> None:  # fmt: skip
         self.clock = clock or FakeClock()
         self.plant = FakePlant(self.clock, executors=2, triggers={"a": Trigger()})
         self.store = MemoryStore()
         self.ears = Ears()
         self.controller = Controller(
             source=self.plant, actuator=self.plant, memory=memory or self.store, clock=self.clock, terms=TERMS, declared=declared, sinks=[self.ears],
-            on_reading=on_reading or (lambda _: None),
+            on_reading=on_reading or (lambda _: None), fitter=fitter,
         )  # fmt: skip
 
     def step(self) -> list[Event]:
@@ -303,3 +309,81 @@ def test_a_query_that_joins_later_is_steered_too_and_finds_its_earlier_wish() ->
     second.plant.queries["b"] = replace(second.plant.queries["a"], name="b")
     second.step()
     assert second.plant.queries["b"].rate_limit_rows_per_s == 50.0
+
+
+class Fitting:
+    """A fitter whose results come when a test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[FitAsked, Callable[[FitDone], None]]] = []
+        self.broken: Exception | None = None
+
+    def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.asked.append((asked, report))
+
+    def finish(self) -> None:
+        for asked, report in self.asked:
+            report(FitDone(number=asked.number, took_s=1.0))
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[FitDone, ...]]:
+    """What turns were given as fits; the first one asks for one."""
+    given: list[tuple[FitDone, ...]] = []
+
+    def asking(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: object = None) -> Turn:
+        given.append(inputs.fits)
+        asked = FitAsked(number=7) if len(given) == 1 else None
+        return Turn(knowledge=knowledge, instructions=(), events=(NothingToDo(at_s=inputs.at_s),), fit=asked)
+
+    monkeypatch.setattr(controller, "turn", asking)
+    return given
+
+
+def test_a_fit_comes_back_with_a_later_turn_and_once(taken: list[tuple[FitDone, ...]]) -> None:
+    fitting = Fitting()
+    stage = Stage(fitter=fitting)
+    stage.step()
+    stage.step()
+    assert [asked.number for asked, _ in fitting.asked] == [7] and taken == [(), ()]
+    fitting.finish()
+    stage.step()
+    stage.step()
+    assert taken[2:] == [(FitDone(number=7, took_s=1.0),), ()]
+
+
+def test_a_failed_turn_keeps_fits_for_the_next(taken: list[tuple[FitDone, ...]]) -> None:
+    fitting = Fitting()
+    stage = Stage(fitter=fitting)
+    stage.step()
+    fitting.finish()
+    stage.plant.broken = ConnectionError("silent")
+    assert kinds(stage.step()) == ["TurnFailed"]
+    stage.plant.broken = None
+    stage.step()
+    assert [fit.number for fits in taken for fit in fits] == [7]
+
+
+def test_a_fitter_that_cannot_even_begin_is_a_fit_that_failed(taken: list[tuple[FitDone, ...]]) -> None:
+    fitting = Fitting()
+    fitting.broken = OSError("no more processes")
+    stage = Stage(fitter=fitting)
+    assert kinds(stage.step()) == ["NothingToDo"]
+    stage.step()
+    assert taken[1] == (FitDone(number=7, took_s=0.0, error="OSError: no more processes"),)
+
+
+def test_without_a_fitter_nothing_is_fitted(taken: list[tuple[FitDone, ...]]) -> None:
+    stage = Stage()
+    stage.step()
+    stage.step()
+    assert taken == [(), ()]
+
+
+def test_a_fit_in_line_is_there_for_the_next_turn(taken: list[tuple[FitDone, ...]]) -> None:
+    stage = Stage(fitter=InlineFitter())
+    stage.step()
+    stage.step()
+    assert [(fit.number, fit.error) for fit in taken[1]] == [(7, "")]

@@ -57,7 +57,7 @@ def test_knowledge_comes_back_without_what_was_under_way() -> None:
 def test_keys_keep_the_order_of_declaration_and_no_space_is_wasted() -> None:
     text = encode(Outcome(number=1, done=True, took_s=0.1))
     assert list(json.loads(text)) == [field.name for field in fields(Outcome)]
-    assert text == '{"number":1,"done":true,"took_s":0.1,"delayed_rows":null,"reason":""}'
+    assert text == '{"number":1,"done":true,"took_s":0.1,"down_s":null,"delayed_rows":null,"reason":""}'
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 0.1 + 0.2, 5e-324, 1.7e308])

@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": "demo:demo",
     "forecast": "forecast:forecast",
     "recovery": "recovery:recovery",
+    "simulate": "simulate:simulate",
     "fit": "fit:app",
     "bench": "bench:app",
     "kafka": "kafka:app",

@@ -47,9 +47,14 @@ def present(report: Report, as_json: bool, plot: Path | None) -> None:
         for name, value in report.rows:
             table.add_row(Text(name), Text(value))
         Console().print(table)
+    draw_into(plot, report.draw, as_json)
+
+
+def draw_into(plot: Path | None, draw: Callable[[Path], None], as_json: bool) -> None:
+    """Draw if that was asked for, and say where."""
     if plot is not None:
         try:
-            report.draw(plot)
+            draw(plot)
         except OSError as error:
             raise UserMistake(f"--plot: {plot} cannot be written: {error.strerror or error}") from None
         if not as_json:

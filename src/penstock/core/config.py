@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, fields
 
-from penstock.core.errors import UserMistake
-
-
-def setting(default: float, meaning: str, *, lowest: float, highest: float) -> Any:
-    """Declare one setting; the documentation table and the checks of the job file come from this."""
-    return field(default=default, metadata={"meaning": meaning, "lowest": lowest, "highest": highest})
+from penstock.core import settings
+from penstock.core.settings import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +32,9 @@ class Config:
     history_mb: float = setting(256.0, "the history file is kept below this size, oldest first", lowest=1, highest=100_000)
     snapshot_interval_s: float = setting(60.0, "time between two snapshots of the history beside the checkpoint", lowest=1, highest=86400)
     lease_expiry_s: float = setting(180.0, "a driver on another machine that did not renew its lease for so long is taken for dead", lowest=10, highest=86400)
+    learn_interval_s: float = setting(15.0, "time between two readings that the models of capacity learn from", lowest=0.2, highest=3600)
+    forecast_interval_s: float = setting(60.0, "a forecast is used for so long before the next is made", lowest=1, highest=3600)
+    fit_timeout_s: float = setting(120.0, "a fit that has not come back by then is given up", lowest=1, highest=3600)
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -50,12 +48,4 @@ def check(name: str, value: object) -> None:
     Traceback (most recent call last):
     penstock.core.errors.UserMistake: settings.reading_interval_s: found 0, a number from 0.2 to 600 is allowed
     """
-    declared = {each.name: each for each in fields(Config)}
-    if name not in declared:
-        raise UserMistake(f"settings.{name}: there is no such setting; there are {', '.join(declared)}")
-    bounds = declared[name].metadata
-    whole = isinstance(declared[name].default, int)
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and bounds["lowest"] <= value <= bounds["highest"]
-    if not fits or (whole and value != int(value)):  # type: ignore[call-overload]
-        kind = "a whole number" if whole else "a number"
-        raise UserMistake(f"settings.{name}: found {value!r}, {kind} from {bounds['lowest']:.10g} to {bounds['highest']:.10g} is allowed")
+    settings.check(Config, "settings", name, value)

@@ -10,6 +10,8 @@ from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.learnt import Learnt
+from penstock.core.steering import Steering
 
 T = TypeVar("T")
 
@@ -75,6 +77,8 @@ class Knowledge:
     missing_reported: bool = False
     stuck_executors: int = 0
     last: Reading | None = None
+    learnt: Learnt = field(default_factory=Learnt)
+    steering: Steering = field(default_factory=Steering)
 
 
 def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Knowledge:
@@ -83,7 +87,20 @@ def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Kn
         return Knowledge(declared=declared, desired=declared)
     desired = still_desired(declared, remembered)
     desired = replace(desired, executors=min(max(desired.executors, limits.min_executors), limits.max_executors))
-    return Knowledge(declared=declared, desired=desired, holds=still_held(desired, remembered), next_number=remembered.next_number)
+    return Knowledge(
+        declared=declared,
+        desired=desired,
+        holds=still_held(desired, remembered),
+        next_number=remembered.next_number,
+        learnt=remembered.learnt,
+        steering=replace(remembered.steering, fit_number=None, fit_asked_s=None),
+    )
+
+
+def with_executors(knowledge: Knowledge, executors: int) -> Knowledge:
+    """Knowledge in which so many executors are desired; what was said about missing ones is forgotten."""
+    desired = replace(knowledge.desired, executors=executors)
+    return replace(knowledge, desired=desired, missing_since_s=None, missing_reported=False, stuck_executors=0)
 
 
 def join(knowledge: Knowledge, query: str, trigger: Trigger, rate_limit_rows_per_s: float | None, remembered: Knowledge | None) -> Knowledge:

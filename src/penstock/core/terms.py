@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Limits, Promises
+from penstock.core.models.latency.profile import ProfileSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
+    """`profile` is what was measured of the job beforehand, where its owner has such a file."""
+
     limits: Limits = Limits()
     promises: Promises = Promises()
     config: Config = Config()
+    autopilot: Autopilot = field(default_factory=Autopilot)
+    profile: tuple[ProfileSeen, ...] = ()

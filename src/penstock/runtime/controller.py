@@ -13,10 +13,13 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
+from penstock.core.fitting import FitAsked, FitDone
+from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Desired, Knowledge, begin, join
-from penstock.core.loop import Inputs, Turn, turn
+from penstock.core.loop import Turn, turn
+from penstock.core.policies.policy import Policy
 from penstock.core.terms import Terms
-from penstock.ports import Actuator, Clock, EventSink, KnowledgeStore, Source
+from penstock.ports import Actuator, Clock, EventSink, Fitter, KnowledgeStore, Source
 
 _REMEMBERED = 200
 
@@ -31,11 +34,14 @@ class Memory(KnowledgeStore, Protocol):
 
 
 class Controller:
-    """Turns the loop every reading interval, and at once when an operator speaks. A turn that fails is an event; the loop lives."""
+    """Turns the loop every reading interval, and at once when an operator speaks. A turn that fails is an event; the loop lives.
+
+    Slow fits are done by `fitter`; without one they are not done. `policy` takes the place of the one that the terms name.
+    """
 
     def __init__(
         self, *, source: Source, actuator: Actuator, memory: Memory, clock: Clock, terms: Terms, declared: Desired,
-        sinks: Sequence[EventSink] = (), on_reading: Callable[[Reading], None] = lambda _: None,
+        sinks: Sequence[EventSink] = (), on_reading: Callable[[Reading], None] = lambda _: None, fitter: Fitter | None = None, policy: Policy | None = None,
     ) -> None:  # fmt: skip
         self._source = source
         self._actuator = actuator
@@ -44,9 +50,12 @@ class Controller:
         self._terms = terms
         self._sinks = list(sinks)
         self._on_reading = on_reading
+        self._fitter = fitter
+        self._policy = policy
         self._inbox = threading.Condition()
         self._commands: list[tuple[Command, Future[list[Event]]]] = []
         self._outcomes: list[Outcome] = []
+        self._fits: list[FitDone] = []
         self._noted: list[Event] = []
         self._stopping = False
         self._held_over = 0
@@ -101,14 +110,14 @@ class Controller:
         self._remember(now_s, self._take_noted(), outcomes=[(outcome, now_s) for outcome in outcomes], knowledge=self.knowledge)
 
     def step(self) -> None:
-        """One turn, now. If it fails, the outcomes it was given wait for the next one."""
+        """One turn, now. If it fails, the outcomes and the fits it was given wait for the next one."""
         with self._inbox:
             commands, self._commands = self._commands, []
-            outcomes = tuple(self._outcomes)
+            outcomes, fits = tuple(self._outcomes), tuple(self._fits)
         now_s = self._clock.now_s()
         try:
             reading = self._source.read()
-            done = self._decide(Inputs(at_s=now_s, reading=reading, outcomes=outcomes, commands=tuple(command for command, _ in commands)))
+            done = self._decide(Inputs(at_s=now_s, reading=reading, outcomes=outcomes, commands=tuple(command for command, _ in commands), fits=fits))
         except Exception as error:
             self._held_over = len(outcomes)
             for _, answer in commands:
@@ -127,15 +136,18 @@ class Controller:
         self._show(self._on_reading, reading)
         for instruction in done.instructions:
             self._perform(instruction)
+        if self._fitter is not None and done.fit is not None:
+            self._ask(self._fitter, done.fit)
         for _, answer in commands:
             answer.set_result(list(done.events))
 
     def _decide(self, inputs: Inputs) -> Turn:
         """Turn the loop, and let go of what it has taken in."""
         with self._inbox:
-            done = turn(self.knowledge, inputs, self._terms)
+            done = turn(self.knowledge, inputs, self._terms, self._policy)
             self.knowledge = done.knowledge
             del self._outcomes[: len(inputs.outcomes)]
+            del self._fits[: len(inputs.fits)]
             self._held_over = 0
             return done
 
@@ -150,6 +162,18 @@ class Controller:
             self._actuator.perform(instruction, self._report)
         except Exception as error:
             self._report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=in_words(error)))
+
+    def _ask(self, fitter: Fitter, asked: FitAsked) -> None:
+        """Hand a fit over; a fitter that cannot even begin has failed."""
+        try:
+            fitter.ask(asked, self._take_fit)
+        except Exception as error:
+            self._take_fit(FitDone(number=asked.number, took_s=0.0, error=in_words(error)))
+
+    def _take_fit(self, fit: FitDone) -> None:
+        """Keep it for the next turn, which is not made earlier for it."""
+        with self._inbox:
+            self._fits.append(fit)
 
     def _report(self, outcome: Outcome) -> None:
         with self._inbox:

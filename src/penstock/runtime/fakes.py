@@ -14,6 +14,7 @@ from penstock.core.domain.event import Event
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.fitting import FitAsked, FitDone, fitted
 from penstock.core.knowledge import Knowledge
 
 EPOCH_S = 1_700_000_000.0
@@ -100,6 +101,16 @@ class FakePlant:
             )
             return ""
         return f"a fake plant cannot do {instruction}"
+
+
+class InlineFitter:
+    """Fits at once, in the turn that asks: time stands still meanwhile, so a simulation is the same every time."""
+
+    def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None:
+        try:
+            report(fitted(asked))
+        except Exception as error:
+            report(FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}"))
 
 
 class MemoryStore:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from penstock.core.domain import autopilot_event  # noqa: F401  # its classes are events that a history holds
 from penstock.core.domain.event import Event, event_classes
 from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.trigger import Kind

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from asked import drawn, found
 
-from penstock.cli.fit.profile import read_profile
 from penstock.core.models.latency.phoebe import MOST_ROWS
+from penstock.tables.profile import read_profile
 
 SCALEOUTS = (2, 6, 10, 14)
 

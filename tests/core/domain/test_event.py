@@ -7,16 +7,36 @@ from typing import Any
 
 import pytest
 
+from penstock.core.domain import autopilot_event
 from penstock.core.domain import event as events
+from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.event import CommandTaken, Event, ExecutorsMissing, HoldEnded, InstructionDone, RunStarted, SourceRateSet, event_classes
+from penstock.core.domain.prediction import Prediction
 from penstock.stores.codec import decode_event, encode
 
 KINDS = sorted(event_classes().items())
+WHY = Comparison(code="partitions", value=2.0, limit=4.0)
+EXAMPLES: dict[str, Any] = {
+    "str": "some words",
+    "int": 3,
+    "float": 12.5,
+    "bool": True,
+    "float | None": 12.5,
+    "int | None": 3,
+    "Mode": "active",
+    "Effect": "asked",
+    "End": "expired",
+    "RollbackReason": "blind",
+    "PredictionKind": "capacity",
+    "Phase": "plan",
+    "Comparison": WHY,
+    "Decision": Decision(policy="hpa", executors=3, current=2, why=WHY, guards=(WHY,)),
+    "tuple[Prediction, ...]": (Prediction(kind="capacity", made_s=1.0, value=2.0, low=1.0, high=3.0, executors=3),),
+}
 
 
 def example(kind: type[Event]) -> Event:
-    values: dict[str, Any] = {"str": "some words", "int": 3, "float": 12.5, "bool": True, "float | None": 12.5, "int | None": 3}
-    return kind(**{each.name: values[str(each.type)] for each in fields(kind)})
+    return kind(**{each.name: EXAMPLES[str(each.type)] for each in fields(kind)})
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)
@@ -33,7 +53,8 @@ def test_an_event_is_read_back_from_the_history_as_it_was(name: str, kind: type[
 
 
 def test_all_events_are_known_by_name() -> None:
-    defined = {name for name, value in vars(events).items() if isinstance(value, type)}
+    modules = (events, autopilot_event)
+    defined = {name for module in modules for name, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__}
     assert set(event_classes()) == defined - {"Event"}
 
 

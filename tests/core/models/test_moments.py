@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.moments import PairedMoments
+from penstock.core.models.moments import PairedMoments, grown
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(-1e6, 1e6)), max_size=30)
 
@@ -61,3 +61,14 @@ def test_decay_is_a_smaller_weight_for_every_pair(pairs: list[tuple[float, float
 def test_nothing_merged_with_nothing_is_nothing() -> None:
     assert PairedMoments().merged(PairedMoments.of([], [])) == PairedMoments()
     assert PairedMoments().spread_x == PairedMoments().unexplained_y() == 0.0
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 9), st.floats(0.0, 1.0))
+def test_many_grow_at_once_as_they_do_one_by_one(seed: int, columns: int, rows: int, factor: float) -> None:
+    chance = np.random.default_rng(seed)
+    xs, ys, weights = chance.uniform(0, 1, (rows, columns)), chance.uniform(0, 1e5, (rows, columns)), chance.uniform(0.1, 1, rows)
+    before = [of(list(zip(chance.uniform(0, 1, size).tolist(), chance.uniform(0, 1e5, size).tolist(), strict=True))) for size in range(columns)]
+    one_by_one = [each.decayed(factor).merged(PairedMoments.of(xs[:, column], ys[:, column], weights)) for column, each in enumerate(before)]
+    for many, one in zip(grown(before, factor, xs, ys, weights), one_by_one, strict=True):
+        assert numbers(many) == pytest.approx(numbers(one), rel=1e-9, abs=1e-9)

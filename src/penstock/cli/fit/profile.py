@@ -5,23 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.latency.phoebe import MOST_ROWS, ProfileReading, ProfileSeen, ScaleoutLatency
-from penstock.core.models.surrogate.thinning import spread_out
-from penstock.tables.column import Column
-from penstock.tables.csv import read_csv
-
-COLUMNS = (
-    Column(name="scaleout", lowest=1, whole=True),
-    Column(name="rate", lowest=0),
-    Column(name="latency_ms", above=0),
-    Column(name="valid", lowest=0, highest=1, whole=True, truth=True, optional=True, may_lack=True),
-)
+from penstock.core.models.latency.phoebe import ProfileReading, ScaleoutLatency
+from penstock.tables.profile import read_profile
 
 
 def profile(
@@ -61,15 +51,3 @@ def profile(
         *((f"t_max at {s}", f"{each.value:,.0f} rows/s" if isinstance(each, Estimate) else each.why) for s, each in knees.items()),
     ]
     present(Report(title="latency over scale-out and rate", found=found, rows=rows, draw=draw), as_json, plot)
-
-
-def read_profile(path: Path) -> list[ProfileSeen]:
-    """All rows, or of too many an even choice over scale-outs and rates."""
-    columns = read_csv(path, COLUMNS)
-    kept = spread_out(np.unique(columns["scaleout"], return_inverse=True)[1], columns["rate"], MOST_ROWS)
-    scaleouts, rates, latencies_ms = (columns[name][kept] for name in ("scaleout", "rate", "latency_ms"))
-    valid = columns["valid"][kept] if "valid" in columns else np.full(len(rates), np.nan)
-    return [
-        ProfileSeen(scaleout=int(s), rate_rows_per_s=float(r), latency_s=float(ms) / 1000, valid=None if np.isnan(v) else bool(v))
-        for s, r, ms, v in zip(scaleouts, rates, latencies_ms, valid, strict=True)
-    ]

@@ -44,5 +44,29 @@ class SetPartitions(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approve(Command):
+    """Let a proposal happen; the open one when none is named."""
+
+    proposal: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reject(Command):
+    proposal: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause(Command):
+    """The policy decides nothing for `hold_s`; None is "until it is resumed"."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume(Command):
+    """Let the policy decide again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Release(Command):
     """Give up all holds: what was set stays until somebody decides otherwise."""

@@ -44,10 +44,12 @@ class ChangeQuery(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an instruction ended: how long it took and how many rows it delayed (None: unknown)."""
+    """How an instruction ended: how long it took, for how long of that the job stood still (None: it worked on), and how many rows were delayed
+    (None: unknown)."""
 
     number: int
     done: bool
     took_s: float
+    down_s: float | None = None
     delayed_rows: float | None = None
     reason: str = ""

@@ -7,18 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
 from penstock.core.domain.event import CommandRefused, CommandTaken, Event, HoldEnded
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.core.domain.units import count_words, duration_words
 from penstock.core.execute.holds import hold
-from penstock.core.knowledge import Hold, Knowledge
+from penstock.core.knowledge import Hold, Knowledge, with_executors
 from penstock.core.terms import Terms
+
+TO_THE_POLICY = (Approve, Reject, Pause, Resume)
 
 
 def take_commands(knowledge: Knowledge, commands: Sequence[Command], at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
+    """Desire and hold what operators ask of the job; what they say to the policy is not for here."""
     events: list[Event] = []
     for command in commands:
+        if isinstance(command, TO_THE_POLICY):
+            continue
         if isinstance(command, Release):
             events += [HoldEnded(at_s=at_s, knob=each.knob, value=each.value, expired=False) for each in knowledge.holds]
             knowledge = replace(knowledge, holds=())
@@ -81,7 +86,7 @@ def refuse_value(knob: str, value: Any) -> str | None:
 def desire(knowledge: Knowledge, knob: str, query: str | None, value: Any) -> Knowledge:
     desired = knowledge.desired
     if knob == "executors":
-        return replace(knowledge, desired=replace(desired, executors=value), missing_since_s=None, missing_reported=False, stuck_executors=0)
+        return with_executors(knowledge, value)
     assert query is not None
     if knob == "trigger":
         desired = replace(desired, triggers={**desired.triggers, query: value})

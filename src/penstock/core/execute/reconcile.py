@@ -11,6 +11,8 @@ from penstock.core.domain.units import count_words
 from penstock.core.knowledge import Knowledge, Pending
 
 STEERABLE = ("running",)
+KNOBS = ("trigger", "rate-limit", "partitions")
+"""Those of a query."""
 
 
 def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instruction], list[Event]]:
@@ -21,26 +23,34 @@ def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instru
     number = knowledge.next_number
     given: list[tuple[Instruction, InstructionGiven]] = []
 
-    def reason(*knobs: str) -> str:
-        holders = [hold.who for hold in knowledge.holds if hold.knob in knobs]
-        return f"held by {holders[0]}" if holders else "desired state"
-
     wanted = knowledge.desired.executors
     # A standalone cluster starts with all it may have, and an executor that was given up may still arrive: what is too many leaves.
     stuck = knowledge.stuck_executors if reading.executors_running > wanted else 0
     differs = reading.executors_requested != wanted or reading.executors_running > max(wanted, stuck)
     if "executors" not in busy and differs and "executors" not in reading.unable:
         step = ScaleExecutors(number=number + len(given), executors=wanted)
-        given.append((step, explained(step, at_s, str(max(reading.executors_requested, reading.executors_running)), str(wanted), reason("executors"))))
+        given.append(
+            (step, explained(step, at_s, str(max(reading.executors_requested, reading.executors_running)), str(wanted), reason(knowledge, "executors")))
+        )
     for query in reading.queries:
         change = change_of(knowledge, query, number + len(given))
         if change is None or change.knob in busy or query.state not in STEERABLE:
             continue
         before, after = settings_words(query, change)
-        given.append((change, explained(change, at_s, before, after, reason(*(f"{k}:{query.name}" for k in ("trigger", "rate-limit", "partitions"))))))
+        given.append((change, explained(change, at_s, before, after, reason(knowledge, *(f"{k}:{query.name}" for k in KNOBS)))))
     pending = (*knowledge.pending, *(Pending(instruction=step, since_s=at_s) for step, _ in given))
     knowledge = replace(knowledge, pending=pending, next_number=number + len(given), stuck_executors=stuck)
     return knowledge, [step for step, _ in given], [event for _, event in given]
+
+
+def reason(knowledge: Knowledge, *knobs: str) -> str:
+    """Who wants it so: an operator, the policy, or whoever declared it."""
+    holders = [hold.who for hold in knowledge.holds if hold.knob in knobs]
+    if holders:
+        return f"held by {holders[0]}"
+    last, acts = knowledge.steering.last, knowledge.steering.mode in ("ask", "active")
+    decided = last is not None and acts and "executors" in knobs and last.executors == knowledge.desired.executors
+    return f"decided by {last.policy}" if last is not None and decided else "desired state"
 
 
 def change_of(knowledge: Knowledge, query: QueryReading, number: int) -> ChangeQuery | None:

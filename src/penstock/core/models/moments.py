@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = Sequence[float] | npt.NDArray[np.float64]
+Columns = npt.NDArray[np.float64]
+"""A row for each moment in time, a column for each of those that were seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,35 @@ class PairedMoments:
         """Variance of y around its least-squares line on x, two parameters paid for; 0 where too little was seen."""
         explained = self.c_xy * self.c_xy / self.m2_x if self.m2_x > 0.0 else 0.0
         return max(0.0, self.m2_y - explained) / (self.count - 2.0) if self.count > 2.0 else 0.0
+
+
+def grown(before: Sequence[PairedMoments], factor: float, xs: Columns, ys: Columns, weights: npt.NDArray[np.float64]) -> tuple[PairedMoments, ...]:
+    """Many moments at once, each decayed by `factor` and merged with one column of pairs: what `decayed`, `of` and `merged` do one by one.
+
+    >>> old = PairedMoments.of([1.0, 2.0], [10.0, 20.0])
+    >>> grown([old], 1.0, np.array([[3.0]]), np.array([[30.0]]), np.ones(1)) == (old.merged(PairedMoments.of([3.0], [30.0])),)
+    True
+    """
+    new = float(weights.sum())
+    if new <= 0.0 or not before:
+        return tuple(each.decayed(factor) for each in before)
+    old = np.array([(each.count, each.mean_x, each.mean_y, each.m2_x, each.m2_y, each.c_xy) for each in before]).T
+    count, mean_x, mean_y, m2_x, m2_y, c_xy = old * np.array([factor, 1.0, 1.0, factor, factor, factor])[:, None]
+    new_x, new_y = weights @ xs / new, weights @ ys / new
+    off_x, off_y, dx, dy = xs - new_x, ys - new_y, new_x - mean_x, new_y - mean_y
+    share = new / (count + new)
+    cross = count * share
+    rows = (
+        count + new,
+        mean_x + dx * share,
+        mean_y + dy * share,
+        m2_x + weights @ (off_x * off_x) + dx * dx * cross,
+        m2_y + weights @ (off_y * off_y) + dy * dy * cross,
+        c_xy + weights @ (off_x * off_y) + dx * dy * cross,
+    )
+    return tuple(
+        PairedMoments(count=n, mean_x=x, mean_y=y, m2_x=xx, m2_y=yy, c_xy=xy) for n, x, y, xx, yy, xy in zip(*(row.tolist() for row in rows), strict=True)
+    )
 
 
 NOTHING = PairedMoments()

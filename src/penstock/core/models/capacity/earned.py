@@ -75,11 +75,18 @@ class EarnedCapacity:
             return self.by_batches.capacity(scaleout, interval_s)
         return self._by_utilization(scaleout, interval_s)
 
+    def capacities(self, scaleouts: Sequence[int], interval_s: float | None) -> dict[int, Estimate | NotReady]:
+        """The same for several scale-outs, which a regression answers at once."""
+        if self.by_batches is None or interval_s is None:
+            return self.by_utilization.predict_each(scaleouts)
+        return {scaleout: self.capacity(scaleout, interval_s) for scaleout in scaleouts}
+
     def choice(self, scaleout: int) -> CapacityChoice:
         """The model that earned the answer for this scale-out, or the only one that is ready, and why."""
-        laws, regression = self._laws(), self.by_utilization.predict(scaleout=scaleout)
+        laws = self._laws()
         if isinstance(laws, NotReady):
             return CapacityChoice(model=UTILIZATION, why=f"no micro-batch cost: {laws.why}")
+        regression = self.by_utilization.predict(scaleout=scaleout)
         if isinstance(regression, NotReady):
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
         unmeasured = len(self.elsewhere) >= FEWEST_COMPARED and not self.by_utilization.has_measured(scaleout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, Self
@@ -77,14 +77,19 @@ class JobCapacity:
         The present scale-out is measured; one seen before is remembered and fades into the average per worker times the scale-out, which is what
         there is for one never seen.
         """
-        here = self._here()
         if scaleout is None and self.stay is not None:
             scaleout = self.stay.scaleout
+        return self._not_ready() if scaleout is None else self.predict_each([scaleout], at_utilization=at_utilization)[scaleout]
+
+    def predict_each(self, scaleouts: Iterable[int], *, at_utilization: float = 1.0) -> dict[int, Estimate | NotReady]:
+        """The same for several scale-outs, for little more than one costs."""
+        here = self._here()
         known = [*self.remembered, *([here] if here else [])]
-        if scaleout is None or not known:
-            return self._not_ready()
-        belief = self._belief(here, max(known, key=lambda each: each.at_s), at_utilization, scaleout)
-        return student_estimate(belief.value, belief.variance, belief.freedom)
+        if not known:
+            return dict.fromkeys(scaleouts, self._not_ready())
+        newest = max(known, key=lambda each: each.at_s)
+        beliefs = {scaleout: self._belief(here, newest, at_utilization, scaleout) for scaleout in scaleouts}
+        return {scaleout: student_estimate(belief.value, belief.variance, belief.freedom) for scaleout, belief in beliefs.items()}
 
     def foretell(self, reading: WorkersReading) -> Estimate | NotReady:
         """The throughput that these utilisations mean.

@@ -67,4 +67,5 @@ def square_around(center: float, factor: float) -> tuple[float, float, float]:
 
 def summed(*variances: tuple[float, float, float]) -> tuple[float, float, float]:
     """The coefficients of a sum of variances."""
-    return sum(each[0] for each in variances), sum(each[1] for each in variances), sum(each[2] for each in variances)
+    v0, v1, v2 = map(sum, zip(*variances, strict=True))
+    return v0, v1, v2

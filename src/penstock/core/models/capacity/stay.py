@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from penstock.core.models.capacity.line import CapacityLine, together
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD, idle_utilization, utilization_line
 from penstock.core.models.capacity.worker import MIN_READINGS, mean_utilization_variance, regression_line
-from penstock.core.models.moments import NOTHING, PairedMoments
+from penstock.core.models.moments import NOTHING, PairedMoments, grown
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,16 +76,17 @@ class Stay:
         before = self.load.count * fade
         since_s = np.diff(at_s, prepend=self.at_s if before > 0.0 else -math.inf)
         batch = PairedMoments.of(throughput.sum(axis=1), utilization.mean(axis=1), weights)
+        moments = grown([worker.moments for worker in self.workers], fade, utilization, throughput, weights)
         return Stay(
             scaleout=self.scaleout,
             at_s=newest_s,
             workers=tuple(
                 WorkerSeen(
                     worker=worker.worker,
-                    moments=worker.moments.decayed(fade).merged(PairedMoments.of(utilization[:, column], throughput[:, column], weights)),
-                    proportion=(worker.proportion * before + float(proportions[column])) / (before + batch.count),
+                    moments=grew,
+                    proportion=(worker.proportion * before + proportion) / (before + batch.count),
                 )
-                for column, worker in enumerate(self.workers)
+                for worker, grew, proportion in zip(self.workers, moments, proportions.tolist(), strict=True)
             ),
             load=self.load.decayed(fade).merged(batch),
             independent=self.independent * fade + float(weights @ np.clip(since_s / AVERAGING_S, 0.0, 1.0)),
@@ -99,7 +101,7 @@ def first_stay(reading: WorkersReading) -> Stay:
 
 def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:
     """Utilisation and throughput, a row for each moment and a column for each worker in the order of names."""
-    ordered = [sorted(reading.workers, key=lambda worker: worker.worker) for reading in readings]
+    ordered = [sorted(reading.workers, key=attrgetter("worker")) for reading in readings]
     utilization = np.array([[worker.utilization for worker in workers] for workers in ordered], dtype=float)
     throughput = np.array([[worker.throughput_rows_per_s for worker in workers] for workers in ordered], dtype=float)
     return utilization, throughput

@@ -10,7 +10,6 @@ import numpy as np
 
 from penstock.core.models.forecast.backtest import Backtest
 from penstock.core.models.forecast.candidate import Candidate
-from penstock.core.models.forecast.leaning import Leaning
 from penstock.core.models.forecast.series import Floats
 
 MEMORY_HORIZONS = 24
@@ -31,7 +30,6 @@ class Memory:
     """What the losses are measured against: the sum of the truth."""
     horizons: float = 0.0
     """How many independent forecasts the losses are of: origins closer than a horizon share one."""
-    leaning: Leaning = field(default_factory=Leaning)
     errors: tuple[tuple[float, ...], ...] = ()
     """Errors of the combination in units of its spread, by origin and lead, the newest last."""
 
@@ -45,14 +43,14 @@ class Memory:
             return replace(self, at=end)
         share = math.exp((self.at - end) / (MEMORY_HORIZONS * horizon))
         losses = {name: loss * share for name, loss in self.losses.items()}
-        return replace(self, at=end, losses=losses, load=self.load * share, horizons=self.horizons * share, leaning=self.leaning.faded(share))
+        return replace(self, at=end, losses=losses, load=self.load * share, horizons=self.horizons * share)
 
     def with_losses(self, candidates: Sequence[Candidate], trial: Backtest, counts: Floats, stride: int) -> Memory:
-        """With the losses of a trial, each of its origins by what it counts; origins are `stride` steps apart."""
+        """With the losses of a trial, each of its origins by what it counts; they are `stride` steps apart."""
         added = trial.losses() @ counts
         losses = {each.name: self.losses.get(each.name, 0.0) + float(loss) for each, loss in zip(candidates, added, strict=True)}
-        known = np.isfinite(trial.truth).sum(axis=1) / trial.truth.shape[1] ** 2
-        return replace(self, losses=losses, load=self.load + float(trial.load() @ counts), horizons=self.horizons + stride * float(known @ counts))
+        tested = np.isfinite(trial.truth).sum(axis=1) / trial.truth.shape[1] ** 2
+        return replace(self, losses=losses, load=self.load + float(trial.load() @ counts), horizons=self.horizons + stride * float(tested @ counts))
 
 
 def counts_of(origins: Sequence[int], end: int, horizon: int) -> Floats:

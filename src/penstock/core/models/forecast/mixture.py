@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.core.models.forecast import calibrate, pool
-from penstock.core.models.forecast.backtest import Backtest, continued, plausible
+from penstock.core.models.forecast.backtest import Backtest, continued
 from penstock.core.models.forecast.candidate import Candidate, Parameters
 from penstock.core.models.forecast.memory import Memory
 from penstock.core.models.forecast.series import Floats
@@ -18,30 +17,24 @@ from penstock.core.models.forecast.weights import weights_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
-    """Candidates, the naive one first; `weights` are shares that add up to one, `leanings` what is added to them."""
+    """Candidates, the naive one first, and their weights in that order, which add up to one."""
 
     candidates: tuple[Candidate, ...]
     fitted: Mapping[str, Parameters]
     weights: Floats
-    leanings: Floats
 
     @classmethod
     def of(cls, candidates: tuple[Candidate, ...], fitted: Mapping[str, Parameters], memory: Memory) -> Mixture:
         """By the losses remembered; a candidate that was not fitted has no weight."""
         found = weights_of(memory.losses, pool.beliefs(tuple(each.name for each in candidates if each.name in fitted)), memory.load, memory.horizons)
-        weights = np.array([found.get(each.name, 0.0) for each in candidates])
-        leans = leaning(candidates)
-        leanings = np.zeros(len(candidates))
-        leanings[leans] = memory.leaning.towards(memory.horizons, np.array([each.name in fitted for each in candidates])[leans])
-        return cls(candidates=candidates, fitted=fitted, weights=weights, leanings=leanings)
+        return cls(candidates=candidates, fitted=fitted, weights=np.array([found.get(each.name, 0.0) for each in candidates]))
 
     def continued(self, windows: Floats, horizon: int) -> tuple[Floats, Floats]:
         """Mean path after each window, and its spread."""
         return self.together(continued(self.candidates, self.fitted, windows, horizon), windows)
 
     def together(self, paths: Floats, windows: Floats) -> tuple[Floats, Floats]:
-        mean = np.einsum("c,ckh->kh", self.weights, paths) + np.einsum("c,ckh->kh", self.leanings, paths - paths[0])
-        mean = plausible(mean, windows)
+        mean = np.einsum("c,ckh->kh", self.weights, paths)
         return mean, calibrate.spread(paths, self.weights, mean, windows)
 
     def scaled_errors(self, trial: Backtest, horizon: int) -> Floats:
@@ -50,8 +43,3 @@ class Mixture:
         at = list(calibrate.leads(horizon))
         error, scale = (trial.truth - mean)[:, at], spread[:, at]
         return np.asarray(np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0 * error))
-
-
-def leaning(candidates: tuple[Candidate, ...]) -> npt.NDArray[np.bool_]:
-    """Which candidates are leaned on: all but the naive one and slopes that fade, which lie between a level and a slope that does not."""
-    return np.array([number > 0 and "fading" not in each.name for number, each in enumerate(candidates)])

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.core.models.forecast import calibrate, pool
-from penstock.core.models.forecast.backtest import Backtest, backtest
+from penstock.core.models.forecast.backtest import backtest
 from penstock.core.models.forecast.candidate import Parameters
 from penstock.core.models.forecast.fits import Fit
 from penstock.core.models.forecast.history import History
 from penstock.core.models.forecast.memory import Memory, counts_of
-from penstock.core.models.forecast.mixture import Mixture, leaning
+from penstock.core.models.forecast.mixture import Mixture
 from penstock.core.models.forecast.series import Floats
 
 ERRORS_KEPT = 240
@@ -37,8 +37,7 @@ def tested(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Tested:
     if not origins:
         return Tested(mixture=Mixture.of(candidates, fitted, past), errors=errors, horizons_seen=_horizons(errors, history))
     trial, counts = backtest(candidates, fitted, history, origins), counts_of(origins, history.end, history.horizon)
-    past = past.with_losses(candidates, trial, counts, history.stride)
-    mixture = Mixture.of(candidates, fitted, with_leaning(past, Mixture.of(candidates, fitted, past), trial, counts, history.horizon))
+    mixture = Mixture.of(candidates, fitted, past.with_losses(candidates, trial, counts, history.stride))
     errors = np.concatenate([errors, mixture.scaled_errors(trial, history.horizon)])
     return Tested(mixture=mixture, errors=errors, horizons_seen=_horizons(errors, history))
 
@@ -54,16 +53,7 @@ def remembered(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Mem
     total = past.with_losses(candidates, trial, counts, history.stride)
     before = Mixture.of(candidates, fitted, past if past.losses else total)
     errors = tuple(tuple(round(float(error), 4) for error in row) for row in before.scaled_errors(trial, history.horizon))
-    return replace(with_leaning(total, before, trial, counts, history.horizon), scored=origins[-1], errors=(memory.errors + errors)[-ERRORS_KEPT:])
-
-
-def with_leaning(memory: Memory, mixture: Mixture, trial: Backtest, counts: Floats, horizon: int) -> Memory:
-    """With what the weights of a mixture alone got wrong."""
-    at = list(calibrate.leads(horizon))
-    paths, truth = trial.paths[:, :, at], trial.truth[:, at]
-    errors = truth - np.einsum("c,ckh->kh", mixture.weights, paths)
-    load = float(np.nanmean(truth))
-    return replace(memory, leaning=memory.leaning.learn(paths[leaning(mixture.candidates)] - paths[0], errors, load, counts))
+    return replace(total, scored=origins[-1], errors=(memory.errors + errors)[-ERRORS_KEPT:])
 
 
 def fitted_now(history: History, fits: Mapping[str, Fit]) -> dict[str, Parameters]:

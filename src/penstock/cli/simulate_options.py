@@ -1,0 +1,172 @@
+"""The options of `penstock simulate` as what a simulation is made from, or as one line that says what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.policies.registry import POLICIES, with_parameters
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.record import Fault
+from penstock.tables.trace import read_trace
+
+if TYPE_CHECKING:
+    from penstock.cli.like import Like
+
+ALL = "all"
+USUAL_DOWNTIME_S = 30.0
+USUAL_MOST = 12
+SHORTEST_RUN_S = 60.0
+
+
+def needed(lowest: float, *, above: bool = False, **numbers: float | None) -> None:
+    """Refuse numbers below `lowest`, or at it where they must be `above` it; None is "not given".
+
+    >>> needed(0, above=True, interval=0.0)
+    Traceback (most recent call last):
+    penstock.core.errors.UserMistake: --interval: found 0, a number above 0 is needed
+    """
+    for name, number in numbers.items():
+        if number is not None and not (math.isfinite(number) and (number > lowest if above else number >= lowest)):
+            raise UserMistake(f"--{name.replace('_', '-')}: found {number:g}, a number {'above' if above else 'of at least'} {lowest:g} is needed")
+
+
+def one_of(name: str, given: str, allowed: Sequence[str]) -> None:
+    if given not in allowed:
+        raise UserMistake(f'--{name}: found "{given}", {", ".join(allowed[:-1])} or {allowed[-1]} is allowed')
+
+
+def limits_of(least: int, most: int | None, start: int | None, like: Like | None) -> Limits:
+    """As told; else those of the recorded job, which began with as many as it began with then."""
+    most = most if most is not None else USUAL_MOST if like is None else like.max_executors
+    start = start if start is not None or like is None or not least <= like.found.executors <= most else like.found.executors
+    needed(1, min_scaleout=least)
+    if least > most:
+        raise UserMistake(f"--min-scaleout: found {least}, at most --max-scaleout ({most}) is allowed")
+    if start is not None and not least <= start <= most:
+        raise UserMistake(f"--start-scaleout: found {start}, a number from {least} to {most} is allowed")
+    return Limits(min_executors=least, max_executors=most, start_executors=start)
+
+
+def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like | None) -> Promises:
+    """As told, else as the recorded job promises."""
+    started = None if like is None else like.started
+    recorded = Promises() if started is None else Promises(latency_p95_s=started.latency_p95_s, recovery_s=started.recovery_s)
+    return Promises(
+        latency_p95_s=recorded.latency_p95_s if latency_ms is None else latency_ms / 1000, recovery_s=recorded.recovery_s if recovery_s is None else recovery_s
+    )
+
+
+def policies_of(name: str) -> tuple[str, ...]:
+    return tuple(POLICIES) if name == ALL else (name,)
+
+
+def parameters_of(policy: str, given: Sequence[str]) -> dict[str, float]:
+    """What `--param` says, checked against the policy."""
+    if policy == ALL:
+        if given:
+            raise UserMistake("--param: it belongs to one policy, and --policy all was given")
+        return {}
+    parameters = dict(map(parameter_of, given))
+    try:
+        with_parameters(policy, parameters)
+    except UserMistake as mistake:
+        raise UserMistake(str(mistake).replace("autopilot.policy", "--policy").replace("autopilot.parameters.", "--param ")) from None
+    return parameters
+
+
+def parameter_of(text: str) -> tuple[str, float]:
+    """
+    >>> parameter_of("grace_s=120")
+    ('grace_s', 120.0)
+    """
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError:
+        raise UserMistake(f'--param: found "{text}", a name and a number are needed: grace_s=120') from None
+
+
+def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault, ...]:
+    """When workers fail, in order; with a time-out they freeze."""
+    faults = []
+    for each in filter(None, map(str.strip, text.split(","))):
+        try:
+            at_s = float(each)
+        except ValueError:
+            raise UserMistake(f'--failures: found "{each}", times in seconds are needed: 1200,3943') from None
+        if not load.time_s[0] <= at_s < load.last_s:
+            raise UserMistake(f"--failures: found {at_s:g}, the trace goes from {load.time_s[0]:g} s to {load.last_s:g} s")
+        faults.append(Fault(at_s=at_s, kind="crash" if timeout_s is None else "timeout"))
+    return tuple(sorted(faults, key=lambda fault: fault.at_s))
+
+
+def recorded_job(history: str | None, seed: int) -> Like | None:
+    if history is None:
+        return None
+    from penstock.cli.like import like
+
+    return like(history, seed)
+
+
+def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
+    """What arrives, with a name for it: the trace, or what the recorded job got."""
+    if trace is not None:
+        name, load = trace.name, read_trace(trace)
+    elif like is not None:
+        name, load = like.name, like.load
+    else:
+        raise UserMistake("--trace: a CSV file of arrivals is needed, or --like with a recorded job")
+    lasts_s = load.last_s - load.time_s[0]
+    if lasts_s < SHORTEST_RUN_S:
+        raise UserMistake(f"{trace or name}: it lasts {lasts_s:g} s, at least {SHORTEST_RUN_S:g} s are needed")
+    return name, load
+
+
+def continuous(
+    *, capacity_per_worker: float, interval: float, downtime: float | None, downtime_in: float | None, timeout: float | None, noise: float | None,
+    skew: float | None, rate_limit: float | None,
+) -> ContinuousSettings:  # fmt: skip
+    """A rescale costs what a failure does, unless it is told what taking workers away costs."""
+    usual = ContinuousSettings(capacity_rows_per_s=capacity_per_worker)
+    needed(usual.pause_s, above=True, interval=interval)
+    down_s = USUAL_DOWNTIME_S if downtime is None else downtime
+    return ContinuousSettings(
+        capacity_rows_per_s=capacity_per_worker,
+        interval_s=interval,
+        downtime_s=down_s,
+        timeout_s=usual.timeout_s if timeout is None else timeout,
+        up_s=down_s,
+        down_s=down_s if downtime_in is None else downtime_in,
+        noise=usual.noise if noise is None else noise,
+        skew=usual.skew if skew is None else skew,
+        rate_limit_rows_per_s=rate_limit,
+    )
+
+
+def micro_batch(
+    *, capacity_per_worker: float, row_cost_us: float | None, trigger: float, overhead: float, partitions: int, cores: int, downtime: float | None,
+    downtime_in: float | None, timeout: float | None, noise: float | None, skew: float | None, rate_limit: float | None,
+) -> MicroBatchSettings:  # fmt: skip
+    """A row costs what leaves a worker the capacity it was given, unless its cost is given."""
+    usual = MicroBatchSettings()
+    return MicroBatchSettings(
+        overhead_s=overhead,
+        row_s=cores / capacity_per_worker if row_cost_us is None else row_cost_us / 1e6,
+        partitions=partitions,
+        cores_per_executor=cores,
+        trigger=Trigger(interval_s=trigger),
+        rate_limit_rows_per_s=rate_limit,
+        skew=usual.skew if skew is None else skew,
+        noise=usual.noise if noise is None else noise,
+        up_s=usual.up_s if downtime is None else downtime,
+        down_s=usual.down_s if downtime_in is None else downtime_in,
+        timeout_s=usual.timeout_s if timeout is None else timeout,
+    )

@@ -1,0 +1,110 @@
+"""What simulations have found: one as a list, several side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.report import Report, draw_into, known, present
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.score import LatencyMs
+from penstock.wiring.simulation import Failure, Simulated
+
+if TYPE_CHECKING:
+    from penstock.cli.like import Like
+
+
+def present_runs(name: str, runs: Sequence[Simulated], *, together: bool, like: Like | None, as_json: bool, plot: Path | None) -> None:
+    """All runs of one trace, `together` even if there is only one; with what is to be said of the recorded job they are like."""
+    found, rows = ({}, []) if like is None else (like.as_object(), like.as_rows())
+
+    def draw(path: Path) -> None:
+        from penstock.dashboard.simulated import draw_simulated
+
+        draw_simulated(path, name, runs)
+
+    if not together:
+        title, found, rows = f"{runs[0].policy} on {name}", {**as_object(runs[0]), **found}, [*as_rows(runs[0]), *rows]
+        present(Report(title=title, found=found, rows=rows, draw=draw), as_json, plot)
+        return
+    if as_json:
+        typer.echo(json.dumps(known({"policies": [as_object(run) for run in runs], **found})))
+    else:
+        Console().print(side_by_side(name, runs))
+        for what, words in rows:
+            typer.echo(f"{what}: {words}")
+    draw_into(plot, draw, as_json)
+
+
+def as_object(run: Simulated) -> dict[str, Any]:
+    score = run.score
+    return {
+        "policy": run.policy,
+        "engine": "continuous" if isinstance(run.setup.engine, ContinuousSettings) else "micro-batch",
+        "duration_s": score.duration_s,
+        "worker_seconds": score.worker_seconds,
+        "average_workers": score.average_workers,
+        "rescales": score.rescales,
+        "latency_ms": {name: getattr(score.latency, name, None) for name in ("mean", "p50", "p95", "p99")},
+        "within_latency": score.within_latency,
+        "failures": [{"at_s": each.at_s, "predicted_s": each.predicted_s, "measured_s": each.measured_s} for each in run.failures],
+        "violation_s": score.violation_s,
+        "profiling_worker_seconds": run.profiling_worker_seconds,
+        "seed": run.setup.seed,
+    }
+
+
+def as_rows(run: Simulated) -> list[tuple[str, str]]:
+    score, promised = run.score, run.setup.terms.promises
+    rows = [
+        ("worker-seconds", f"{score.worker_seconds:,.0f}, {score.average_workers:.2f} workers on average"),
+        ("rescales", f"{score.rescales}"),
+        ("latency", latency_words(score.latency)),
+        *((f"failure at {each.at_s:,.0f} s", failure_words(each)) for each in run.failures),
+        ("promises broken for", f"{score.violation_s:,.0f} s"),
+    ]
+    if score.within_latency is not None and promised.latency_p95_s is not None:
+        rows.insert(3, (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{score.within_latency:.2%} of all rows"))
+    if run.profiling_worker_seconds is not None:
+        rows.append(("profiling before it", f"{run.profiling_worker_seconds:,.0f} worker-seconds"))
+    return rows
+
+
+def latency_words(latency: LatencyMs | None) -> str:
+    if latency is None:
+        return "no row was finished"
+    return f"mean {latency.mean:,.0f} ms, p50 {latency.p50:,.0f}, p95 {latency.p95:,.0f}, p99 {latency.p99:,.0f}"
+
+
+def failure_words(failure: Failure) -> str:
+    """
+    >>> failure_words(Failure(at_s=1200.0, predicted_s=None, measured_s=61.5))
+    'recovered after 62 s, nothing was predicted'
+    """
+    measured = "not recovered by the end" if failure.measured_s is None else f"recovered after {failure.measured_s:,.0f} s"
+    return f"{measured}, {'nothing was predicted' if failure.predicted_s is None else f'{failure.predicted_s:,.0f} s were predicted'}"
+
+
+def side_by_side(name: str, runs: Sequence[Simulated]) -> Table:
+    """A row for each policy."""
+    table = Table(title=f"{len(runs)} policies on {name}", title_justify="left", box=None)
+    table.add_column("policy")
+    for column in ("worker-seconds", "workers", "rescales", "p50 ms", "p95 ms", "p99 ms", "within", "longest recovery s", "broken s", "profiling"):
+        table.add_column(column, justify="right")
+    for run in runs:
+        score = run.score
+        measured = [each.measured_s for each in run.failures]
+        recovery = "" if not measured else "never" if None in measured else f"{max(each for each in measured if each is not None):,.0f}"
+        within = "" if score.within_latency is None else f"{score.within_latency:.1%}"
+        latency = ["", "", ""] if score.latency is None else [f"{each:,.0f}" for each in (score.latency.p50, score.latency.p95, score.latency.p99)]
+        cost = f"{score.worker_seconds:,.0f}", f"{score.average_workers:.2f}", f"{score.rescales}"
+        profiling = "" if run.profiling_worker_seconds is None else f"{run.profiling_worker_seconds:,.0f}"
+        table.add_row(*map(Text, (run.policy, *cost, *latency, within, recovery, f"{score.violation_s:,.0f}", profiling)))
+    return table

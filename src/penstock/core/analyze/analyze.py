@@ -1,0 +1,91 @@
+"""The A of MAPE-K: learn what a policy needs, follow disturbances to their end, grade what was predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.core.analyze.assess import assessment
+from penstock.core.analyze.disturbances import Failure, charged, failure_in, followed, taught, told_of_failures, told_of_rescale
+from penstock.core.analyze.fits import ask_fit, take_fits
+from penstock.core.analyze.forecasts import current_forecast, forecast_due
+from penstock.core.analyze.foresee import foresee_failure
+from penstock.core.analyze.fresh import prepared
+from penstock.core.analyze.grade import grade
+from penstock.core.analyze.learn import learn
+from penstock.core.analyze.targets import watch_targets
+from penstock.core.assessment import Assessment
+from penstock.core.domain.autopilot_event import Recovered
+from penstock.core.domain.event import Event
+from penstock.core.domain.reading import Reading
+from penstock.core.fitting import FitAsked
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Knowledge
+from penstock.core.models.anomaly.disturbance import UNANNOUNCED
+from penstock.core.models.anomaly.recovered import RecoveryMeasured
+from penstock.core.models.estimate import Estimate
+from penstock.core.policies.policy import Need
+from penstock.core.terms import Terms
+
+
+def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, list[Event], FitAsked | None]:
+    """Learn from what came in, and only what is needed; new knowledge, what is to be said, and the slow work to be done elsewhere.
+
+    The newest reading is the knowledge's last already. Targets and fits are looked at whenever a forecast is due.
+    """
+    if not needs:
+        return knowledge, [], None
+    due = forecast_due(knowledge.steering, inputs.at_s, terms)
+    knowledge, events = take_fits(knowledge, inputs, terms)
+    knowledge = replace(knowledge, learnt=charged(knowledge.learnt, knowledge.steering.rescale, inputs.outcomes))
+    measured: tuple[RecoveryMeasured, ...] = ()
+    if inputs.reading is not None:
+        knowledge, measured = _read(knowledge, inputs.reading, terms, needs)
+        events += [Recovered(at_s=inputs.at_s, kind=each.kind, started_s=each.started_s, took_s=each.recovery_s, alone=each.alone) for each in measured]
+    knowledge, graded = grade(knowledge, inputs.at_s, terms, inputs.reading, measured)
+    events += graded
+    if knowledge.last is None or not due:
+        return knowledge, events, None
+    knowledge, seen = _assess_only(knowledge, inputs.at_s, terms, needs, [terms.limits.max_executors])
+    knowledge, named = watch_targets(knowledge, seen)
+    knowledge, asked = ask_fit(knowledge, inputs.at_s, terms, needs)
+    return knowledge, [*events, *named], asked
+
+
+def _read(knowledge: Knowledge, reading: Reading, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, tuple[RecoveryMeasured, ...]]:
+    """Take in one reading: what it shows of disturbances, then what it teaches."""
+    steering = knowledge.steering
+    learnt = told_of_rescale(prepared(knowledge.learnt, reading, terms, needs), steering.rescale)
+    failure, lag_before_rows = failure_in(learnt, reading), learnt.excess_lag_rows
+    learnt, measured = followed(told_of_failures(learnt, reading, failure), reading, terms.config.reading_window_s)
+    learnt = learn(learnt, reading, terms, needs, steering.decided_s)
+    if reading.arrival_rows_per_s is not None:
+        steering = replace(steering, load=steering.load.with_rate(reading.arrival_rows_per_s))
+    knowledge = replace(knowledge, learnt=learnt, steering=steering)
+    if any(each.kind != UNANNOUNCED for each in measured):
+        knowledge = _taught(knowledge, reading.at_s, measured, terms, needs)
+    return knowledge if failure is None else _with_prediction(knowledge, reading.at_s, failure, lag_before_rows, terms, needs), measured
+
+
+def _taught(knowledge: Knowledge, at_s: float, measured: Sequence[RecoveryMeasured], terms: Terms, needs: frozenset[Need]) -> Knowledge:
+    executors = knowledge.desired.executors
+    knowledge, seen = _assess_only(knowledge, at_s, terms, needs, [executors])
+    return replace(knowledge, learnt=taught(knowledge.learnt, measured, seen, executors, terms.config.reading_window_s))
+
+
+def _with_prediction(knowledge: Knowledge, at_s: float, failure: Failure, lag_rows: float, terms: Terms, needs: frozenset[Need]) -> Knowledge:
+    """The recovery from a failure is predicted when it is noticed, at the size that runs."""
+    executors = knowledge.desired.executors
+    knowledge, seen = _assess_only(knowledge, at_s, terms, needs, [executors])
+    known, assumed_s = knowledge.learnt.downtimes.predict(failure.kind), seen.downtimes_s[failure.kind]
+    downtime = known if isinstance(known, Estimate) else Estimate(value=assumed_s, low=assumed_s, high=assumed_s)
+    made = foresee_failure(seen, failure, executors, downtime, lag_rows)
+    if made is None:
+        return knowledge
+    return replace(knowledge, steering=replace(knowledge.steering, predictions=(*knowledge.steering.predictions, made)))
+
+
+def _assess_only(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need], sizes: Sequence[int]) -> tuple[Knowledge, Assessment]:
+    """An assessment of these sizes alone."""
+    knowledge, forecast = current_forecast(knowledge, at_s, terms, needs)
+    return knowledge, assessment(knowledge, forecast, at_s, terms, needs, sizes)

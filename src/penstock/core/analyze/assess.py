@@ -1,0 +1,100 @@
+"""The assessment that a policy decides from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.core.analyze.capacities import capacities
+from penstock.core.analyze.forecasts import arrivals_of, current_forecast
+from penstock.core.analyze.job_shape import batch_of, interval_of, slots_of
+from penstock.core.analyze.latencies import latencies, peak_until
+from penstock.core.analyze.stages import stage_needs
+from penstock.core.assessment import Assessment
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge import Knowledge
+from penstock.core.learnt import Learnt
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.estimate import Estimate
+from penstock.core.models.forecast.forecast import Forecast
+from penstock.core.policies.policy import Need
+from penstock.core.terms import Terms
+from penstock.core.utilization import Plant, is_stalled, plant_of, utilization
+
+RESCALES: frozenset[DisturbanceKind] = frozenset({"rescale_up", "rescale_down"})
+FAILURES: frozenset[DisturbanceKind] = frozenset({"executor_loss", "query_restart"})
+
+
+def assess(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Assessment]:
+    """What is known for a decision about all allowed sizes and the present one; the knowledge comes back as it keeps the forecast."""
+    knowledge, forecast = current_forecast(knowledge, at_s, terms, needs) if needs else (knowledge, None)
+    sizes = {*range(terms.limits.min_executors, terms.limits.max_executors + 1), current_of(knowledge, terms)}
+    return knowledge, assessment(knowledge, forecast, at_s, terms, needs, sorted(sizes))
+
+
+def current_of(knowledge: Knowledge, terms: Terms) -> int:
+    """The size that the policy steers: what is desired, or its own in shadow."""
+    shadow = knowledge.steering.shadow_executors if terms.autopilot.mode == "shadow" else None
+    return knowledge.desired.executors if shadow is None else shadow
+
+
+def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: Terms, needs: frozenset[Need], sizes: Sequence[int]) -> Assessment:
+    """The same, of these sizes only and with this forecast. There must have been a reading."""
+    reading, learnt, steering = knowledge.last, knowledge.learnt, knowledge.steering
+    if reading is None:
+        raise ValueError("nothing can be assessed before the first reading")
+    plant, current = plant_of(reading), current_of(knowledge, terms)
+    interval_s, batch_s = interval_of(reading, terms.promises), batch_of(reading)
+    load = steering.load.mean_rows_per_s if steering.load.count else reading.arrival_rows_per_s
+    rate = peak_until(forecast, at_s + terms.autopilot.scaled(terms.config.forecast_interval_s), load)
+    rows, rows_from = capacities(learnt.capacity, sizes, interval_s, needs, current) if needs & {"capacity", "regression"} else ({}, "")
+    since_rescale_s = None if steering.rescaled_s is None else at_s - steering.rescaled_s
+    return Assessment(
+        at_s=at_s,
+        plant=plant,
+        reading=reading,
+        current=current,
+        declared=knowledge.declared.executors,
+        limits=terms.limits,
+        promises=terms.promises,
+        interval_s=interval_s,
+        uptime_s=uptime_of(reading, since_rescale_s),
+        since_rescale_s=since_rescale_s,
+        load_rows_per_s=load,
+        utilization=_mean_utilization(reading, plant, terms.autopilot.executor_cpu_cores),
+        batch_s=batch_s,
+        slots_each=slots_of(reading),
+        cpu_cores_each=terms.autopilot.executor_cpu_cores,
+        capacities=rows,
+        capacity_from=rows_from,
+        t_max=_t_max(learnt, sizes) if "profile" in needs else {},
+        forecast=forecast,
+        arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
+        downtimes_s=downtimes_of(learnt) if needs else {},
+        stops=RESCALES - set(learnt.live) if plant == "continuous" else frozenset(),
+        latencies=latencies(learnt, reading, sizes, rate) if rate is not None and needs & {"latency", "profile"} else {},
+        table=learnt.table if "profile" in needs else None,
+        stages=stage_needs(learnt.stages, reading) if "stages" in needs else (),
+        earlier=steering.earlier,
+        memo=steering.memo,
+    )
+
+
+def uptime_of(reading: Reading, since_rescale_s: float | None) -> float:
+    """Seconds since the start, the last disturbance or the last rescale, whichever was last."""
+    return min(each for each in (reading.uptime_s, reading.since_disturbance_s, since_rescale_s) if each is not None)
+
+
+def downtimes_of(learnt: Learnt) -> dict[str, float]:
+    """Seconds by kind of disturbance; a failure of which nothing is known yet takes what scaling out does (Daedalus sec. 3.4)."""
+    known = {kind: learnt.downtimes.predict(kind) for kind in sorted(RESCALES | FAILURES)}
+    values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
+    return {kind: values.get(kind, values["rescale_up"]) for kind in known}
+
+
+def _mean_utilization(reading: Reading, plant: Plant, cpu_cores_each: float | None) -> float | None:
+    known = [busy for executor in reading.executors if (busy := utilization(executor, plant, cpu_cores_each)) is not None]
+    return sum(known) / len(known) if known and not is_stalled(reading) else None
+
+
+def _t_max(learnt: Learnt, sizes: Sequence[int]) -> dict[int, Estimate]:
+    return {size: answer for size in sizes if isinstance(answer := learnt.t_max.predict(size), Estimate)}

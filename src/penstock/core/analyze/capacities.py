@@ -1,0 +1,46 @@
+"""How much each size can take, by the model that earned the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
+
+from penstock.core.assessment import Assessment
+from penstock.core.models.capacity.choice import UTILIZATION
+from penstock.core.models.capacity.earned import EarnedCapacity
+from penstock.core.models.estimate import Estimate
+from penstock.core.policies.policy import Need
+
+MOST_TIMES = 10.0
+"""No bound says more than so many times the value: a few batches may leave open whether a row costs anything at all."""
+
+
+def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float, needs: frozenset[Need], current: int) -> tuple[dict[int, Estimate], str]:
+    """Rows/s of every size of which something is known; and which model answers for the present one, with the reason.
+
+    The paper's regression answers where it is asked for, whatever the batches foretold: without what they foretold there is nothing to choose by.
+    """
+    model = replace(model, by_utilization=model.by_utilization.settled())
+    if "regression" in needs:
+        model = replace(model, here=(), elsewhere=())
+    found = {size: bounded(answer) for size, answer in model.capacities(sizes, interval_s).items() if isinstance(answer, Estimate) and isfinite(answer.value)}
+    if not found:
+        return {}, ""
+    choice = model.choice(current)
+    asked_for = "regression" in needs and choice.model == UTILIZATION
+    return found, f"{choice.model}: {'the policy asks for it' if asked_for else choice.why}"
+
+
+def carried_by(seen: Assessment, executors: int) -> Estimate | None:
+    """What a size can take: as learnt while the job ran, else as the profile has it."""
+    return seen.capacities.get(executors) or seen.t_max.get(executors)
+
+
+def bounded(capacity: Estimate) -> Estimate:
+    """With an upper bound that is a number.
+
+    >>> bounded(Estimate(value=100.0, low=50.0, high=float("inf"))).high
+    1000.0
+    """
+    return replace(capacity, high=min(capacity.high, MOST_TIMES * capacity.value))

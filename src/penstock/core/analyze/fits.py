@@ -1,0 +1,74 @@
+"""Slow fits: when to ask for one, and how its result is taken in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.core.domain.autopilot_event import FitFailed, FitTaken
+from penstock.core.domain.event import Event
+from penstock.core.fitting import FitAsked, FitDone
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Knowledge
+from penstock.core.learnt import Learnt
+from penstock.core.models.forecast.combined import refit_due
+from penstock.core.models.latency.profile_trial import FEWEST_POINTS, points
+from penstock.core.policies.policy import Need
+from penstock.core.terms import Terms
+
+APART_S = 300.0
+"""Fits are asked for so far apart at least, those that failed too: no load changes its nature faster."""
+GROWN = 1.05
+"""A table is made anew when its profile has so many times the rows."""
+BEYOND = 1.2
+"""A table reaches so far beyond the largest rate of its profile."""
+
+
+def take_fits(knowledge: Knowledge, inputs: Inputs, terms: Terms) -> tuple[Knowledge, list[Event]]:
+    """Take in the fit that is awaited, or give it up when its time is over; one that nobody awaits is dropped."""
+    awaited, asked_s = knowledge.steering.fit_number, knowledge.steering.fit_asked_s
+    if awaited is None:
+        return knowledge, []
+    done = next((each for each in inputs.fits if each.number == awaited), None)
+    event: Event
+    if done is not None:
+        knowledge = replace(knowledge, learnt=_with(knowledge.learnt, done))
+        failed = FitFailed(at_s=inputs.at_s, fit_number=awaited, reason=done.error)
+        event = failed if done.error else FitTaken(at_s=inputs.at_s, fit_number=awaited, took_s=done.took_s)
+    elif asked_s is not None and inputs.at_s - asked_s >= terms.config.fit_timeout_s:
+        event = FitFailed(at_s=inputs.at_s, fit_number=awaited, reason=f"no result within {terms.config.fit_timeout_s:g} s")
+    else:
+        return knowledge, []
+    return replace(knowledge, steering=replace(knowledge.steering, fit_number=None)), [event]
+
+
+def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, FitAsked | None]:
+    """The fit that is due, one at a time."""
+    steering, learnt = knowledge.steering, knowledge.learnt
+    apart_s = terms.autopilot.scaled(APART_S)
+    if steering.fit_number is not None or (steering.fit_asked_s is not None and at_s - steering.fit_asked_s < apart_s):
+        return knowledge, None
+    load = learnt.load if "forecast" in needs and refit_due(learnt.load) else None
+    profile = learnt.profile if "profile" in needs and table_due(learnt) else None
+    if load is None and profile is None:
+        return knowledge, None
+    asked = FitAsked(number=steering.next_fit, load=load)
+    if profile is not None:
+        most = BEYOND * max(row.rate_rows_per_s for row in profile.observations)
+        asked = replace(asked, profile=profile, sizes=tuple(range(1, terms.limits.max_executors + 1)), most_rows_per_s=most)
+    steering = replace(steering, fit_number=asked.number, fit_asked_s=at_s, next_fit=asked.number + 1)
+    return replace(knowledge, steering=steering), asked
+
+
+def table_due(learnt: Learnt) -> bool:
+    """Whether the profile can be tabulated, and has grown since it was."""
+    rows = learnt.profile.observations
+    return points(rows) >= FEWEST_POINTS if learnt.table is None else len(rows) >= GROWN * learnt.table.rows
+
+
+def _with(learnt: Learnt, done: FitDone) -> Learnt:
+    return replace(
+        learnt,
+        load=learnt.load if done.fits is None else learnt.load.with_fits(done.fits),
+        table=done.table or learnt.table,
+        t_max=done.t_max or learnt.t_max,
+    )

@@ -1,0 +1,155 @@
+"""What is predicted with a decision, and when something fails: each number is graded when its time has come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from penstock.core.analyze.capacities import carried_by
+from penstock.core.analyze.disturbances import Failure
+from penstock.core.assessment import Assessment
+from penstock.core.domain.decision import Decision
+from penstock.core.domain.prediction import Prediction
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.recovery import phoebe
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.asking import by_formula
+from penstock.core.models.recovery.outage import Outage
+from penstock.core.models.recovery.over_forecast import over_forecast
+from penstock.core.models.recovery.transition import LiveRescale, transition_s
+from penstock.core.policies.charged import downtime_s, repeated_s
+
+LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
+"""Of the horizon: a forecast is graded a minute, five and fifteen ahead."""
+LASTING_S = 900.0
+"""Where no horizon is known, what is predicted of a size holds for so long."""
+LOWEST, HIGHEST = 0.1, 0.9
+PERCENTILE, AVERAGE = "p95", "average"
+"""Which latency was predicted: that of micro-batches, or the one of a profile."""
+
+
+def foresee(seen: Assessment, decision: Decision) -> tuple[Prediction, ...]:
+    """The load ahead; capacity and latency of the size that was decided; and the recovery from going there."""
+    return (*_loads(seen, decision), *_capacity(seen, decision), *_latency(seen, decision), *_rescale(seen, decision))
+
+
+def foresee_failure(seen: Assessment, failure: Failure, executors: int, downtime: Estimate, lag_rows: float) -> Prediction | None:
+    """How long the job will need to recover from a failure just noticed; `lag_rows` waited before it. None where nothing can be said, or never ends."""
+    capacity = carried_by(seen, executors)
+    if capacity is None:
+        return None
+    outage = Outage(at_s=failure.at_s, interval_s=repeated_s(seen), downtime_s=downtime.value, lag_rows=lag_rows)
+    return _recovery(seen, executors, failure.kind, expected_recovery(seen, capacity, outage, downtime))
+
+
+def expected_recovery(seen: Assessment, capacity: Estimate, outage: Outage, downtime: Estimate) -> Estimate | None:
+    """Recovery from an outage over what has arrived and is forecast, with bounds from capacity, downtime and forecast; None without any arrivals."""
+    if seen.arrivals is None:
+        return None
+
+    def formula(arrivals: Arrivals, asked: Outage, capacity_rows_per_s: float) -> float:
+        return phoebe.recovery_s(arrivals, replace(asked, lag_rows=outage.lag_rows), capacity_rows_per_s)
+
+    model = by_formula(capacity, downtime, outage.interval_s, formula=formula)
+    if seen.forecast is None:
+        answer: Estimate | NotReady = model(seen.arrivals, outage.at_s)
+    else:
+        points = zip(seen.arrivals.time_s, seen.arrivals.rate_rows_per_s, strict=True)
+        history = [point for point in points if point[0] < seen.forecast.start_s]
+        answer = over_forecast(model, seen.forecast, at_s=outage.at_s, history=history)
+    return answer if isinstance(answer, Estimate) else None
+
+
+def lasting_s(seen: Assessment) -> float:
+    """How long what is said of a size now can still be judged."""
+    return LASTING_S if seen.forecast is None else seen.forecast.end_s - seen.forecast.start_s
+
+
+def _loads(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
+    """One for each lead: the mean of the last step before it, due when that step is over."""
+    if seen.forecast is None:
+        return
+    low, high = seen.forecast.at(LOWEST), seen.forecast.at(HIGHEST)
+    for share in LEAD_SHARES:
+        step = max(1, round(share * len(seen.forecast.mean)))
+        value = seen.forecast.mean[step - 1]
+        yield Prediction(
+            kind="forecast",
+            made_s=seen.at_s,
+            value=value,
+            low=min(value, low[step - 1]),
+            high=max(value, high[step - 1]),
+            executors=decision.executors,
+            due_s=seen.forecast.start_s + step * seen.forecast.step_s,
+            about=f"{share * lasting_s(seen):g} s",
+        )
+
+
+def _capacity(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
+    """Shown only by a job that works at it, if ever."""
+    known = carried_by(seen, decision.executors)
+    if known is not None:
+        yield Prediction(
+            kind="capacity",
+            made_s=seen.at_s,
+            value=known.value,
+            low=known.low,
+            high=known.high,
+            executors=decision.executors,
+            expires_s=seen.at_s + lasting_s(seen),
+        )
+
+
+def _latency(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
+    """Of a size that keeps up: in overload it grows with time, and has no bound."""
+    known = seen.latencies.get(decision.executors)
+    if known is not None and math.isfinite(known.high):
+        yield Prediction(
+            kind="latency",
+            made_s=seen.at_s,
+            value=known.value,
+            low=known.low,
+            high=known.high,
+            executors=decision.executors,
+            due_s=seen.at_s + LEAD_SHARES[0] * lasting_s(seen),
+            about=PERCENTILE if seen.plant == "micro_batch" else AVERAGE,
+        )
+
+
+def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
+    """From the outage that a rescale is or, where it goes on live, from its transition; nothing where no lag would come of it."""
+    now, new = carried_by(seen, decision.current), carried_by(seen, decision.executors)
+    if decision.direction == "keep" or seen.arrivals is None or now is None or new is None:
+        return
+    kind: DisturbanceKind = "rescale_up" if decision.direction == "up" else "rescale_down"
+    took_s, lag_rows = downtime_s(seen, kind), seen.excess_lag_rows
+    if kind in seen.stops:
+        outage = Outage(at_s=seen.at_s, interval_s=seen.interval_s, downtime_s=took_s, lag_rows=lag_rows)
+        expected = expected_recovery(seen, new, outage, Estimate(value=took_s, low=took_s, high=took_s))
+    else:
+        rescale = LiveRescale(
+            at_s=seen.at_s, ready_after_s=took_s, capacity_now_rows_per_s=now.value, capacity_new_rows_per_s=new.value, excess_lag_rows=lag_rows
+        )
+        lasts_s = transition_s(seen.arrivals, rescale)
+        expected = Estimate(value=lasts_s, low=lasts_s, high=lasts_s) if lasts_s > 0 else None
+    made = _recovery(seen, decision.executors, kind, expected)
+    if made is not None:
+        yield made
+
+
+def _recovery(seen: Assessment, executors: int, kind: str, expected: Estimate | None) -> Prediction | None:
+    """Void when three times as long has passed, and a while."""
+    if expected is None or not math.isfinite(expected.value):
+        return None
+    return Prediction(
+        kind="recovery",
+        made_s=seen.at_s,
+        value=expected.value,
+        low=expected.low,
+        high=expected.high,
+        executors=executors,
+        expires_s=seen.at_s + 3 * expected.value + lasting_s(seen),
+        about=kind,
+    )

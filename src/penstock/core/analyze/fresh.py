@@ -1,0 +1,69 @@
+"""Models made for the pace of a job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.core.domain.reading import Reading
+from penstock.core.learnt import Learnt
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.anomaly.keeping_up import HALF_LIFE_S as HEALTH_HALF_LIFE_S
+from penstock.core.models.anomaly.keeping_up import KeepingUp
+from penstock.core.models.anomaly.recovered import ABANDONED_AFTER_S, VISIBLE_WITHIN_S, RecoveryWatch
+from penstock.core.models.capacity.earned import EarnedCapacity
+from penstock.core.models.capacity.job import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
+from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
+from penstock.core.models.forecast.series import STEP_S, Series
+from penstock.core.models.recovery.downtime import Priors
+from penstock.core.policies.policy import Need
+from penstock.core.terms import Terms
+from penstock.core.utilization import plant_of
+
+WARM_UP_BATCHES = 5
+"""Micro-batches after a change that teach nothing, however short a job's days are."""
+
+
+def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]) -> Learnt:
+    """The models as these terms and this policy want them: begun anew under another time scale, else only asked in another way."""
+    if learnt.time_scale != terms.autopilot.time_scale:
+        learnt = replace(fresh(reading, terms), rescale_number=learnt.rescale_number)
+    priors = priors_of(terms.autopilot.downtime_s)
+    if learnt.downtimes.priors != priors:
+        learnt = replace(learnt, downtimes=replace(learnt.downtimes, priors=priors))
+    method: Method = "daedalus" if "regression" in needs else "utilization_law"
+    if learnt.capacity.by_utilization.method != method:
+        by_utilization = replace(learnt.capacity.by_utilization, method=method)
+        learnt = replace(learnt, capacity=replace(learnt.capacity, by_utilization=by_utilization))
+    if "profile" in needs and terms.profile and not learnt.profile.observations:
+        learnt = replace(learnt, profile=learnt.profile.learn(terms.profile))
+    return learnt
+
+
+def fresh(reading: Reading, terms: Terms) -> Learnt:
+    """Models that have learnt nothing: their windows are those of a real day times the time scale, but never below what readings can show."""
+    scaled, config = terms.autopilot.scaled, terms.config
+    batches_s = 0.0 if plant_of(reading) == "continuous" else WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.queries), default=0.0)
+    return Learnt(
+        load=LoadForecast(history_s=scaled(HISTORY_S), horizon_s=scaled(HORIZON_S), series=Series(step_s=max(scaled(STEP_S), config.reading_interval_s))),
+        capacity=EarnedCapacity(by_utilization=JobCapacity(warm_up_s=max(scaled(WARM_UP_S), batches_s), half_life_s=scaled(HALF_LIFE_S))),
+        health=RecoveryWatch(
+            visible_within_s=max(scaled(VISIBLE_WITHIN_S), 2 * config.reading_window_s),
+            abandoned_after_s=scaled(ABANDONED_AFTER_S),
+            keeping_up=KeepingUp(half_life_s=scaled(HEALTH_HALF_LIFE_S)),
+        ),
+        time_scale=terms.autopilot.time_scale,
+        failures=reading.failures,
+        query_failures=sum(query.failures for query in reading.queries),
+    )
+
+
+def priors_of(downtime_s: float | None) -> Priors:
+    """What the owner says that a stop takes, whatever stops the job; without a word, the papers' rescales.
+
+    >>> priors_of(110.0).of("query_restart"), priors_of(None).of("rescale_down"), priors_of(None).of("query_restart")
+    (110.0, 15.0, None)
+    """
+    if downtime_s is None:
+        return Priors()
+    restart_s: dict[DisturbanceKind, float] = {"executor_loss": downtime_s, "query_restart": downtime_s}
+    return Priors(rescale_up_s=downtime_s, rescale_down_s=downtime_s, detection_s=0.0, restart_s=restart_s)

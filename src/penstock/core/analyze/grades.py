@@ -1,0 +1,62 @@
+"""How good predictions were so far, by what they were about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import get_args
+
+from penstock.core.domain.autopilot_event import Graded
+from penstock.core.domain.event import Event
+from penstock.core.domain.prediction import PredictionKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """Of `count` predictions: the mean relative error, the mean with its sign (above 0: predicted too much), the share that came within its bounds."""
+
+    kind: PredictionKind
+    about: str
+    count: int
+    error: float
+    bias: float
+    within: float
+
+
+def grades(events: Iterable[Event]) -> tuple[Grade, ...]:
+    """One for each kind and what it was about, forecasts by their lead.
+
+    >>> one = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=75, low=70, high=110, actual=100, executors=2)
+    >>> two = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=150, low=140, high=160, actual=100, executors=2)
+    >>> grades([one, two])
+    (Grade(kind='capacity', about='', count=2, error=0.375, bias=0.125, within=0.5),)
+    """
+    groups: dict[tuple[PredictionKind, str], list[Graded]] = defaultdict(list)
+    for event in events:
+        if isinstance(event, Graded):
+            groups[event.kind, event.about].append(event)
+    return tuple(_grade(*about, groups[about]) for about in sorted(groups, key=_order))
+
+
+def _grade(kind: PredictionKind, about: str, seen: list[Graded]) -> Grade:
+    signed = [each.error if each.predicted >= each.actual else -each.error for each in seen]
+    return Grade(
+        kind=kind,
+        about=about,
+        count=len(seen),
+        error=sum(each.error for each in seen) / len(seen),
+        bias=sum(signed) / len(seen),
+        within=sum(each.low <= each.actual <= each.high for each in seen) / len(seen),
+    )
+
+
+def _order(about: tuple[PredictionKind, str]) -> tuple[int, float, str]:
+    """By kind, then short leads first.
+
+    >>> sorted([("forecast", "300 s"), ("forecast", "60 s"), ("capacity", "")], key=_order)
+    [('capacity', ''), ('forecast', '60 s'), ('forecast', '300 s')]
+    """
+    kind, words = about
+    number = words.partition(" ")[0]
+    return get_args(PredictionKind).index(kind), float(number) if number.replace(".", "", 1).isdigit() else 0.0, words

@@ -1,0 +1,51 @@
+"""The latency to expect of each size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from penstock.core.domain.reading import Reading
+from penstock.core.latency_table import LatencyTable
+from penstock.core.learnt import Learnt
+from penstock.core.models.estimate import Estimate
+from penstock.core.models.forecast.forecast import Forecast
+from penstock.core.utilization import plant_of
+
+
+def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate_rows_per_s: float) -> dict[int, Estimate]:
+    """Seconds at this rate of arrivals: the 95th percentile of micro-batches, the worst of the queries; where tasks run all the time, a profile's average."""
+    if plant_of(reading) == "continuous":
+        return {} if learnt.table is None else {size: _by_table(learnt.table, size, rate_rows_per_s) for size in sizes}
+    queries = [query for query in reading.queries if query.name in learnt.batches]
+    found: dict[int, Estimate] = {}
+    for size in sizes:
+        answers = [
+            learnt.batches[query.name].predict(
+                rate_rows_per_s=_share(query.arrival_rows_per_s, reading) * rate_rows_per_s, interval_s=query.trigger.interval_s, scaleout=size
+            )
+            for query in queries
+        ]
+        known = [answer for answer in answers if isinstance(answer, Estimate)]
+        if known and len(known) == len(reading.queries):
+            found[size] = max(known, key=lambda each: each.value)
+    return found
+
+
+def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float | None) -> float | None:
+    """The largest rate expected before a time; the load without a forecast."""
+    if forecast is None:
+        return load_rows_per_s
+    return max(forecast.mean[: max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))])
+
+
+def _by_table(table: LatencyTable, size: int, rate_rows_per_s: float) -> Estimate:
+    expected = table.at(size, rate_rows_per_s)
+    return Estimate(value=expected.latency_s, low=expected.latency_s, high=expected.latency_s if expected.valid else math.inf)
+
+
+def _share(arrival_rows_per_s: float | None, reading: Reading) -> float:
+    """The share of all arrivals that one query gets; an even one while nobody knows."""
+    if arrival_rows_per_s is None or not reading.arrival_rows_per_s:
+        return 1.0 / len(reading.queries)
+    return arrival_rows_per_s / reading.arrival_rows_per_s

@@ -1,0 +1,61 @@
+"""Promises that no size can keep."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from penstock.core.analyze.capacities import carried_by
+from penstock.core.assessment import Assessment
+from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
+from penstock.core.domain.decision import Comparison
+from penstock.core.domain.event import Event
+from penstock.core.knowledge import Knowledge
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.formula import recovery_s
+from penstock.core.policies.charged import downtime_s, failure_of, repeated_s
+
+
+def watch_targets(knowledge: Knowledge, seen: Assessment) -> tuple[Knowledge, list[Event]]:
+    """Name each target when it gets out of reach, and again when it is back within it."""
+    found, before = targets(seen), knowledge.steering.infeasible
+    events: list[Event] = [TargetInfeasible(at_s=seen.at_s, target=target, why=why) for target, why in found.items() if target not in before]
+    events += [TargetFeasible(at_s=seen.at_s, target=target) for target in before if target not in found]
+    return replace(knowledge, steering=replace(knowledge.steering, infeasible=tuple(found))) if events else knowledge, events
+
+
+def targets(seen: Assessment) -> dict[str, Comparison]:
+    """By target, why not even the largest size can meet it; by the bounds in its favour, so that little knowledge makes no alarm."""
+    why = {"recovery time": _recovery(seen), "latency": _latency(seen), "throughput": _throughput(seen)}
+    return {target: each for target, each in why.items() if each is not None}
+
+
+def _recovery(seen: Assessment) -> Comparison | None:
+    """A failure costs its downtime at least, and the largest size takes its time at the peak that is forecast."""
+    promised_s, down_s = seen.promises.recovery_s, downtime_s(seen, failure_of(seen.plant))
+    if promised_s is None:
+        return None
+    if promised_s <= down_s:
+        return Comparison(code="recovery_below_downtime", value=down_s, limit=promised_s)
+    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(0.0, math.inf)
+    if largest is None or peak <= 0:
+        return None
+    takes_s = recovery_s(Arrivals.constant(peak), seen.at_s, largest.high, repeated_s(seen), down_s)
+    return Comparison(code="recovery_above_target", value=takes_s, limit=promised_s) if takes_s > promised_s else None
+
+
+def _latency(seen: Assessment) -> Comparison | None:
+    """A row waits for its trigger; and even the largest size has a latency."""
+    promised_s = seen.promises.latency_p95_s
+    if promised_s is None:
+        return None
+    waits_s = max((query.trigger.interval_s for query in seen.reading.queries if query.trigger.kind == "processing_time"), default=0.0)
+    if promised_s < waits_s:
+        return Comparison(code="latency_below_trigger", value=waits_s, limit=promised_s)
+    best = seen.latencies.get(seen.limits.max_executors)
+    return Comparison(code="latency", value=best.value, limit=promised_s) if best is not None and best.low > promised_s else None
+
+
+def _throughput(seen: Assessment) -> Comparison | None:
+    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(0.0, math.inf)
+    return Comparison(code="peak_above_capacity", value=peak, limit=largest.value) if largest is not None and peak > largest.high else None

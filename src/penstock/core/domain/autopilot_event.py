@@ -1,0 +1,212 @@
+"""What the autopilot has to say: one frozen class an event, numbers inside, words made last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from penstock.core.domain.autopilot import Mode
+from penstock.core.domain.decision import Comparison, Decision, Effect, short
+from penstock.core.domain.event import Event
+from penstock.core.domain.prediction import Prediction, PredictionKind
+from penstock.core.domain.units import duration_words
+
+EFFECTS: dict[Effect, str] = {
+    "kept": "as it is",
+    "shadow": "in shadow: nothing was changed",
+    "proposed": "proposed, waiting for a word",
+    "approved": "approved",
+    "asked": "asked of the cluster",
+    "held": "an operator holds the executors",
+    "guarded": "a guard kept the size",
+}
+End = Literal["approved", "rejected", "expired", "superseded", "withdrawn"]
+Phase = Literal["analyze", "plan"]
+RollbackReason = Literal["broken_promises", "wrong_predictions", "blind", "policy_fails"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided(Event):
+    mode: Mode
+    policy: str
+    decision: Decision
+    effect: Effect
+    load_rows_per_s: float | None = None
+    capacity_rows_per_s: float | None = None
+    peak_rows_per_s: float | None = None
+    predictions: tuple[Prediction, ...] = ()
+
+    def words(self) -> str:
+        size = f"{self.decision.current} -> {self.decision.executors}" if self.decision.direction != "keep" else f"keeps {self.decision.current}"
+        guards = "".join(f"; {guard.words()}" for guard in self.decision.guards)
+        return f"{self.policy}: executors {size}, {self.decision.why.words()}{guards} ({EFFECTS[self.effect]})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed(Event):
+    proposal: int
+    executors: int
+    before: int
+    policy: str
+    expires_s: float
+
+    def words(self) -> str:
+        left = duration_words(round(self.expires_s - self.at_s))
+        return f"proposal {self.proposal} of {self.policy}: executors {self.before} -> {self.executors}; penstock approve {self.proposal}, within {left}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalEnded(Event):
+    proposal: int
+    how: End
+    who: str = ""
+
+    def words(self) -> str:
+        return f"proposal {self.proposal} was {self.how}{f' by {self.who}' if self.who else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPaused(Event):
+    who: str
+    until_s: float | None
+    reason: str = ""
+
+    def words(self) -> str:
+        span = "until it is resumed" if self.until_s is None else f"for {duration_words(round(self.until_s - self.at_s))}"
+        return f"{self.who} paused the policy {span}{f': {self.reason}' if self.reason else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyResumed(Event):
+    who: str
+
+    def words(self) -> str:
+        return f"{self.who} resumed the policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledBack(Event):
+    reason: RollbackReason
+    before: int
+    executors: int
+    value: float | None = None
+    limit: float | None = None
+
+    def words(self) -> str:
+        why = {
+            "broken_promises": f"{short(self.value)} promises were broken after it had given executors away",
+            "wrong_predictions": f"its predictions were off by {short(self.value)} of the truth on average",
+            "blind": f"no reading came for {short(self.value)} s",
+            "policy_fails": f"the policy failed {short(self.value)} times in a row",
+        }[self.reason]
+        return f"rolled back, executors {self.before} -> {self.executors}: {why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingIneffective(Event):
+    before: int
+    after: int
+    throughput_before_rows_per_s: float
+    throughput_after_rows_per_s: float
+    bottleneck: Comparison
+
+    def words(self) -> str:
+        moved = f"{short(self.throughput_before_rows_per_s)} -> {short(self.throughput_after_rows_per_s)} rows/s"
+        return f"executors {self.before} -> {self.after} brought nothing ({moved}), taken back: {self.bottleneck.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetInfeasible(Event):
+    target: str
+    why: Comparison
+
+    def words(self) -> str:
+        return f"no size can keep the promised {self.target}: {self.why.words()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFeasible(Event):
+    target: str
+
+    def words(self) -> str:
+        return f"the promised {self.target} can be kept again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromiseBroken(Event):
+    promise: str
+    value: float
+    limit: float
+
+    def words(self) -> str:
+        return f"promise broken: {self.promise} {short(self.value)} s, {short(self.limit)} s were promised"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromiseKept(Event):
+    promise: str
+
+    def words(self) -> str:
+        return f"promise kept again: {self.promise}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded(Event):
+    """A prediction whose time has come."""
+
+    kind: PredictionKind
+    about: str
+    made_s: float
+    predicted: float
+    low: float
+    high: float
+    actual: float
+    executors: int
+
+    @property
+    def error(self) -> float:
+        """Relative to what came."""
+        return abs(self.predicted - self.actual) / abs(self.actual) if self.actual else 0.0
+
+    def words(self) -> str:
+        about = f" ({self.about})" if self.about else ""
+        return f"{self.kind}{about} was predicted as {short(self.predicted)}, it was {short(self.actual)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered(Event):
+    kind: str
+    started_s: float
+    took_s: float
+    alone: bool
+
+    def words(self) -> str:
+        return f"recovered from {self.kind.replace('_', ' ')} after {duration_words(round(self.took_s, 1))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseFailed(Event):
+    phase: Phase
+    error: str
+    in_a_row: int
+
+    def words(self) -> str:
+        return f"the {self.phase} phase failed and was skipped, {self.in_a_row} in a row: {self.error}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitTaken(Event):
+    fit_number: int
+    took_s: float
+
+    def words(self) -> str:
+        return f"fit {self.fit_number} was taken in, it took {short(self.took_s)} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitFailed(Event):
+    fit_number: int
+    reason: str
+
+    def words(self) -> str:
+        return f"fit {self.fit_number} came to nothing: {self.reason}"

@@ -1,0 +1,67 @@
+"""Reason codes and their words: the only place where a code becomes text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+POLICIES_SAY: Mapping[str, str] = {
+    "as_declared": "the size that was declared",
+    "backlogged_tasks": "{value} tasks wait for {limit} slots",
+    "capacity_below_load": "it carries {value} rows/s, {limit} arrive",
+    "capacity_below_peak": "it carries {value} rows/s, {limit} are forecast",
+    "capacity_below_peak_until_recovered": "it carries {value} rows/s, {limit} are forecast until it has recovered",
+    "executors_starting": "utilisation {value}, {limit} with the executors that are not ready",
+    "idle_executors": "{value} executors idle for {limit} s",
+    "lag_above_capacity": "{limit} rows wait, a second carries {value}",
+    "latency_above_limit": "latency is {value} s, {limit} s are allowed",
+    "latency_invalid": "it does not keep up with {limit} rows/s",
+    "no_backlog": "tasks wait {value} s for a slot, {limit} s are allowed",
+    "none_passes": "no size holds: the largest",
+    "not_ready": "not enough is known yet",
+    "plant_rescales_live": "this plant rescales without a restart",
+    "recently_rescaled": "changed {value} s ago and enough: {limit} s pass before less is tried",
+    "recovery_above_target": "recovery would take {value} s, {limit} s are allowed",
+    "smallest_that_holds": "the smallest size that holds",
+    "stabilised": "{value} was recommended within the window, {limit} now",
+    "tasks_run_always": "tasks of this mode run all the time",
+    "too_soon": "{value} s since the last change, {limit} s must pass",
+    "unknown_capacity": "its capacity is not known yet",
+    "uptime_below_period": "up for {value} s, {limit} s are needed",
+    "utilization_above_target": "utilisation {value}, the target is {limit}",
+    "utilization_below_target": "utilisation {value}, the target is {limit}",
+    "within_boundary": "utilisation {value} is within {limit} of the target",
+    "within_tolerance": "utilisation {value} is near its target {limit}",
+}
+GUARDS_SAY: Mapping[str, str] = {
+    "calendar": "{value} wanted, the calendar asks for {limit}",
+    "hours": "{value} wanted, changes are not allowed at this hour",
+    "ineffective": "{value} wanted, more than {limit} brought nothing",
+    "latency": "{value} s predicted, {limit} s promised",
+    "limits": "{value} wanted, {limit} allowed",
+    "only": "{value} wanted, only changes the other way are allowed from {limit}",
+    "quota": "{value} wanted, the quota is {limit}",
+    "rejected": "{value} wanted, an operator rejected it; it is not proposed again for {limit} s",
+    "slower_down": "{value} wanted, {limit} was needed within the window",
+    "step": "{value} wanted, {limit} at once are allowed",
+}
+BOTTLENECKS_SAY: Mapping[str, str] = {
+    "overhead": "{value} s of a batch pass outside of its work, {limit} s in it",
+    "partitions": "{value} tasks for {limit} slots",
+    "rate_limit": "the query may take {value} rows/s, {limit} arrive",
+    "sink": "{value} of the time goes to the last stage or the sink, {limit} is usual",
+    "skew": "the busiest executor does {value} rows/s, the mean is {limit}",
+    "unknown_bottleneck": "throughput went from {limit} to {value} rows/s; the readings do not show why",
+}
+TARGETS_SAY: Mapping[str, str] = {
+    "latency_below_trigger": "{limit} s are promised, the trigger alone is {value} s",
+    "peak_above_capacity": "{value} rows/s are forecast, the largest size carries {limit}",
+    "recovery_below_downtime": "{limit} s are promised, the downtime alone is {value} s",
+}
+READINESS_SAYS: Mapping[str, str] = {
+    "error_too_large": "off by {value} on average, {limit} is allowed",
+    "more_breaks": "it would have broken {value} promises, what ran broke {limit}",
+    "shadow_too_short": "{value} h in shadow, {limit} h are needed",
+    "too_few_grades": "{value} predictions graded, {limit} are needed",
+}
+REASONS: Mapping[str, str] = {**POLICIES_SAY, **GUARDS_SAY, **BOTTLENECKS_SAY, **TARGETS_SAY, **READINESS_SAYS}
+"""By code; `{value}` and `{limit}` are the numbers compared."""

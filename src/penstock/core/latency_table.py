@@ -1,0 +1,64 @@
+"""Latency over size and rate as a table: made by a slow fit, asked in every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.latency.phoebe import ScaleoutLatency
+from penstock.core.models.latency.profile_fit import fit
+
+RATES = 80
+"""Rates of a table, evenly spread: a step of about one percent of the largest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What is expected of a size at a rate: its latency, and whether it keeps up."""
+
+    latency_s: float
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyTable:
+    """Phoebe's M_L on a grid; `rows` is how many rows of a profile it was made from.
+
+    >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=8)
+    >>> table.at(2, 150.0), table.at(4, 150.0)
+    (Expected(latency_s=5.0, valid=False), Expected(latency_s=1.5, valid=True))
+    """
+
+    sizes: tuple[int, ...]
+    rates_rows_per_s: tuple[float, ...]
+    latency_s: tuple[tuple[float, ...], ...]
+    valid: tuple[tuple[bool, ...], ...]
+    rows: int
+
+    def at(self, executors: int, rate_rows_per_s: float) -> Expected:
+        """Linear in the rate; valid as the next rate up is, and nothing above the grid is. A size between two of the grid counts as the smaller."""
+        row = max(0, int(np.searchsorted(self.sizes, executors, side="right")) - 1)
+        above = int(np.searchsorted(self.rates_rows_per_s, rate_rows_per_s))
+        valid = above < len(self.rates_rows_per_s) and self.valid[row][above]
+        return Expected(latency_s=float(np.interp(rate_rows_per_s, self.rates_rows_per_s, self.latency_s[row])), valid=valid)
+
+
+def tabulate(profile: ScaleoutLatency, sizes: Sequence[int], most_rows_per_s: float) -> LatencyTable | NotReady:
+    """What a profile says of these sizes, ascending, at rates up to the largest; slow, as the forms that answer are chosen by held-out error first."""
+    forms = profile.forms()
+    if isinstance(forms, NotReady):
+        return forms
+    fitted = fit(profile.observations, profile.reading)
+    rates = np.linspace(0.0, most_rows_per_s, RATES + 1)[1:]
+    scaleouts, at = (each.ravel() for each in np.meshgrid(np.asarray(sizes, dtype=float), rates, indexing="ij"))
+    shape = (len(sizes), RATES)
+    return LatencyTable(
+        sizes=tuple(sizes),
+        rates_rows_per_s=tuple(rates.tolist()),
+        latency_s=tuple(map(tuple, fitted.latency_s(forms, scaleouts, at).reshape(shape).tolist())),
+        valid=tuple(map(tuple, fitted.valid(forms[1], scaleouts, at).reshape(shape).tolist())),
+        rows=len(profile.observations),
+    )

@@ -1,0 +1,45 @@
+"""What was learnt of a job: models as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.core.latency_table import LatencyTable
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.anomaly.recovered import RecoveryWatch
+from penstock.core.models.capacity.earned import EarnedCapacity
+from penstock.core.models.capacity.scaleout import ScaleoutCapacity
+from penstock.core.models.forecast.combined import LoadForecast
+from penstock.core.models.latency.batch_latency import BatchLatency
+from penstock.core.models.latency.phoebe import ScaleoutLatency
+from penstock.core.models.recovery.downtime import Downtimes
+from penstock.core.models.stages.true_rates import StageRates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learnt:
+    """One model for each question; those by query have its name.
+
+    `time_scale` is what the windows of the models were made for (None: not begun), `learnt_s` when they last learnt, `batch_ids` the newest batch learnt
+    of each query, `live` the rescales that were seen to go on without a stop, `failures` how many were known, `query_failures` those of queries among
+    them, `rescale_number` the newest rescale that `health` was told of, `excess_lag_rows` that of the newest reading.
+    """
+
+    load: LoadForecast = field(default_factory=LoadForecast)
+    capacity: EarnedCapacity = field(default_factory=EarnedCapacity)
+    batches: Mapping[str, BatchLatency] = field(default_factory=dict)
+    stages: Mapping[str, StageRates] = field(default_factory=dict)
+    profile: ScaleoutLatency = field(default_factory=ScaleoutLatency)
+    t_max: ScaleoutCapacity = field(default_factory=ScaleoutCapacity)
+    table: LatencyTable | None = None
+    downtimes: Downtimes = field(default_factory=Downtimes)
+    health: RecoveryWatch = field(default_factory=RecoveryWatch)
+    time_scale: float | None = None
+    learnt_s: float | None = None
+    batch_ids: Mapping[str, int] = field(default_factory=dict)
+    live: tuple[DisturbanceKind, ...] = ()
+    failures: int = 0
+    query_failures: int = 0
+    rescale_number: int = 0
+    excess_lag_rows: float = 0.0

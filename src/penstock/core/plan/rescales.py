@@ -1,0 +1,30 @@
+"""The last rescale, whoever wanted it: timers run from it, and its outcome is known by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
+from penstock.core.knowledge import Knowledge
+from penstock.core.steering import Rescale
+
+
+def with_rescale(knowledge: Knowledge, instructions: Sequence[Instruction], at_s: float) -> Knowledge:
+    """Knowledge of a rescale that was just asked for. In shadow the policy's own timer does not run from what others do."""
+    steering, reading = knowledge.steering, knowledge.last
+    given = next((each for each in instructions if isinstance(each, ScaleExecutors)), None)
+    if given is None or reading is None or steering.mode == "observe":
+        return knowledge
+    before = max(reading.executors_requested, reading.executors_running)
+    rescale = Rescale(number=given.number, before=before, after=given.executors, at_s=at_s)
+    rescaled_s = steering.rescaled_s if steering.mode == "shadow" else at_s
+    return replace(knowledge, steering=replace(steering, rescale=rescale, rescaled_s=rescaled_s))
+
+
+def without_failed(knowledge: Knowledge, outcomes: Sequence[Outcome]) -> Knowledge:
+    """Knowledge without a rescale that came to nothing."""
+    rescale = knowledge.steering.rescale
+    if rescale is None or not any(each.number == rescale.number and not each.done for each in outcomes):
+        return knowledge
+    return replace(knowledge, steering=replace(knowledge.steering, rescale=None))

@@ -1,0 +1,94 @@
+"""What operators say to the policy: approve, reject, pause, resume. What nobody says anything about runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.core.domain.autopilot_event import Decided, PolicyPaused, PolicyResumed
+from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
+from penstock.core.domain.event import CommandRefused, Event
+from penstock.core.knowledge import Knowledge
+from penstock.core.plan.adopt import adopt, is_held
+from penstock.core.plan.proposals import without_proposal
+from penstock.core.steering import Paused
+from penstock.core.terms import Terms
+
+ITSELF = "penstock"
+"""Who ends a pause whose time is over, and who pauses a policy that is rolled back."""
+
+
+def take_says(knowledge: Knowledge, commands: Sequence[Command], at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
+    """Take in what was said to the policy, after letting go of what has run out."""
+    knowledge, events = run_out(knowledge, at_s)
+    for command in commands:
+        if isinstance(command, (Approve, Reject)):
+            knowledge, said = answer(knowledge, command, at_s, terms)
+        elif isinstance(command, Pause):
+            until_s = None if command.hold_s is None else at_s + command.hold_s
+            knowledge, said = pause(knowledge, Paused(who=command.who, since_s=at_s, until_s=until_s, reason=command.reason))
+        elif isinstance(command, Resume):
+            knowledge, said = resume(knowledge, command.who, at_s)
+        else:
+            continue
+        events += said
+    return knowledge, events
+
+
+def run_out(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
+    """Knowledge without a proposal, or a pause, whose time is over."""
+    events: list[Event] = []
+    steering = knowledge.steering
+    if steering.proposal is not None and steering.proposal.expires_s <= at_s:
+        steering, events = without_proposal(steering, at_s, "expired")
+        knowledge = replace(knowledge, steering=steering)
+    if steering.paused is not None and steering.paused.until_s is not None and steering.paused.until_s <= at_s:
+        knowledge, resumed = resume(knowledge, ITSELF, at_s)
+        events += resumed
+    return knowledge, events
+
+
+def answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
+    """An approval makes the size the desired one; a size that is rejected is not proposed again for a while."""
+    refusal = refuse(knowledge, command, terms)
+    proposal, steering = knowledge.steering.proposal, knowledge.steering
+    if refusal or proposal is None:
+        which = "the open proposal" if command.proposal is None else f"proposal {command.proposal}"
+        verb = "approve" if isinstance(command, Approve) else "reject"
+        return knowledge, [CommandRefused(at_s=at_s, who=command.who, knob=verb, value=which, reason=refusal)]
+    if isinstance(command, Reject):
+        steering, ended = without_proposal(steering, at_s, "rejected", command.who)
+        quiet_until_s = at_s + terms.autopilot.scaled(terms.autopilot.ask_quiet_s)
+        return replace(knowledge, steering=replace(steering, rejected=replace(proposal, expires_s=quiet_until_s))), ended
+    steering, ended = without_proposal(steering, at_s, "approved", command.who)
+    if steering.last is not None:
+        ended.append(Decided(at_s=at_s, mode=steering.mode, policy=proposal.policy, decision=steering.last, effect="approved"))
+    return adopt(replace(knowledge, steering=steering), proposal.executors, at_s), ended
+
+
+def refuse(knowledge: Knowledge, command: Approve | Reject, terms: Terms) -> str:
+    """Why an answer cannot be taken; empty if it can."""
+    proposal = knowledge.steering.proposal
+    if terms.autopilot.mode != "ask":
+        return f"the mode is {terms.autopilot.mode}; proposals are made in ask"
+    if proposal is None:
+        return "no proposal is open"
+    if command.proposal is not None and command.proposal != proposal.number:
+        return f"the open proposal is {proposal.number}"
+    if isinstance(command, Approve) and is_held(knowledge):
+        return "an operator holds the executors; penstock release lets go of them"
+    return ""
+
+
+def pause(knowledge: Knowledge, paused: Paused) -> tuple[Knowledge, list[Event]]:
+    """Knowledge in which the policy decides nothing."""
+    said = PolicyPaused(at_s=paused.since_s, who=paused.who, until_s=paused.until_s, reason=paused.reason)
+    return replace(knowledge, steering=replace(knowledge.steering, paused=paused)), [said]
+
+
+def resume(knowledge: Knowledge, who: str, at_s: float) -> tuple[Knowledge, list[Event]]:
+    """Knowledge in which the policy decides again, at once; its failures before the pause are forgotten."""
+    if knowledge.steering.paused is None:
+        return knowledge, [CommandRefused(at_s=at_s, who=who, knob="resume", value="the policy", reason="it is not paused")]
+    steering = replace(knowledge.steering, paused=None, next_s=None, failed_in_a_row=0)
+    return replace(knowledge, steering=steering), [PolicyResumed(at_s=at_s, who=who)]

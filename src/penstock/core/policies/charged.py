@@ -1,0 +1,75 @@
+"""What a size is charged: how long the job would take to recover from the change to it, or from a failure there."""
+
+from __future__ import annotations
+
+from penstock.core.assessment import Assessment
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.recovery.downtime import Priors
+from penstock.core.models.recovery.formula import recovery_s
+from penstock.core.models.recovery.transition import LiveRescale, recovery_after_rescale_s
+from penstock.core.models.recovery.worst_case import uncommitted_s
+from penstock.core.utilization import Plant
+
+UNSEEN = Priors()
+
+
+def recovery_after_s(seen: Assessment, executors: int) -> float | None:
+    """Seconds until the job has caught up if it goes to this size now; for the present size, if it fails now. None while a capacity is not known.
+
+    A rescale that stops the job is an outage of its own downtime (Daedalus sec. 3.4). One that does not costs the worse of its transition and of a
+    failure at the new size (PAPER-NOTES "Live rescale").
+    """
+    now, new = seen.capacity(seen.current), seen.capacity(executors)
+    if seen.arrivals is None or now is None or new is None:
+        return None
+    if executors == seen.current:
+        return recovery_from_failure_s(seen, new)
+    kind: DisturbanceKind = "rescale_up" if executors > seen.current else "rescale_down"
+    if kind in seen.stops:
+        return recovery_s(seen.arrivals, seen.at_s, new, seen.interval_s, downtime_s(seen, kind), seen.excess_lag_rows)
+    rescale = LiveRescale(
+        at_s=seen.at_s,
+        ready_after_s=downtime_s(seen, kind),
+        capacity_now_rows_per_s=now,
+        capacity_new_rows_per_s=new,
+        excess_lag_rows=seen.excess_lag_rows,
+    )
+    failure_s = recovery_from_failure_s(seen, new)
+    return None if failure_s is None else recovery_after_rescale_s(seen.arrivals, rescale, failure_s)
+
+
+def recovery_from_failure_s(seen: Assessment, capacity_rows_per_s: float) -> float | None:
+    """Seconds to recover from a failure now, just before a commit, with this capacity and the lag that is there."""
+    if seen.arrivals is None:
+        return None
+    repeated = repeated_s(seen, longer(seen.capacity(seen.current), capacity_rows_per_s))
+    return recovery_s(seen.arrivals, seen.at_s, capacity_rows_per_s, repeated, downtime_s(seen, failure_of(seen.plant)), seen.excess_lag_rows)
+
+
+def repeated_s(seen: Assessment, batches_longer: float = 1.0) -> float:
+    """Seconds of arrivals that a failure makes the job process again, at worst, where batches take so many times as long as now."""
+    if seen.plant == "continuous" or seen.batch_s is None:
+        return seen.interval_s
+    return uncommitted_s(seen.interval_s, batches_longer * seen.batch_s)
+
+
+def longer(capacity_now: float | None, capacity_then: float) -> float:
+    """How many times as long a batch takes at another size: its work, for its overhead stays. So a smaller size is not judged by the batches of a larger.
+
+    >>> longer(400.0, 200.0), longer(None, 200.0)
+    (2.0, 1.0)
+    """
+    return 1.0 if capacity_now is None or capacity_then <= 0.0 else capacity_now / capacity_then
+
+
+def failure_of(plant: Plant) -> DisturbanceKind:
+    """What the loss of an executor is: tasks tried again between batches, the end of the query where tasks run all the time."""
+    return "executor_loss" if plant == "micro_batch" else "query_restart"
+
+
+def downtime_s(seen: Assessment, kind: DisturbanceKind) -> float:
+    """As learnt; before that what Daedalus sec. 3.4 begins with, where a failure takes what scaling out does."""
+    known_s = seen.downtimes_s.get(kind)
+    if known_s is not None:
+        return known_s
+    return UNSEEN.rescale_down_s if kind == "rescale_down" else UNSEEN.rescale_up_s

@@ -1,0 +1,109 @@
+"""DS2 as Flink's Kubernetes operator runs it: so many slots as the true rates of the stages need for the load, with room to catch up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf
+
+from penstock.core.assessment import Assessment, StageNeed
+from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.policies.choosing import allowed, keep
+from penstock.core.policies.policy import Need
+from penstock.core.policies.wanted import moved_by, stabilised, wanted_within
+from penstock.core.settings import setting, timer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ds2:
+    """slots = sum over stages of r_i/o_i * (load/target + (lag + load*restart)/catch-up), r_i rows of a stage for one of the source, o_i of a busy slot.
+
+    Source: Kalavri et al., OSDI 2018; apache/flink-kubernetes-operator, flink-autoscaler (JobVertexScaler, ScalingMetricEvaluator, AutoScalerUtils,
+    AutoScalerOptions). There each vertex has its own parallelism; here all stages share the slots of the executors, hence the sum.
+    The restart counts only where a change of size stops the job.
+    """
+
+    name: str = "ds2"
+    period_s: float = timer(60.0, "time between two decisions (Flink operator: kubernetes.operator.reconcile.interval)", lowest=1)
+    target: float = setting(0.7, "utilisation to be held (Flink operator: job.autoscaler.utilization.target)", lowest=0.01, highest=1)
+    boundary: float = setting(
+        0.3, "so far above or below the target nothing changes (Flink operator: job.autoscaler.target.utilization.boundary)", lowest=0, highest=1
+    )
+    catch_up_s: float = setting(
+        1800.0,
+        "waiting rows are to be worked off within so long; 0: they do not count (Flink operator: job.autoscaler.catch-up.duration)",
+        lowest=0,
+        highest=86400,
+    )
+    restart_s: float = setting(300.0, "a rescale that stops the job takes so long (Flink operator: job.autoscaler.restart.time)", lowest=0, highest=86400)
+    backlog_s: float = setting(
+        300.0,
+        "while rows of so long a time wait it does not scale down (Flink operator: job.autoscaler.backlog-processing.lag-threshold)",
+        lowest=0,
+        highest=86400,
+    )
+    down_factor: float = setting(0.6, "at most this share is taken away at once (Flink operator: job.autoscaler.scale-down.max-factor)", lowest=0, highest=1)
+    stable_s: float = timer(300.0, "after a rescale nothing changes for so long (Flink operator: job.autoscaler.stabilization.interval)")
+    down_interval_s: float = timer(
+        3600.0, "it scales down when that was right for so long, to the most wanted meanwhile (Flink operator: job.autoscaler.scale-down.interval)"
+    )
+    needs: frozenset[Need] = frozenset({"load", "stages"})
+    faithful: bool = True
+
+    def decide(self, seen: Assessment) -> Decision:
+        load, cost, since_s = seen.load_rows_per_s, slot_s_per_row(seen.stages), seen.since_rescale_s
+        if load is None or cost is None:
+            return keep(seen, self.name, "not_ready")
+        if since_s is not None and since_s < self.stable_s:
+            return keep(seen, self.name, "too_soon", since_s, self.stable_s)
+        wanted = self._wanted(seen, load, cost)
+        memo = wanted_within(seen, wanted, self.down_interval_s)
+        stable = stabilised(seen.current, wanted, memo)
+        size = allowed(seen, stable)
+        if size != seen.current:
+            memo = wanted_within(replace(seen, current=size, memo={}), size, self.down_interval_s)
+        utilization = self._slots(seen, load, cost) / (seen.current * seen.slots_each)
+        moved = moved_by(seen.current, wanted=wanted, stable=stable, size=size, utilization=utilization, target=self.target)
+        why = moved or self._why_none_is_wanted(seen, load, cost, utilization)
+        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=memo)
+
+    def _why_none_is_wanted(self, seen: Assessment, load: float, cost: float, utilization: float) -> Comparison:
+        if abs(utilization - self.target) <= self.boundary:
+            return Comparison(code="within_boundary", value=utilization, limit=self.boundary)
+        if self._in_backlog(seen, load):
+            return Comparison(code="lag_above_capacity", value=seen.current * seen.slots_each / cost, limit=seen.excess_lag_rows)
+        return Comparison(code="smallest_that_holds", value=utilization, limit=self.target)
+
+    def _in_backlog(self, seen: Assessment, load: float) -> bool:
+        return seen.excess_lag_rows > self.backlog_s * load
+
+    def _wanted(self, seen: Assessment, load: float, cost: float) -> int:
+        """The size for the target utilisation where that of now is beyond the boundary (ScalingMetricEvaluator.computeProcessingRateThresholds)."""
+        slots = seen.current * seen.slots_each
+        highest, lowest = (1.0, 0.0) if self._in_backlog(seen, load) else (min(1.0, self.target + self.boundary), self.target - self.boundary)
+        if slots < self._slots(seen, load, cost, at=highest):
+            return self._size(seen, load, cost, change="rescale_up")
+        if lowest > 0.0 and slots > self._slots(seen, load, cost, at=lowest, change="rescale_down"):
+            fewest = ceil(round(seen.current * (1.0 - self.down_factor), 9))
+            return max(fewest, self._size(seen, load, cost, change="rescale_down"))
+        return seen.current
+
+    def _size(self, seen: Assessment, load: float, cost: float, *, change: str) -> int:
+        return ceil(round(self._slots(seen, load, cost, at=self.target, change=change) / seen.slots_each, 9))
+
+    def _slots(self, seen: Assessment, load: float, cost: float, *, at: float = 1.0, change: str = "") -> float:
+        """Busy slots that the load needs at a utilisation, those to catch up with what waits and with what a change of size would add to it included."""
+        waiting_rows = seen.excess_lag_rows + (load * self.restart_s if change in seen.stops else 0.0)
+        return cost * (load / at + (waiting_rows / self.catch_up_s if self.catch_up_s > 0.0 else 0.0))
+
+
+def slot_s_per_row(stages: Sequence[StageNeed]) -> float | None:
+    """Seconds of a slot that all stages together spend on one row of the source; None where that is not known.
+
+    >>> parse = StageNeed(position=0, name="parse", rate_rows_per_s=1000.0, selectivity=1.0)
+    >>> count = StageNeed(position=1, name="count", rate_rows_per_s=250.0, selectivity=0.5)
+    >>> slot_s_per_row([parse, count])
+    0.003
+    """
+    cost = sum(inf if stage.rate_rows_per_s <= 0.0 else stage.selectivity / stage.rate_rows_per_s for stage in stages)
+    return cost if 0.0 < cost < inf else None

@@ -1,0 +1,86 @@
+"""All policies by name, and the one that a job's terms ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, fields, is_dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from penstock.core.errors import UserMistake
+from penstock.core.policies.auto import Auto
+from penstock.core.policies.daedalus import Daedalus
+from penstock.core.policies.ds2 import Ds2
+from penstock.core.policies.hpa import Hpa, HpaPaper
+from penstock.core.policies.phoebe import Phoebe
+from penstock.core.policies.policy import Policy
+from penstock.core.policies.reactive import Reactive
+from penstock.core.policies.spark_dra import SparkDra
+from penstock.core.policies.static import Static
+from penstock.core.policies.twres import Twres
+from penstock.core.settings import check
+from penstock.core.terms import Terms
+
+POLICIES: Mapping[str, type[Policy]] = {
+    "auto": Auto,
+    "daedalus": Daedalus,
+    "phoebe": Phoebe,
+    "static": Static,
+    "hpa": Hpa,
+    "hpa_paper": HpaPaper,
+    "reactive": Reactive,
+    "twres": Twres,
+    "ds2": Ds2,
+    "spark_dra": SparkDra,
+}
+
+
+def policy_of(terms: Terms) -> Policy:
+    """The policy that the terms name, with its owner's parameters, in the job's own time.
+
+    >>> from penstock.core.domain.autopilot import Autopilot
+    >>> asked = policy_of(Terms(autopilot=Autopilot(policy="daedalus", parameters={"grace_s": 120.0}, time_scale=0.5)))
+    >>> asked.name, asked.period_s, asked.grace_s
+    ('daedalus', 30.0, 60.0)
+    """
+    autopilot = terms.autopilot
+    policy: Policy = _in_time(with_parameters(autopilot.policy, autopilot.parameters), autopilot.time_scale)
+    return policy
+
+
+def with_parameters(name: str, parameters: Mapping[str, float]) -> Policy:
+    """A policy by its name, with some of its parameters; `UserMistake` for a name, a parameter or a value that cannot be."""
+    if name not in POLICIES:
+        raise UserMistake(f'autopilot.policy: there is no policy "{name}"; {_nearest(name, POLICIES)}')
+    declared = parameters_of(name)
+    for parameter, value in parameters.items():
+        if parameter not in declared:
+            raise UserMistake(f"autopilot.parameters.{parameter}: the policy {name} has no such parameter; {_nearest(parameter, declared)}")
+        check(POLICIES[name], "autopilot.parameters", parameter, value)
+    given = {each: int(value) if isinstance(declared[each].default, int) else float(value) for each, value in parameters.items()}
+    named: Any = POLICIES[name]
+    policy: Policy = named(**given)
+    return policy
+
+
+def parameters_of(name: str) -> Mapping[str, Field[Any]]:
+    """What can be set of a policy: the fields that it declares with a meaning."""
+    declared: Any = POLICIES[name]
+    return {each.name: each for each in fields(declared) if "meaning" in each.metadata}
+
+
+def _in_time(policy: Any, time_scale: float) -> Any:
+    """A policy whose timers are scaled, with the policies that it holds."""
+    scaled = {}
+    for each in fields(policy):
+        value = getattr(policy, each.name)
+        if each.metadata.get("scales"):
+            scaled[each.name] = time_scale * value
+        elif is_dataclass(value):
+            scaled[each.name] = _in_time(value, time_scale)
+    return replace(policy, **scaled)
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(known)}"

@@ -1,0 +1,51 @@
+"""What a policy wanted of late: fewer executors are taken only when nothing larger was wanted for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.core.assessment import Assessment
+from penstock.core.domain.decision import Comparison
+
+WANTED_AT = "wanted at "
+"""In a memo, before the time at which a size was wanted."""
+
+
+def wanted_within(seen: Assessment, wanted: int, window_s: float) -> dict[str, float]:
+    """The sizes wanted within the window, for the memo: those remembered, and the one of now; at the first of all the present size counts as wanted.
+
+    `seen.earlier` does not do: what was recommended then is the largest of what was wanted before it, and would stay so for ever.
+    """
+    if window_s <= 0.0:
+        return {}
+    remembered = {key: size for key, size in seen.memo.items() if key.startswith(WANTED_AT)}
+    within = {key: size for key, size in remembered.items() if float(key.removeprefix(WANTED_AT)) > seen.at_s - window_s}
+    now = f"{WANTED_AT}{seen.at_s!r}"
+    at_least = within.get(now, wanted) if remembered else seen.current
+    return {**within, now: max(wanted, at_least)}
+
+
+def stabilised(current: int, wanted: int, within: Mapping[str, float]) -> int:
+    """Up at once; down to the largest size wanted within the window.
+
+    >>> stabilised(4, 6, {}), stabilised(4, 2, {"wanted at 0.0": 3.0}), stabilised(4, 2, {"wanted at 0.0": 5.0})
+    (6, 3, 4)
+    """
+    return wanted if wanted >= current else min(current, max([wanted, *map(int, within.values())]))
+
+
+def moved_by(current: int, *, wanted: int, stable: int, size: int, utilization: float, target: float) -> Comparison | None:
+    """Why the size that was wanted became the one chosen: utilisation, the window, or the limits; None where the present size was wanted.
+
+    >>> moved_by(4, wanted=6, stable=6, size=5, utilization=0.9, target=0.6)
+    Comparison(code='utilization_above_target', value=0.9, limit=0.6)
+    >>> moved_by(4, wanted=6, stable=6, size=4, utilization=0.9, target=0.6)
+    Comparison(code='limits', value=6, limit=4)
+    """
+    if current < size <= wanted:
+        return Comparison(code="utilization_above_target", value=utilization, limit=target)
+    if wanted <= size < current:
+        return Comparison(code="utilization_below_target", value=utilization, limit=target)
+    if stable != size:
+        return Comparison(code="limits", value=stable, limit=size)
+    return None if wanted == current else Comparison(code="stabilised", value=stable, limit=wanted)

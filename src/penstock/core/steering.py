@@ -1,0 +1,118 @@
+"""What the autopilot keeps in mind between two turns, besides what it learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.core.domain.autopilot import Mode
+from penstock.core.domain.decision import Decision, Recommended
+from penstock.core.domain.prediction import Prediction
+from penstock.core.models.forecast.forecast import Forecast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A size that waits for an operator's word until `expires_s`; one that was rejected is not proposed again until then."""
+
+    number: int
+    executors: int
+    at_s: float
+    expires_s: float
+    policy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """Nothing is decided; `until_s` None is "until somebody resumes"."""
+
+    who: str
+    since_s: float
+    until_s: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A scale-up in overload, whose effect is watched."""
+
+    before: int
+    after: int
+    throughput_before_rows_per_s: float
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """More executors than these brought nothing."""
+
+    executors: int
+    until_s: float
+    bottleneck: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescale:
+    """The rescale under way, or the last one; `number` is that of its instruction."""
+
+    number: int
+    before: int
+    after: int
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanLoad:
+    """The mean arrival rate since the last decision.
+
+    >>> MeanLoad().with_rate(10.0).with_rate(20.0).mean_rows_per_s
+    15.0
+    """
+
+    count: int = 0
+    mean_rows_per_s: float = 0.0
+
+    def with_rate(self, rows_per_s: float) -> MeanLoad:
+        return MeanLoad(count=self.count + 1, mean_rows_per_s=self.mean_rows_per_s + (rows_per_s - self.mean_rows_per_s) / (self.count + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steering:
+    """Timers, the last decision, what waits for a word, and predictions that wait for their truth.
+
+    `own_scale_down_s` is when the policy itself last gave executors away; `broken_since_s` since when the latency is above its promise, `broken_said_s`
+    when that was last said, `broken_s` when promises were broken soon after an own scale-down; `graded` the last relative errors of capacity and
+    recovery; `said_s` when a decision was last written down; a phase of analysis that failed is not tried again before `analyze_from_s`.
+    """
+
+    mode: Mode = "observe"
+    decided_s: float | None = None
+    next_s: float | None = None
+    rescaled_s: float | None = None
+    rescale: Rescale | None = None
+    own_scale_down_s: float | None = None
+    load: MeanLoad = MeanLoad()
+    forecast: Forecast | None = None
+    forecast_s: float | None = None
+    last: Decision | None = None
+    earlier: tuple[Recommended, ...] = ()
+    memo: Mapping[str, float] = field(default_factory=dict)
+    shadow_executors: int | None = None
+    proposal: Proposal | None = None
+    rejected: Proposal | None = None
+    paused: Paused | None = None
+    trial: Trial | None = None
+    blocked: Blocked | None = None
+    broken_since_s: float | None = None
+    broken_said_s: float | None = None
+    broken_s: tuple[float, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    graded: tuple[float, ...] = ()
+    infeasible: tuple[str, ...] = ()
+    next_proposal: int = 1
+    said_s: float | None = None
+    failed_in_a_row: int = 0
+    analyze_from_s: float | None = None
+    fit_number: int | None = None
+    fit_asked_s: float | None = None
+    next_fit: int = 1

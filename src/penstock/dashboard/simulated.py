@@ -1,0 +1,116 @@
+"""The picture of simulated runs: the load, workers and latency over one time axis, and what struck."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator
+
+from penstock.core.domain.autopilot_event import Decided
+from penstock.dashboard.palette import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, VERMILION
+from penstock.dashboard.panels import bare
+from penstock.dashboard.picture import STYLE
+from penstock.wiring.simulation import Simulated
+
+Floats = npt.NDArray[np.float64]
+
+SIZE_IN = (10.0, 7.6)
+DPI = 160
+MOST_POINTS = 1500
+LONGEST_IN_MINUTES_S = 2 * 3600.0
+SHORTEST_S = 1e-3
+"""Latencies are drawn on a logarithmic scale, from here on."""
+
+
+def draw_simulated(path: Path, name: str, runs: Sequence[Simulated]) -> None:
+    """One run with what it processed and its capacity as it was judged, or several runs of one load side by side."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=SIZE_IN, facecolor=PAPER, layout="constrained")
+        panels = figure.subplots(3, 1, sharex=True)
+        policies = runs[0].policy if len(runs) == 1 else f"{len(runs)} policies"
+        figure.suptitle(f"{policies} on {name}", x=0.01, ha="left", fontsize=12, fontweight="bold", color=INK)
+        for axes in panels:
+            axes.set_facecolor(PAPER)
+            bare(axes)
+        load(panels[0], runs)
+        workers(panels[1], runs)
+        latency(panels[2], runs)
+        panels[-1].set_xlabel("minutes" if unit_s(runs[0]) == 60.0 else "hours", color=MUTED)
+        for axes in panels:
+            for failure in runs[0].failures:
+                axes.axvline(along_of(runs[0], failure.at_s), color=VERMILION, linewidth=1.0, linestyle=(0, (2, 2)), zorder=0.5)
+            axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        figure.savefig(path, dpi=DPI)
+
+
+def load(axes: Axes, runs: Sequence[Simulated]) -> None:
+    """What arrives; of a single run also what was processed and what it was thought to carry."""
+    first = runs[0]
+    seconds, along = first.record.seconds(), times(first)
+    if len(runs) == 1:
+        decided = [each for each in first.events if isinstance(each, Decided) and each.capacity_rows_per_s is not None]
+        axes.plot(along, folded(seconds.finished_rows, np.mean), color=BLUE, linewidth=1.0, label="processed")
+        at = [along_of(first, each.at_s) for each in decided]
+        capacity = [each.capacity_rows_per_s or 0.0 for each in decided]
+        axes.plot(at, capacity, color=MUTED, linewidth=1.1, linestyle=(0, (5, 3)), drawstyle="steps-post", label="capacity, as judged")
+    axes.plot(along, folded(seconds.arrived_rows, np.mean), color=ORANGE, linewidth=1.4, label="arriving")
+    axes.set_title("Load, rows/s", loc="left", fontsize=9.5, color=INK)
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_ylim(0, None)
+
+
+def workers(axes: Axes, runs: Sequence[Simulated]) -> None:
+    for run, colour in zip(runs, colours(len(runs)), strict=True):
+        axes.plot(times(run), folded(run.record.seconds().workers, np.max), color=colour, linewidth=1.2, drawstyle="steps-post", label=run.policy)
+    axes.set_title("Workers", loc="left", fontsize=9.5, color=INK)
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_ylim(0, 1.08 * max(float(run.record.seconds().workers.max()) for run in runs))
+
+
+def latency(axes: Axes, runs: Sequence[Simulated]) -> None:
+    """The worst second of each stretch, so that no failure is hidden."""
+    for run, colour in zip(runs, colours(len(runs)), strict=True):
+        worst_s = folded(run.record.seconds().latency_s, np.max)
+        label = "worst second" if len(runs) == 1 else run.policy
+        axes.plot(times(run), np.where(worst_s > 0, np.maximum(worst_s, SHORTEST_S), np.nan), color=colour, linewidth=1.0, label=label)
+    promised_s = runs[0].setup.terms.promises.latency_p95_s
+    if promised_s is not None:
+        axes.axhline(promised_s, color=VERMILION, linewidth=1.1, linestyle=(0, (5, 3)), label="promised")
+    axes.set_title("Latency, s", loc="left", fontsize=9.5, color=INK)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.tick_params(which="minor", length=0)
+
+
+def unit_s(run: Simulated) -> float:
+    return 60.0 if len(run.record) <= LONGEST_IN_MINUTES_S else 3600.0
+
+
+def along_of(run: Simulated, at_s: float) -> float:
+    return (at_s - run.record.start_s) / unit_s(run)
+
+
+def times(run: Simulated) -> Floats:
+    """The middle of each stretch that `folded` makes one point of."""
+    return folded(np.arange(0.5, len(run.record), dtype=np.float64) / unit_s(run), np.mean)
+
+
+def folded(values: Floats, how: Callable[..., Floats]) -> Floats:
+    """Stretches of equal length as one point each; the seconds at the end that fill none are left out.
+
+    >>> folded(np.arange(3000.0), np.max)[:2].tolist()
+    [1.0, 3.0]
+    """
+    each = -(-len(values) // MOST_POINTS)
+    return how(values[: len(values) // each * each].reshape(-1, each), axis=1)
+
+
+def colours(count: int) -> list[tuple[float, ...] | str]:
+    return [GREEN] if count == 1 else [matplotlib.colormaps["turbo"](0.05 + 0.9 * number / (count - 1)) for number in range(count)]

@@ -1,0 +1,111 @@
+"""A micro-batch that runs, and what is told of it when it has committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.core.monitor.facts import ArrivalSample, BatchFact, ExecutorShare, StageFact
+from penstock.core.shapes.chance import FloatArray
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+
+PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+"""Of the arrival times that are told of a batch, as Spark's observed metrics are asked for them."""
+LATENCIES = (np.arange(20) + 0.5) / 20
+"""The rows of a batch that stand for the others in the record."""
+LOOKED_AT = np.minimum(np.concatenate([PROBABILITIES, LATENCIES]), 1.0 - 1e-9)
+"""All rows of a batch whose arrival is looked up; the last of its rows came before the first of the next."""
+OVERHEAD_PARTS = {"latestOffset": 0.05, "queryPlanning": 0.15, "walCommit": 0.15, "commitOffsets": 0.15}
+"""Shares of the overhead outside of the work itself, by Spark's names; the rest is spent starting tasks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows from number `first_row` on, taken in at `started_s`; while nothing goes wrong it takes `planned_s`, and `work_s` of that for its tasks.
+
+    `stretch` is by how much its tasks are slower than warm ones without noise. It `takes_all` if no row was left to the next batch.
+    """
+
+    batch_id: int
+    first_row: float
+    rows: float
+    started_s: float
+    ends_s: float
+    planned_s: float
+    overhead_s: float
+    work_s: float
+    stretch: float
+    executors: tuple[str, ...]
+    takes_all: bool
+
+    @property
+    def duration_s(self) -> float:
+        return self.ends_s - self.started_s
+
+    def hung(self, until_s: float) -> Batch:
+        """With a task that does not end before then."""
+        return replace(self, ends_s=until_s) if until_s > self.ends_s else self
+
+    def longer(self, seconds: float) -> Batch:
+        return replace(self, ends_s=self.ends_s + seconds)
+
+    def again(self, from_s: float) -> Batch:
+        """All of its tasks from then on: nobody was left to go on with them."""
+        return replace(self, ends_s=from_s + self.planned_s)
+
+    def arrived_s(self, load: Load) -> tuple[FloatArray, FloatArray]:
+        """When its rows had arrived: at `PROBABILITIES`, and those that stand for the others; all before they were taken in."""
+        arrived_s = np.minimum(load.arrived_s(self.first_row + LOOKED_AT * self.rows), self.started_s)
+        return arrived_s[: len(PROBABILITIES)], arrived_s[len(PROBABILITIES) :]
+
+
+def batch_fact(batch: Batch, settings: MicroBatchSettings, arrived_s: FloatArray) -> BatchFact:
+    """What Spark would tell of it; `arrived_s` are times at `PROBABILITIES`."""
+    parts_s = {name: share * batch.overhead_s for name, share in OVERHEAD_PARTS.items()}
+    return BatchFact(
+        batch_id=batch.batch_id,
+        started_s=batch.started_s,
+        committed_s=batch.ends_s,
+        committed_wall_s=batch.ends_s,
+        rows=batch.rows,
+        parts_s={"addBatch": batch.duration_s - sum(parts_s.values()), **parts_s},
+        arrivals=(ArrivalSample(rows=batch.rows, probabilities=PROBABILITIES, wall_s=tuple(arrived_s.tolist())),),
+        stages=_stages(batch, settings),
+        state_rows=int(batch.first_row + batch.rows) if settings.state_growth else None,
+    )
+
+
+def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]:
+    """One that reads the source, one behind the shuffle; who has a task more than others changes from batch to batch, as with Spark's scheduler."""
+    tasks_s = settings.row_s * batch.rows * batch.stretch
+    tasks = tasks_of_each(settings.partitions, len(batch.executors), batch.batch_id)
+    return tuple(
+        StageFact(
+            position=position,
+            name=name,
+            tasks=settings.partitions,
+            run_time_s=share * tasks_s,
+            rows=round(batch.rows),
+            reads_source=position == 0,
+            shares=tuple(
+                ExecutorShare(
+                    executor_id=executor_id, task_time_s=share * tasks_s * count / settings.partitions, rows=round(batch.rows * count / settings.partitions)
+                )
+                for executor_id, count in zip(batch.executors, tasks, strict=True)
+            ),
+        )
+        for position, (name, share) in enumerate((("source", 1.0 - settings.state_share), ("state", settings.state_share)))
+    )
+
+
+def tasks_of_each(tasks: int, executors: int, turn: int) -> Sequence[int]:
+    """How many tasks each executor gets, as even as can be; the odd ones go round.
+
+    >>> tasks_of_each(7, 3, turn=0), tasks_of_each(7, 3, turn=1)
+    ([3, 2, 2], [2, 3, 2])
+    """
+    each, odd = divmod(tasks, executors)
+    return [each + ((number - turn) % executors < odd) for number in range(executors)]

@@ -1,0 +1,100 @@
+"""A simulator made like a job, from the job's own history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.event import Event
+from penstock.core.domain.reading import Reading
+from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.utilization import Plant
+from penstock.simulator.calibrate_batches import batch_settings
+from penstock.simulator.calibrate_flow import flow_settings
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.record import Fault
+from penstock.simulator.recorded import (
+    Seen,
+    busiest_query,
+    caught_up,
+    kind_of,
+    of_kind,
+    of_query,
+    recorded_arrivals,
+    recorded_faults,
+    recorded_throughput,
+    rescales,
+    usual_plan,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """What to simulate a job with; `notes` say in words what its history did not tell, and what was taken for it.
+
+    The recorded run counts from `start_s`, when it had caught up with its start, on `executors`; `faults` are those that struck it later.
+    """
+
+    kind: Plant
+    settings: MicroBatchSettings | ContinuousSettings
+    arrivals: Arrivals
+    start_s: float
+    executors: int
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Config, *, autopilot: Autopilot | None = None) -> Calibrated:
+    """From readings and events in the order of time; one query of the job is simulated. Only a history without work is refused."""
+    if not readings:
+        raise UserMistake("the history holds no readings: there is nothing to simulate")
+    events, name = list(events), busiest_query(readings)
+    whole = of_query(readings, name)
+    kind = kind_of(whole)
+    seen, changes = of_kind(whole, kind), rescales(events)
+    settings: MicroBatchSettings | ContinuousSettings
+    if kind == "micro_batch":
+        settings, notes = batch_settings(seen, changes)
+    else:
+        settings, notes = flow_settings(seen, events, changes, autopilot or Autopilot())
+    arrivals, why = arrivals_of(whole, config)
+    first, query = caught_up(seen)
+    # Checkpoints are then where they were, and a rescale of the recorded run replays what it did.
+    since_checkpoint_s = 0.0 if kind == "micro_batch" else query.uptime_s if query.since_commit_s is None else query.since_commit_s
+    return Calibrated(
+        kind=kind,
+        settings=settings,
+        arrivals=arrivals,
+        start_s=first.at_s - since_checkpoint_s,
+        executors=max(1, first.executors_running),
+        faults=tuple(fault for fault in recorded_faults(readings) if fault.at_s > first.at_s),
+        notes=(*notes, *why, *left_out(readings, whole, seen)),
+    )
+
+
+def arrivals_of(seen: Seen, config: Config) -> tuple[Arrivals, tuple[str, ...]]:
+    """What arrived, or what was processed where that is all there is, and a note of it."""
+    told = recorded_arrivals(seen, config)
+    if told is not None:
+        return told, ()
+    processed = recorded_throughput(seen)
+    if processed is None:
+        raise UserMistake("the history tells neither what arrived nor what was processed: there is nothing to simulate")
+    return processed, ("the source does not tell what arrives: what was processed is taken for it",)
+
+
+def left_out(readings: Sequence[Reading], whole: Seen, seen: Seen) -> tuple[str, ...]:
+    """In words, what is not simulated: other queries, times in another mode, settings that were in force for a while."""
+    name, (trigger, limit) = seen[-1][1].name, usual_plan(seen)
+    others = sorted({query.name for reading in readings for query in reading.queries} - {name})
+    notes = [f"only query {name} is simulated, without {', '.join(others)}"] if others else []
+    if len(seen) < len(whole):
+        notes.append(f"the mode changed: {len(whole) - len(seen)} of {len(whole)} readings are of another one and left out")
+    if len({(query.trigger, query.rate_limit_rows_per_s) for _, query in seen}) > 1:
+        words = "no limit" if limit is None else f"a limit of {limit:,.0f} rows/s"
+        notes.append(f"trigger or rate limit changed: the usual ones are simulated, {trigger} and {words}")
+    return tuple(notes)

@@ -1,0 +1,113 @@
+"""The settings of a job whose tasks run all the time, found in its own readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from penstock.core.analyze.workers import workers_reading
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.event import Event, QueryRestarted
+from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.errors import UserMistake
+from penstock.core.models.capacity.job import JobCapacity
+from penstock.core.models.estimate import NotReady
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.recorded import Rescale, Seen, usual_plan, usual_took_s
+
+BALANCED = 0.05
+"""Workers whose shares vary by less than this share the rows evenly: the rest is noise of the measurement."""
+
+
+def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale], autopilot: Autopilot) -> tuple[ContinuousSettings, tuple[str, ...]]:
+    """The settings, and in words what was not to be found."""
+    trigger, limit = usual_plan(seen)
+    capacity, skew, notes = capacity_of([reading for reading, _ in seen], autopilot)
+    usual = ContinuousSettings(capacity_rows_per_s=capacity)
+    pauses_s = [each.boundary_pause_s for _, each in seen if each.boundary_pause_s is not None]
+    found_s = {
+        "restart of the query": (median_of(event.downtime_s for event in events if isinstance(event, QueryRestarted)), usual.downtime_s),
+        "scale-up": (usual_took_s(rescales, grows=True), usual.up_s),
+        "scale-down": (usual_took_s(rescales, grows=False), usual.down_s),
+        "pause at a checkpoint": (median_of(pauses_s), usual.pause_s),
+    }
+    notes += [f"no {which} was seen: it is taken to last {usual_s:g} s" for which, (known_s, usual_s) in found_s.items() if known_s is None]
+    downtime_s, up_s, down_s, pause_s = (usual_s if known_s is None else known_s for known_s, usual_s in found_s.values())
+    settings = ContinuousSettings(
+        capacity_rows_per_s=capacity,
+        interval_s=trigger.interval_s,
+        pause_s=min(pause_s, trigger.interval_s / 2),
+        downtime_s=downtime_s,
+        up_s=up_s,
+        down_s=down_s,
+        replays=replays(seen, rescales),
+        grows_live=not any(each.grows and stopped(seen, each) for each in rescales),
+        base_s=base_of(seen, usual),
+        skew=skew,
+        rate_limit_rows_per_s=limit,
+        query=seen[-1][1].name,
+    )
+    return settings, tuple(notes)
+
+
+def base_of(seen: Seen, usual: ContinuousSettings) -> float:
+    """Latency without its queue, at half of the rows and at the middle one of the moments at which nothing had piled up."""
+    bases_s = []
+    for reading, query in seen:
+        if query.latency is not None and query.throughput_rows_per_s is not None and query.excess_lag_rows == 0 and reading.executors_running > 0:
+            utilization = min(0.95, query.throughput_rows_per_s / reading.executors_running / usual.capacity_rows_per_s)
+            bases_s.append(query.latency.p50_s - usual.queue_s * utilization / (1 - utilization))
+    return max(0.0, median(bases_s)) if bases_s else usual.base_s
+
+
+def median_of(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return median(known) if known else None
+
+
+def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[float, float, list[str]]:
+    """Rows/s of one worker that works all the time, how unevenly rows are shared, and why that is a guess, if it is.
+
+    In the engine the busiest worker decides, so it is the busiest that is taken where they differ.
+    """
+    told = [workers for reading in readings if (workers := workers_reading(reading, autopilot)) is not None]
+    model = JobCapacity().learn(told).settled()
+    carried = np.array([each.capacity_rows_per_s for each in model.workers()])
+    if len(carried) and carried.mean() > 0:
+        spread = float(carried.std() / carried.mean())
+        return (float(carried.mean()), 0.0, []) if spread < BALANCED else (float(carried.max()), spread, [])
+    scaleout = readings[-1].executors_running
+    remembered = model.predict(scaleout=max(1, scaleout))
+    if not isinstance(remembered, NotReady) and remembered.value > 0:
+        return remembered.value / max(1, scaleout), 0.0, []
+    seen = [
+        reading.throughput_rows_per_s / reading.executors_running
+        for reading in readings
+        if reading.throughput_rows_per_s is not None and reading.executors_running > 0
+    ]
+    if not seen or max(seen) <= 0:
+        raise UserMistake("the history holds no reading of executors at work: there is nothing to simulate")
+    why = remembered.why if isinstance(remembered, NotReady) else "no worker processed anything"
+    return max(seen), 0.0, [f"{why}: the most that an executor was seen to carry, {max(seen):,.0f} rows/s, is taken for its capacity"]
+
+
+def during(seen: Seen, rescale: Rescale) -> list[QueryReading]:
+    return [query for reading, query in seen if rescale.given_s < reading.at_s <= rescale.done_s]
+
+
+def stopped(seen: Seen, rescale: Rescale) -> bool:
+    """Whether the query stood still for it."""
+    return any(query.state != "running" for query in during(seen, rescale))
+
+
+def replays(seen: Seen, rescales: Sequence[Rescale]) -> bool:
+    """Whether rescales go back to the last checkpoint: rows were read again during one, and nothing had failed."""
+    within = [(rescale.given_s, rescale.done_s) for rescale in rescales]
+    return any(
+        after.replayed_rows > before.replayed_rows and after.failures == before.failures
+        for (_, before), (reading, after) in pairwise(seen)
+        if any(from_s < reading.at_s <= until_s for from_s, until_s in within)
+    )

@@ -1,0 +1,34 @@
+"""Chance in a simulation: a function of a seed, a part and an index, so that one seed is one run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.core.shapes.chance import FloatArray, IntArray, key_of, uniform
+
+CPU, SHARES = 1, 2
+"""The parts of the continuous engine that leave something to chance."""
+
+
+def normal(key: int, index: IntArray) -> FloatArray:
+    """Standard normal numbers, one an index (Box and Muller 1958).
+
+    >>> numbers = normal(7, np.arange(10_000))
+    >>> bool(abs(numbers.mean()) < 0.03), bool(abs(numbers.std() - 1.0) < 0.03)
+    (True, True)
+    """
+    first, second = uniform(key, 2 * index), uniform(key, 2 * index + 1)
+    return np.sqrt(-2.0 * np.log1p(-first)) * np.cos(2.0 * math.pi * second)
+
+
+def shares(seed: int, start: int, workers: int, spread: float) -> FloatArray:
+    """What each of the workers gets of the rows after the start of that number: equal but for a coefficient of variation of `spread`.
+
+    >>> shares(0, 1, 4, spread=0.0).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    sigma = math.sqrt(math.log1p(spread**2))
+    weights = np.exp(sigma * normal(key_of(key_of(seed, SHARES), start), np.arange(workers)))
+    return np.asarray(weights / weights.sum())

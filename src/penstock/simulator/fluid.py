@@ -1,0 +1,73 @@
+"""Rows as a fluid: what waits, what flows and how long it waited, for many seconds at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.shapes.chance import FloatArray
+from penstock.simulator.load import Load
+
+SLIVER_ROWS = 1e-3
+"""Of a row: less than that is rounding, and waits for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Flow:
+    """Consecutive seconds; `edges_s`, `arrived_until`, `position` (rows processed) and `lag_rows` hold their beginnings and the end of the last."""
+
+    edges_s: FloatArray
+    arrived_until: FloatArray
+    position: FloatArray
+    lag_rows: FloatArray
+    arrived_rows: FloatArray
+    finished_rows: FloatArray
+    capacity_rows: FloatArray
+    wait_s: FloatArray
+    oldest_s: FloatArray
+
+    def caught_up_s(self, part: slice, tolerance_s: float) -> float | None:
+        """When in this part the job first worked with nothing left but what arrives within the tolerance; None: not in these seconds."""
+        caught_up = (self.lag_rows[1:] <= np.maximum(tolerance_s * self.arrived_rows, SLIVER_ROWS)) & (self.capacity_rows > 0)
+        if not caught_up[part].any():
+            return None
+        second = part.start + int(np.argmax(caught_up[part]))
+        behind, gained = float(self.lag_rows[second]), float(self.capacity_rows[second] - self.arrived_rows[second])
+        return float(self.edges_s[second]) + (min(1.0, behind / gained) if gained > 0 else 0.0)
+
+
+def waiting(lag_rows: float, arrived_rows: FloatArray, capacity_rows: FloatArray) -> FloatArray:
+    """Rows that wait at the beginning and after each second: L = max(0, L + arrived - capacity) (Lindley 1952), all seconds at once.
+
+    >>> waiting(10.0, np.array([5.0, 5.0, 5.0, 20.0]), np.array([12.0, 12.0, 12.0, 12.0])).tolist()
+    [10.0, 3.0, 0.0, 0.0, 8.0]
+    """
+    net = np.cumsum(arrived_rows - capacity_rows)
+    return np.concatenate(([lag_rows], net + np.maximum(lag_rows, -np.minimum.accumulate(net))))
+
+
+def flowing(load: Load, edges_s: FloatArray, position: float, capacity_rows_per_s: float, working: FloatArray) -> Flow:
+    """What a job does between seconds that begins with so many rows processed; `working` is the share of each second in which it works.
+
+    Rows wait in line: those of a second waited since its middle row arrived.
+    """
+    arrived_until = load.rows_until(edges_s)
+    arrived, capacity = np.diff(arrived_until), capacity_rows_per_s * working
+    lag = waiting(float(arrived_until[0]) - position, arrived, capacity)
+    positions = arrived_until - lag
+    behind = lag > SLIVER_ROWS
+    middle, count = (positions[:-1] + positions[1:]) / 2, len(capacity)
+    came_s = load.arrived_s(np.concatenate((middle, positions[1:])) + SLIVER_ROWS)
+    middle_s = (edges_s[:-1] + edges_s[1:]) / 2
+    return Flow(
+        edges_s=edges_s,
+        arrived_until=arrived_until,
+        position=positions,
+        lag_rows=lag,
+        arrived_rows=arrived,
+        finished_rows=np.where(capacity > 0, np.maximum(np.diff(positions), 0.0), 0.0),
+        capacity_rows=capacity,
+        wait_s=np.where(behind[:-1] | behind[1:], np.maximum(middle_s - came_s[:count], 0.0), 0.0),
+        oldest_s=np.where(behind[1:], np.maximum(edges_s[1:] - came_s[count:], 0.0), 0.0),
+    )

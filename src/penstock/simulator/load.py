@@ -1,0 +1,77 @@
+"""The rows that arrive at a simulated job: how many until a time, and when the one of a given number came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.shapes.chance import FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Load:
+    """Rows counted from `start_s` on, exact to the last digit: in each piece the rate is linear, the last piece has no end.
+
+    >>> ramp = Load.of(Arrivals.through((0.0, 10.0), (0.0, 100.0)), start_s=0.0)
+    >>> ramp.rows_until(np.array([5.0, 10.0, 12.0])).tolist()
+    [125.0, 500.0, 700.0]
+    >>> ramp.arrived_s(np.array([125.0, 700.0])).tolist()
+    [5.0, 12.0]
+    """
+
+    begins_s: FloatArray
+    rate_rows_per_s: FloatArray
+    """At the beginning of each piece."""
+    slope: FloatArray
+    """Of the rate, in rows per second each second."""
+    rows_before: FloatArray
+
+    @classmethod
+    def of(cls, arrivals: Arrivals, start_s: float) -> Load:
+        """The same rates from `start_s` on."""
+        pieces = list(islice(arrivals.pieces(start_s), len(arrivals.time_s) + 1))
+        begins_s = np.array([piece.start_s for piece in pieces])
+        rate_in, rate_out = np.array([piece.rate_in for piece in pieces]), np.array([piece.rate_out for piece in pieces])
+        length_s = np.diff(begins_s)
+        slope = np.append((rate_out[:-1] - rate_in[:-1]) / length_s, 0.0)
+        rows = np.concatenate(([0.0], np.cumsum(length_s * (rate_in[:-1] + rate_out[:-1]) / 2)))
+        return cls(begins_s=begins_s, rate_rows_per_s=rate_in, slope=slope, rows_before=rows)
+
+    @property
+    def start_s(self) -> float:
+        return float(self.begins_s[0])
+
+    def rows_until(self, time_s: FloatArray) -> FloatArray:
+        """The exact integral of the rate from `start_s`; none arrive before it."""
+        piece = np.maximum(np.searchsorted(self.begins_s, time_s, side="right") - 1, 0)
+        since_s = np.maximum(time_s - self.begins_s[piece], 0.0)
+        return self.rows_before[piece] + since_s * (self.rate_rows_per_s[piece] + self.slope[piece] * since_s / 2)
+
+    def arrived_s(self, rows: FloatArray) -> FloatArray:
+        """The last moment at which only so many rows had arrived: when the next one came; infinite where the load ends before."""
+        piece = np.maximum(np.searchsorted(self.rows_before, rows, side="right") - 1, 0)
+        more, rate, slope = rows - self.rows_before[piece], self.rate_rows_per_s[piece], self.slope[piece]
+        # The root of rate x + slope x^2 / 2 = more in a form that does not cancel when the slope is small.
+        divisor = rate + np.sqrt(np.maximum(rate**2 + 2 * slope * more, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            since_s = np.where(more <= 0, 0.0, 2 * more / divisor)
+        return self.begins_s[piece] + since_s
+
+    def then(self, at_s: float, rate_rows_per_s: float) -> Load:
+        """This load until `at_s`, and a constant rate from then on.
+
+        >>> Load.of(Arrivals.constant(10.0), start_s=0.0).then(5.0, 100.0).rows_until(np.array([5.0, 6.0])).tolist()
+        [50.0, 150.0]
+        """
+        if at_s <= self.start_s:
+            return Load.of(Arrivals.constant(rate_rows_per_s), self.start_s)
+        kept = int(np.searchsorted(self.begins_s, at_s, side="left"))
+        return Load(
+            begins_s=np.append(self.begins_s[:kept], at_s),
+            rate_rows_per_s=np.append(self.rate_rows_per_s[:kept], rate_rows_per_s),
+            slope=np.append(self.slope[:kept], 0.0),
+            rows_before=np.append(self.rows_before[:kept], self.rows_until(np.array([at_s]))),
+        )

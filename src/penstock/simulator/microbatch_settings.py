@@ -1,0 +1,92 @@
+"""What a simulated job in micro-batches is like."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.models.capacity.batch_law import BatchLaw
+
+SHORTEST_LIMITED_INTERVAL_S = 1.0
+"""A limit in rows per second needs batches that come at a known pace: every second if no slower."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatchSettings:
+    """A batch of n rows in P tasks on s warm executors takes a*(1 + growth*state) + b*skew*n*ceil(P/(s*cores))/P + sink*n seconds.
+
+    `overhead_s` is a, `row_s` b, `partitions` P; `noise` is the spread of the logarithm of durations. Scaling is live, in the times of SPARK-FACTS.
+    `retry_s` and the warm-up are fitted to the one crash reported there: its batch took 2.5 s longer, 0.5 s of it by this law, and the next two were slow.
+    """
+
+    overhead_s: float = 0.5
+    row_s: float = 0.0002
+    partitions: int = 24
+    cores_per_executor: int = 1
+    trigger: Trigger = Trigger(interval_s=5.0)
+    rate_limit_rows_per_s: float | None = None
+    skew: float = 1.0
+    """Longest task over the mean task."""
+    sink_s_per_row: float = 0.0
+    """Written row by row in one place: more executors do not help."""
+    state_growth: float = 0.0
+    """Share by which the overhead grows with each row ever processed."""
+    state_share: float = 0.3
+    """Share of a row's cost in the stage after the shuffle."""
+    noise: float = 0.0
+    up_s: float = 5.0
+    up_spread: float = 0.2
+    """New executors are ready up to half this share of `up_s` sooner or later than it."""
+    down_s: float = 5.0
+    gap_wait_s: float = 15.0
+    """Surplus executors wait so long for the end of a batch."""
+    commit_wait_s: float = 60.0
+    """A change of the query waits so long for it, then the batch is given up."""
+    restart_s: float = 0.5
+    replace_s: float = 2.5
+    retry_s: float = 2.0
+    timeout_s: float = 20.0
+    warm_up_factor: float = 2.0
+    """A new executor takes so many times as long on top at first: three times in all."""
+    warm_up_s: float = 8.0
+    """After so long that has fallen to a 1/e of it."""
+    query: str = "query"
+
+    def __post_init__(self) -> None:
+        if self.trigger.kind != "processing_time":
+            raise UserMistake(f'trigger: found "{self.trigger}", micro-batches are simulated with a time ("5s") or "asap"')
+        if self.partitions < 1 or self.cores_per_executor < 1 or not 1 <= self.skew < math.inf:
+            raise UserMistake(f"a batch needs a task, a slot and a skew of at least 1: {self.partitions} tasks, {self.cores_per_executor} slots, {self.skew}")
+        if min(self.overhead_s, self.row_s, self.sink_s_per_row, self.noise, self.up_s, self.down_s, self.restart_s, self.replace_s) < 0:
+            raise UserMistake("times and costs of a simulated job are not negative")
+        if self.overhead_s + self.row_s + self.sink_s_per_row <= 0 or self.warm_up_s <= 0:
+            raise UserMistake("a simulated batch takes time, and so does a warm-up: both must be above 0 s")
+
+    @property
+    def interval_s(self) -> float:
+        """Between two triggers; 0 is "as soon as the last batch is done"."""
+        limited = self.rate_limit_rows_per_s is not None
+        return max(self.trigger.interval_s, SHORTEST_LIMITED_INTERVAL_S) if limited else self.trigger.interval_s
+
+    @property
+    def limit_rows(self) -> float:
+        """The most rows of one batch.
+
+        >>> MicroBatchSettings(trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=1000.0).limit_rows
+        5000.0
+        """
+        return math.inf if self.rate_limit_rows_per_s is None else max(1.0, self.rate_limit_rows_per_s * self.interval_s)
+
+    @property
+    def law(self) -> BatchLaw:
+        """The cost of its batches while nothing is new, nothing has grown and the sink is quick."""
+        return BatchLaw(
+            overhead_s=self.overhead_s,
+            row_s=self.row_s,
+            partitions=self.partitions,
+            cores_per_executor=self.cores_per_executor,
+            skew=self.skew,
+            limit_rows=None if self.rate_limit_rows_per_s is None else self.limit_rows,
+        )

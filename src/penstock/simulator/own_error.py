@@ -1,0 +1,103 @@
+"""How far a calibrated simulator is off on the very run it was calibrated from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from penstock.core.config import Config
+from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.reading import QueryReading, Reading
+from penstock.simulator.calibrate import Calibrated
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.engine import Engine
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.recorded import Seen, of_kind, of_query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnError:
+    """By how much the simulator is above (below: negative) the recorded run, as a share of it; None where that cannot be compared."""
+
+    executors: float | None
+    latency_p95: float | None
+    """Of the readings' 95th percentiles, each weighted by what was processed meanwhile."""
+    throughput: float | None
+
+
+def own_error(found: Calibrated, readings: Sequence[Reading], config: Config, *, seed: int = 0) -> OwnError:
+    """The recorded sizes, triggers and limits run again, read at the recorded moments; compared a window after the start."""
+    seen = [each for each in of_kind(of_query(readings, found.settings.query), found.kind) if each[0].at_s >= found.start_s]
+    again = run_again(found, seen, config, seed)
+    pairs = [each for each in zip(seen, again, strict=True) if each[1].at_s >= found.start_s + config.reading_window_s]
+    flows = [(query, simulated.queries[0]) for (_, query), simulated in pairs]
+    late = [(weighed(one), weighed(other)) for one, other in flows if one.latency is not None and other.latency is not None]
+    through = [
+        (one.throughput_rows_per_s, other.throughput_rows_per_s)
+        for one, other in flows
+        if one.throughput_rows_per_s is not None and other.throughput_rows_per_s is not None
+    ]
+    return OwnError(
+        executors=beyond(sum(other.executors_running for _, other in pairs), sum(real.executors_running for (real, _), _ in pairs)),
+        latency_p95=beyond(mean([other for _, other in late]), mean([one for one, _ in late])),
+        throughput=beyond(sum(other for _, other in through), sum(one for one, _ in through)),
+    )
+
+
+def run_again(found: Calibrated, seen: Seen, config: Config, seed: int) -> list[Reading]:
+    """A reading of the simulated run for each recorded one; whatever the next one shows changed is asked for right after the one before it."""
+    clock = SimulatedClock(found.start_s)
+    plant = SimulatedPlant(first_engine(found, seen, seed), clock, config)
+    again: list[Reading] = []
+    for number, (reading, _) in enumerate(seen):
+        clock.wait(reading.at_s - clock.now_s())
+        again.append(plant.read())
+        (query,), (shown, wanted) = again[-1].queries, seen[min(number + 1, len(seen) - 1)]
+        if shown.executors_requested >= 1 and shown.executors_requested != again[-1].executors_requested:
+            plant.perform(ScaleExecutors(number=number, executors=shown.executors_requested), ignore)
+        if (wanted.trigger, wanted.rate_limit_rows_per_s) != (query.trigger, query.rate_limit_rows_per_s):
+            change = ChangeQuery(number=number, query=query.name, trigger=wanted.trigger, rate_limit_rows_per_s=wanted.rate_limit_rows_per_s)
+            plant.perform(change, ignore)
+    return again
+
+
+def ignore(outcome: Outcome) -> None:
+    """What is refused, because the one before it is still under way, is asked for again at the next reading."""
+
+
+def first_engine(found: Calibrated, seen: Seen, seed: int) -> Engine:
+    """The job as it began, with the trigger and the limit of that time."""
+    load, settings, query = Load.of(found.arrivals, found.start_s), found.settings, seen[0][1]
+    if isinstance(settings, MicroBatchSettings):
+        begun = replace(settings, trigger=query.trigger, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
+        return MicroBatchEngine(begun, load, executors=found.executors, seed=seed, faults=found.faults)
+    flowing = replace(settings, interval_s=query.trigger.interval_s, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
+    return ContinuousEngine(flowing, load, executors=found.executors, seed=seed, faults=found.faults)
+
+
+def weighed(query: QueryReading) -> tuple[float, float]:
+    """Its latency, and what it was measured on."""
+    return (query.latency.p95_s if query.latency else 0.0, query.throughput_rows_per_s or 0.0)
+
+
+def mean(values: Sequence[tuple[float, float]]) -> float:
+    """Of values with weights; 0 without any weight.
+
+    >>> mean([(1.0, 3.0), (5.0, 1.0)])
+    2.0
+    """
+    weight = sum(each for _, each in values)
+    return sum(value * each for value, each in values) / weight if weight > 0 else 0.0
+
+
+def beyond(simulated: float, real: float) -> float | None:
+    """How much more that is, as a share.
+
+    >>> round(beyond(11.0, 10.0), 3), beyond(1.0, 0.0)
+    (0.1, None)
+    """
+    return simulated / real - 1.0 if real > 0 else None

@@ -1,0 +1,78 @@
+"""The executors of a simulated job: those that run, those on their way, those that were lost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    """`cold_since_s` is None for one that was warm when the simulation began."""
+
+    executor_id: str
+    added_s: float
+    cold_since_s: float | None = None
+
+    def age_s(self, at_s: float) -> float:
+        """How long it has warmed up."""
+        return math.inf if self.cold_since_s is None else at_s - self.cold_since_s
+
+
+@dataclass(slots=True, kw_only=True)
+class Pool:
+    """Numbered from 1, oldest first; `coming` are the numbers of those on their way, `changed_s` is when executors last came or went."""
+
+    requested: int
+    changed_s: float
+    running: list[Executor] = field(default_factory=list)
+    coming: set[int] = field(default_factory=set)
+    lost: int = 0
+    numbers: int = 0
+
+    @classmethod
+    def warm(cls, executors: int, at_s: float) -> Pool:
+        """A job that has been running with so many for a while."""
+        running = [Executor(executor_id=str(number), added_s=at_s) for number in range(1, executors + 1)]
+        return cls(requested=executors, changed_s=at_s, running=running, numbers=executors)
+
+    @property
+    def paid(self) -> int:
+        """Those that run and those on their way."""
+        return len(self.running) + len(self.coming)
+
+    def ask(self) -> int:
+        """One more is on its way; its number."""
+        self.numbers += 1
+        self.coming.add(self.numbers)
+        return self.numbers
+
+    def arrive(self, number: int, at_s: float) -> bool:
+        """It is ready, unless nobody waits for it any more."""
+        if number not in self.coming:
+            return False
+        self.coming.remove(number)
+        self.running.append(Executor(executor_id=str(number), added_s=at_s, cold_since_s=at_s))
+        self.changed_s = at_s
+        return True
+
+    def call_off(self, most: int) -> None:
+        """Those on their way beyond `most` in all, newest first."""
+        while self.coming and self.paid > most:
+            self.coming.remove(max(self.coming))
+
+    def dismiss(self, most: int, at_s: float) -> int:
+        """Let the newest go until `most` run; how many went."""
+        gone = max(0, len(self.running) - most)
+        if gone:
+            del self.running[most:]
+            self.changed_s = at_s
+        return gone
+
+    def lose(self, executor_id: str, at_s: float) -> bool:
+        """It is gone without being asked to, unless it has gone already."""
+        left = [each for each in self.running if each.executor_id != executor_id]
+        found = len(left) < len(self.running)
+        if found:
+            self.running, self.lost, self.changed_s = left, self.lost + 1, at_s
+        return found

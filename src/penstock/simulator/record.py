@@ -1,0 +1,155 @@
+"""What truly happened in a simulated run, second by second: scores come from here, never from readings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+
+from penstock.core.shapes.chance import FloatArray
+
+FaultKind = Literal["crash", "timeout"]
+"""A worker that dies is noticed at once, one that freezes when its heartbeat has failed to come for a while."""
+
+ROOM = 4096
+"""What an array holds at first; its room doubles when it is full."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A failure to be struck by, at a time of the run's clock."""
+
+    at_s: float
+    kind: FaultKind = "crash"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Struck:
+    """A fault that came, and when the job had caught up with it; None: not by the end of the record."""
+
+    at_s: float
+    kind: FaultKind
+    recovered_s: float | None = None
+
+    @property
+    def recovery_s(self) -> float | None:
+        return None if self.recovered_s is None else self.recovered_s - self.at_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescaled:
+    """A change of size: when it was asked for, when it was done, and for how long of that the job stood still (None: it worked on)."""
+
+    asked_s: float
+    done_s: float
+    before: int
+    after: int
+    down_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seconds:
+    """Consecutive whole seconds of a run, an entry each.
+
+    `workers` are those paid for; `finished_rows` counts replays too, `replayed_rows` are those put back in that second, to be finished once more;
+    `lag_rows` and `oldest_s` (how long the oldest row that waits has waited) are at the second's end; `latency_s` is the mean of the rows that finished
+    in it, 0 where none did; `down` is the share of the second in which the job stood still.
+    """
+
+    workers: FloatArray
+    arrived_rows: FloatArray
+    finished_rows: FloatArray
+    replayed_rows: FloatArray
+    lag_rows: FloatArray
+    latency_s: FloatArray
+    oldest_s: FloatArray
+    down: FloatArray
+
+    def part(self, part: slice) -> Seconds:
+        """Some of them, as views."""
+        return Seconds(**{name: getattr(self, name)[part] for name in COLUMNS})
+
+
+COLUMNS = tuple(each.name for each in fields(Seconds))
+
+
+class Growing:
+    """An array that is appended to; its room doubles when it is full.
+
+    >>> numbers = Growing(room=1)
+    >>> numbers.extend(np.array([1.0, 2.0, 3.0]))
+    >>> numbers.extend(np.array([4.0]))
+    >>> numbers.values.tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
+        self._kept = np.empty(room, dtype=np.float64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def values(self) -> FloatArray:
+        """All of them, as a view that the next `extend` may leave behind."""
+        return self._kept[: self._count]
+
+    def extend(self, more: FloatArray) -> None:
+        count = self._count + len(more)
+        if count > len(self._kept):
+            grown = np.empty(max(count, 2 * len(self._kept)), dtype=np.float64)
+            grown[: self._count] = self.values
+            self._kept = grown
+        self._kept[self._count : count] = more
+        self._count = count
+
+
+class Record:
+    """A run from `start_s` on: its seconds, the latencies of its rows, its rescales, and what struck it.
+
+    An engine writes whole seconds, in their order, and for all rows that finish some latencies, each with the number of rows it stands for.
+    """
+
+    def __init__(self, start_s: float) -> None:
+        self.start_s = start_s
+        self.rescales: list[Rescaled] = []
+        self.struck: list[Struck] = []
+        self._columns = {name: Growing() for name in COLUMNS}
+        self._delivered = (Growing(), Growing(), Growing())
+
+    def __len__(self) -> int:
+        """How many whole seconds are known."""
+        return len(self._columns["workers"])
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + len(self)
+
+    def append(self, seconds: Seconds) -> None:
+        """The seconds that follow those known."""
+        lengths = {name: len(getattr(seconds, name)) for name in COLUMNS}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"every column has an entry a second, found {lengths}")
+        for name, column in self._columns.items():
+            column.extend(getattr(seconds, name))
+
+    def deliver(self, finished_s: FloatArray, latency_s: FloatArray, rows: FloatArray) -> None:
+        """Rows that finished: when, their latencies, and how many rows each stands for."""
+        for column, more in zip(self._delivered, (finished_s, latency_s, rows), strict=True):
+            column.extend(more)
+
+    def seconds(self, first: int = 0, end: int | None = None) -> Seconds:
+        """The seconds from number `first` until before `end`, as views."""
+        return Seconds(**{name: column.values for name, column in self._columns.items()}).part(slice(first, end))
+
+    @property
+    def delivered(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """When rows finished, their latencies, and how many rows each stands for."""
+        finished_s, latency_s, rows = self._delivered
+        return finished_s.values, latency_s.values, rows.values
+
+    def recovered(self, at_s: float) -> None:
+        """The job has caught up at that time: whatever struck before it is over."""
+        self.struck = [replace(each, recovered_s=at_s) if each.recovered_s is None and each.at_s <= at_s else each for each in self.struck]

@@ -1,0 +1,118 @@
+"""What a history tells of a run that a simulator has to know: arrivals, how long rescales took, what struck."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from penstock.core.config import Config
+from penstock.core.domain.event import Event, InstructionDone, InstructionGiven
+from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.utilization import Plant
+from penstock.simulator.record import Fault
+
+Seen = list[tuple[Reading, QueryReading]]
+"""Readings in the order of time, with the query of interest in each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescale:
+    """A change of size that was carried out."""
+
+    given_s: float
+    done_s: float
+    took_s: float
+    grows: bool
+
+
+def rescales(events: Iterable[Event]) -> tuple[Rescale, ...]:
+    """All that were done; numbers begin anew with each run, so an instruction is the last one given by that number."""
+    found: list[Rescale] = []
+    given: dict[int, InstructionGiven] = {}
+    for event in events:
+        if isinstance(event, InstructionGiven) and event.knob == "executors":
+            given[event.number] = event
+        elif isinstance(event, InstructionDone) and event.number in given:
+            asked = given.pop(event.number)
+            if asked.before != asked.after:
+                grows = int(asked.after) > int(asked.before)
+                found.append(Rescale(given_s=asked.at_s, done_s=event.at_s, took_s=event.took_s, grows=grows))
+    return tuple(found)
+
+
+def usual_took_s(rescales: Iterable[Rescale], *, grows: bool) -> float | None:
+    """The median of one direction; None if there was none."""
+    took_s = [each.took_s for each in rescales if each.grows == grows]
+    return median(took_s) if took_s else None
+
+
+def busiest_query(readings: Sequence[Reading]) -> str:
+    """The query that processed most; all others are left out of a simulation."""
+    rows: dict[str, float] = {}
+    for reading in readings:
+        for query in reading.queries:
+            rows[query.name] = rows.get(query.name, 0.0) + (query.throughput_rows_per_s or 0.0)
+    if not rows:
+        raise UserMistake("the history holds no reading of a query: there is nothing to simulate")
+    return max(rows, key=lambda name: rows[name])
+
+
+def of_query(readings: Sequence[Reading], name: str) -> Seen:
+    """The readings that tell of this query."""
+    return [(reading, query) for reading in readings for query in reading.queries if query.name == name]
+
+
+def kind_of(seen: Seen) -> Plant:
+    """How the query ran for most of the time."""
+    flowing = sum(query.trigger.kind == "real_time" for _, query in seen)
+    return "continuous" if 2 * flowing > len(seen) else "micro_batch"
+
+
+def of_kind(seen: Seen, kind: Plant) -> Seen:
+    """Those taken while it ran that way."""
+    return [each for each in seen if (each[1].trigger.kind == "real_time") == (kind == "continuous")]
+
+
+def usual_plan(seen: Seen) -> tuple[Trigger, float | None]:
+    """The trigger and the rate limit that were in force for most readings."""
+    return Counter((query.trigger, query.rate_limit_rows_per_s) for _, query in seen).most_common(1)[0][0]
+
+
+def caught_up(seen: Seen) -> tuple[Reading, QueryReading]:
+    """The first reading of a job at work with nothing piled up: a start is slow, and simulations begin warm. The first one, if there is none such."""
+    return next((each for each in seen if each[1].throughput_rows_per_s and each[1].excess_lag_rows == 0), seen[0])
+
+
+def recorded_arrivals(seen: Seen, config: Config) -> Arrivals | None:
+    """The rates that were measured, each in the middle of the time it was measured over; None where the source does not tell them."""
+    points: dict[float, float] = {}
+    before_s: float | None = None
+    for reading, query in seen:
+        if query.arrival_rows_per_s is not None:
+            since_s = min(reading.at_s - before_s, 3 * config.reading_interval_s) if before_s is not None else config.reading_interval_s
+            points[reading.at_s - since_s / 2] = query.arrival_rows_per_s
+        before_s = reading.at_s
+    rising = sorted(points.items())
+    return Arrivals.through([at_s for at_s, _ in rising], [rate for _, rate in rising]) if rising else None
+
+
+def recorded_throughput(seen: Seen) -> Arrivals | None:
+    """What was processed, for a source that does not tell what arrives."""
+    points = {reading.at_s: query.throughput_rows_per_s for reading, query in seen if query.throughput_rows_per_s is not None}
+    return Arrivals.through(list(points), list(points.values())) if points else None
+
+
+def recorded_faults(readings: Sequence[Reading]) -> tuple[Fault, ...]:
+    """A crash for every failure that a reading counts more than the one before it, when the job was last disturbed."""
+    return tuple(
+        Fault(at_s=after.at_s - (after.since_disturbance_s or 0.0))
+        for before, after in pairwise(readings)
+        for _ in range(after.failures - before.failures)
+        if after.uptime_s >= before.uptime_s
+    )

@@ -1,0 +1,97 @@
+"""How a simulated run went, in a few numbers, from its record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.domain.job import Promises
+from penstock.core.shapes.chance import FloatArray
+from penstock.simulator.record import Record, Seconds, Struck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyMs:
+    """Of rows from their arrival to their result, in milliseconds, each row once for each time it finished."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What a run cost and what it kept; None where no row finished, or nothing was promised."""
+
+    duration_s: float
+    worker_seconds: float
+    average_workers: float
+    rescales: int
+    latency: LatencyMs | None
+    within_latency: float | None
+    """Share of the rows within the promise."""
+    violation_s: float
+    """Seconds beyond the promised latency, and seconds of recoveries beyond the promised one."""
+    recoveries: tuple[Struck, ...]
+
+
+def score(record: Record, promises: Promises, from_s: float = -math.inf) -> Score:
+    """The run from `from_s` on: rows by when they finished, rescales by when they were asked for, recoveries by when they began."""
+    first = 0 if from_s <= record.start_s else math.ceil(from_s - record.start_s)
+    seconds = record.seconds(first)
+    duration = len(seconds.workers)
+    finished_s, *told = record.delivered
+    latency_s, rows = (column[finished_s > from_s] for column in told)
+    struck = tuple(each for each in record.struck if each.at_s >= from_s)
+    worker_seconds = float(seconds.workers.sum())
+    return Score(
+        duration_s=float(duration),
+        worker_seconds=worker_seconds,
+        average_workers=worker_seconds / duration if duration else 0.0,
+        rescales=sum(each.asked_s >= from_s for each in record.rescales),
+        latency=latency_ms(latency_s, rows),
+        within_latency=within(latency_s, rows, promises.latency_p95_s),
+        violation_s=late_seconds(seconds, promises.latency_p95_s) + overdue_s(struck, promises.recovery_s, record.end_s),
+        recoveries=struck,
+    )
+
+
+def latency_ms(latency_s: FloatArray, rows: FloatArray) -> LatencyMs | None:
+    """Mean and quantiles, weighted by rows; a quantile is the least latency that this share of the rows do not exceed.
+
+    >>> latency_ms(np.array([0.3, 0.1]), np.array([10.0, 90.0]))
+    LatencyMs(mean=120.0, p50=100.0, p95=300.0, p99=300.0)
+    """
+    total = float(rows.sum())
+    if total <= 0:
+        return None
+    order = np.argsort(latency_s)
+    up_to = np.cumsum(rows[order])
+    places = np.minimum(np.searchsorted(up_to, np.array([0.5, 0.95, 0.99]) * up_to[-1]), len(order) - 1)
+    p50, p95, p99 = (round(1000.0 * each, 3) for each in latency_s[order][places].tolist())
+    return LatencyMs(mean=round(1000.0 * float(latency_s @ rows) / total, 3), p50=p50, p95=p95, p99=p99)
+
+
+def within(latency_s: FloatArray, rows: FloatArray, promised_s: float | None) -> float | None:
+    """The share of the rows that took no longer than promised."""
+    total = float(rows.sum())
+    return None if promised_s is None or total <= 0 else float(rows[latency_s <= promised_s].sum()) / total
+
+
+def late_seconds(seconds: Seconds, promised_s: float | None) -> float:
+    """Seconds whose rows took longer than promised; where none finished, those in which a row has waited for longer."""
+    if promised_s is None:
+        return 0.0
+    shown_s = np.where(seconds.finished_rows > 0, seconds.latency_s, seconds.oldest_s)
+    return float((shown_s > promised_s).sum())
+
+
+def overdue_s(struck: tuple[Struck, ...], promised_s: float | None, end_s: float) -> float:
+    """Seconds that recoveries took beyond what is promised; one that is not over counts until the end."""
+    if promised_s is None:
+        return 0.0
+    ends_s = ((each.at_s, end_s if each.recovered_s is None else each.recovered_s) for each in struck)
+    return sum(max(0.0, ended_s - at_s - promised_s) for at_s, ended_s in ends_s)

@@ -1,0 +1,205 @@
+"""A simulated job under the controller that steers real ones: the same loop, the same policies, another plant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from penstock.core.assessment import Assessment
+from penstock.core.domain.decision import Decision
+from penstock.core.domain.event import Event
+from penstock.core.domain.prediction import Prediction
+from penstock.core.errors import UserMistake
+from penstock.core.knowledge import Desired
+from penstock.core.models.anomaly.disturbance import FAILURES
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.policies.policy import Need, Policy
+from penstock.core.policies.registry import POLICIES, policy_of
+from penstock.core.terms import Terms
+from penstock.profiling.plan import ProfilePlan
+from penstock.profiling.procedure import Profiled, profile
+from penstock.runtime.controller import Controller
+from penstock.runtime.fakes import InlineFitter, MemoryStore
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine import Engine
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.record import Fault, Record
+from penstock.simulator.score import Score, score
+from penstock.simulator.testbed import SimulatedTestbed
+
+Progress = Callable[[float, float], None]
+"""Told how many seconds of how many are simulated."""
+
+PROFILED_FIRST = frozenset({"phoebe", "twres"})
+"""Policies that know nothing of a job that was not profiled."""
+
+PROFILED_SIZES = 6
+PROFILED_RATES = 30
+PROFILED_TO = 1.25
+"""A profile goes up to so many times the largest rate of the load."""
+
+FORETELLS: frozenset[Need] = frozenset({"load", "capacity"})
+"""What must be learnt for a recovery to be foretold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """A job to simulate: what arrives, how its engine works, the terms it runs under, and what strikes it. All times are those of the load."""
+
+    load: Arrivals
+    engine: ContinuousSettings | MicroBatchSettings
+    terms: Terms
+    faults: tuple[Fault, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One that struck: what was predicted of its recovery when it was noticed, and how long that took; None: nothing, and not by the end."""
+
+    at_s: float
+    predicted_s: float | None
+    measured_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Simulated:
+    """A run: how it went, and all that happened in it. `profiling_worker_seconds` were spent before it began."""
+
+    policy: str
+    setup: Setup
+    score: Score
+    failures: tuple[Failure, ...]
+    record: Record
+    events: tuple[Event, ...]
+    profiling_worker_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretelling:
+    """A policy as it is, for which capacity is learnt too, so that recoveries are foretold that it does not itself ask about."""
+
+    policy: Policy
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def period_s(self) -> float:
+        return self.policy.period_s
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return self.policy.needs | FORETELLS
+
+    @property
+    def faithful(self) -> bool:
+        return self.policy.faithful
+
+    def decide(self, seen: Assessment) -> Decision:
+        return self.policy.decide(seen)
+
+
+def simulate(setup: Setup, progress: Progress = lambda done_s, total_s: None) -> Simulated:
+    """The whole load under the policy of the terms; a policy that needs a profile and has none gets one first, on a testbed of the same engine."""
+    return simulate_all(setup, (setup.terms.autopilot.policy,), progress)[0]
+
+
+def simulate_all(setup: Setup, policies: Sequence[str] = tuple(POLICIES), progress: Progress = lambda done_s, total_s: None) -> tuple[Simulated, ...]:
+    """The same load under several policies, one after another; where a profile is needed it is made once."""
+    length_s = setup.load.last_s - setup.load.time_s[0]
+    made: Profiled | None = None
+    found: list[Simulated] = []
+    for name in policies:
+        one = replace(setup, terms=replace(setup.terms, autopilot=replace(setup.terms.autopilot, policy=name)))
+        if name in PROFILED_FIRST and not setup.terms.profile:
+            made = made or profiled(setup)
+            one = replace(one, terms=replace(one.terms, profile=made.rows))
+        ran = run(one, onwards(progress, len(found) * length_s, len(policies) * length_s))
+        found.append(replace(ran, profiling_worker_seconds=made.worker_seconds) if made and one.terms.profile == made.rows else ran)
+    return tuple(found)
+
+
+def onwards(progress: Progress, before_s: float, total_s: float) -> Callable[[float], None]:
+    """Progress of one run among several."""
+    return lambda done_s: progress(before_s + done_s, total_s)
+
+
+def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
+    """Turn the loop at every reading from the first to the last moment of the load."""
+    terms, start_s, end_s = setup.terms, setup.load.time_s[0], setup.load.last_s
+    policy = policy_of(terms)
+    clock = SimulatedClock(start_s)
+    engine = engine_of(setup, terms.limits.first, Load.of(setup.load, start_s), setup.faults)
+    plant = SimulatedPlant(engine, clock, terms.config)
+    memory = MemoryStore()
+    controller = Controller(
+        source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Desired(executors=terms.limits.first), fitter=InlineFitter(),
+        policy=Foretelling(policy=policy) if setup.faults and not policy.needs >= FORETELLS else policy,
+    )  # fmt: skip
+    foretold: dict[float, Prediction] = {}
+    while clock.now_s() < end_s:
+        clock.wait(min(terms.config.reading_interval_s, end_s - clock.now_s()))
+        plant.advance()
+        controller.step()
+        for each in controller.knowledge.steering.predictions:
+            if each.kind == "recovery" and each.about in FAILURES:
+                foretold.setdefault(each.made_s, each)
+        progress(clock.now_s() - start_s)
+    controller.close()
+    return Simulated(
+        policy=terms.autopilot.policy,
+        setup=setup,
+        score=score(engine.record, terms.promises, start_s),
+        failures=failures_of(engine.record, sorted(foretold.values(), key=lambda each: each.made_s)),
+        record=engine.record,
+        events=tuple(memory.events),
+    )
+
+
+def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] = ()) -> Engine:
+    if isinstance(setup.engine, ContinuousSettings):
+        return ContinuousEngine(setup.engine, load, executors=executors, seed=setup.seed, faults=faults)
+    return MicroBatchEngine(setup.engine, load, executors=executors, seed=setup.seed, faults=faults)
+
+
+def failures_of(record: Record, foretold: Sequence[Prediction]) -> tuple[Failure, ...]:
+    """Each failure with the first prediction that was made of it: after it struck, and before the next one did."""
+    next_s = [*(each.at_s for each in record.struck), math.inf][1:]
+    return tuple(
+        Failure(
+            at_s=struck.at_s,
+            predicted_s=next((each.value for each in foretold if struck.at_s <= each.made_s < until_s), None),
+            measured_s=struck.recovery_s,
+        )
+        for struck, until_s in zip(record.struck, next_s, strict=True)
+    )
+
+
+def profiled(setup: Setup) -> Profiled:
+    """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds."""
+    limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
+    if most_rows_per_s <= 0:
+        raise UserMistake("nothing arrives: there is no rate to profile the job at")
+    testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
+    step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
+    sizes = sizes_between(limits.min_executors, limits.max_executors)
+    return profile(testbed, clock, ProfilePlan(sizes=sizes, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
+
+
+def sizes_between(least: int, most: int) -> tuple[int, ...]:
+    """A few sizes, evenly apart as far as whole numbers allow, both ends among them.
+
+    >>> sizes_between(1, 12), sizes_between(2, 4)
+    ((1, 3, 5, 8, 10, 12), (2, 3, 4))
+    """
+    steps = min(PROFILED_SIZES - 1, most - least) or 1
+    return tuple(sorted({round(least + (most - least) * place / steps) for place in range(steps + 1)}))

@@ -1,0 +1,233 @@
+"""`penstock simulate`: the JSON that was promised, a table, a picture, and one line for what cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asked import drawn, found, mistake
+from typer.testing import CliRunner
+
+from penstock.cli import simulate_options
+from penstock.cli.app import app
+from penstock.core.config import Config
+from penstock.core.domain.event import RunStarted
+from penstock.core.domain.trigger import Trigger
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.policies.registry import POLICIES
+from penstock.core.redaction import Redactor
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.plant import SimulatedPlant
+from penstock.stores.history import History
+
+KEYS = {
+    "policy",
+    "engine",
+    "duration_s",
+    "worker_seconds",
+    "average_workers",
+    "rescales",
+    "latency_ms",
+    "within_latency",
+    "failures",
+    "violation_s",
+    "profiling_worker_seconds",
+    "seed",
+}  # fmt: skip
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Half an hour in which 15,000 rows/s become 25,000 and fewer again."""
+    path = tmp_path / "trace.csv"
+    path.write_text("t,rate\n0,15000\n600,15000\n900,25000\n1200,25000\n1500,15000\n1800,15000\n")
+    return path
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all policies only two, for the sake of time."""
+    kept = {name: POLICIES[name] for name in ("static", "hpa")}
+    monkeypatch.setattr(simulate_options, "POLICIES", kept)
+
+
+def test_the_json_has_every_key_of_the_issue(trace: Path) -> None:
+    answer = found(
+        "simulate", "--trace", trace, "--policy", "static", "--engine", "continuous", "--capacity-per-worker", 5000, "--max-scaleout", 12,
+        "--start-scaleout", 8, "--downtime", 30, "--interval", 10, "--target-recovery", 600, "--failures", "700,1600", "--promise-latency-ms", 1000,
+    )  # fmt: skip
+    assert set(answer) == KEYS and set(answer["latency_ms"]) == {"mean", "p50", "p95", "p99"}
+    assert (answer["policy"], answer["engine"], answer["duration_s"], answer["seed"]) == ("static", "continuous", 1800, 0)
+    assert (answer["worker_seconds"], answer["average_workers"], answer["rescales"]) == (pytest.approx(8 * 1800), pytest.approx(8), 0)
+    assert [set(failure) for failure in answer["failures"]] == [{"at_s", "predicted_s", "measured_s"}] * 2
+    assert [failure["at_s"] for failure in answer["failures"]] == [700, 1600]
+    assert all(30 < failure["measured_s"] < 200 for failure in answer["failures"])
+    assert 0.5 < answer["within_latency"] < 1.0, "rows waited through two failures"
+    assert answer["latency_ms"]["p50"] < 1000 < answer["latency_ms"]["p99"] and answer["violation_s"] > 60
+
+
+def test_what_was_not_promised_is_null_and_what_did_not_happen_is_empty(trace: Path) -> None:
+    answer = found("simulate", "--trace", trace, "--policy", "static")
+    assert answer["within_latency"] is None and answer["failures"] == [] and answer["violation_s"] == 0
+    assert answer["profiling_worker_seconds"] is None
+
+
+def test_a_recovery_beyond_its_target_is_a_violation(trace: Path) -> None:
+    asked = ("simulate", "--trace", trace, "--policy", "static", "--start-scaleout", 6, "--failures", 700)
+    kept, broken = (found(*asked, "--target-recovery", seconds)["violation_s"] for seconds in (600, 40))
+    assert kept == 0 < broken
+
+
+def test_failures_that_are_noticed_late_take_longer(trace: Path) -> None:
+    asked = ("simulate", "--trace", trace, "--policy", "static", "--failures", 300)
+    at_once, late = (found(*asked, *more)["failures"][0]["measured_s"] for more in ((), ("--timeout-failures", 20)))
+    assert late > at_once + 20
+
+
+def test_micro_batches_take_their_own_options(trace: Path) -> None:
+    answer = found(
+        "simulate", "--trace", trace, "--policy", "static", "--engine", "micro-batch", "--trigger", 4, "--overhead", 0.4, "--row-cost-us", 150,
+        "--partitions", 12, "--cores", 1, "--max-scaleout", 6,
+    )  # fmt: skip
+    assert answer["engine"] == "micro-batch" and answer["average_workers"] == pytest.approx(6)
+    assert 1000 < answer["latency_ms"]["p50"] < 10_000, "half a trigger and a batch"
+
+
+def test_a_cheaper_row_is_a_quicker_job(trace: Path) -> None:
+    asked = ("simulate", "--trace", trace, "--policy", "static", "--engine", "micro-batch", "--max-scaleout", 6)
+    slow, quick = (found(*asked, "--capacity-per-worker", each)["latency_ms"]["p95"] for each in (6000, 12_000))
+    assert quick < slow
+
+
+def test_a_parameter_of_the_policy_is_taken(trace: Path) -> None:
+    assert found("simulate", "--trace", trace, "--policy", "static", "--param", "executors=5")["average_workers"] == pytest.approx(5, rel=0.05)
+
+
+@pytest.mark.usefixtures("few")
+def test_all_policies_are_shown_side_by_side(trace: Path) -> None:
+    asked = ["simulate", "--trace", str(trace), "--policy", "all", "--failures", "700"]
+    both = found(*asked)["policies"]
+    assert [each["policy"] for each in both] == ["static", "hpa"] and all(set(each) == KEYS for each in both)
+    assert both[1]["worker_seconds"] < both[0]["worker_seconds"]
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
+    assert "2 policies on trace.csv" in shown and "longest recovery" in shown
+    assert [line.split()[0] for line in shown.splitlines()[-2:]] == ["static", "hpa"]
+
+
+def test_people_get_a_table_that_says_the_same(trace: Path) -> None:
+    asked = ["simulate", "--trace", str(trace), "--policy", "static", "--failures", "700", "--promise-latency-ms", "1000"]
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
+    for words in (
+        "static on trace.csv",
+        "12.00 workers on average",
+        "rescales",
+        "within 1,000 ms",
+        "failure at 700 s",
+        "recovered after",
+        "promises broken for",
+    ):
+        assert words in shown
+    assert "{" not in shown
+
+
+def test_progress_goes_to_standard_error(trace: Path) -> None:
+    done = CliRunner().invoke(app, ["simulate", "--trace", str(trace), "--policy", "static", "--json"], catch_exceptions=False)
+    json.loads(done.stdout)
+    assert "simulated seconds" in done.stderr
+
+
+def test_the_picture_shows_load_workers_latency_and_failures(trace: Path, tmp_path: Path) -> None:
+    picture = drawn(tmp_path, "simulate", "--trace", trace, "--policy", "hpa", "--failures", 700, "--promise-latency-ms", 1000)
+    for words in ("hpa on trace.csv", "Load, rows/s", "arriving", "processed", "Workers", "Latency, s", "promised", "minutes"):
+        assert words in picture
+
+
+@pytest.mark.usefixtures("few")
+def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path) -> None:
+    picture = drawn(tmp_path, "simulate", "--trace", trace, "--policy", "all")
+    assert all(words in picture for words in ("2 policies on trace.csv", "<!-- static -->", "<!-- hpa -->"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--policy", "deadalus"), 'there is no policy "deadalus"; did you mean "daedalus"?'),
+        (("--policy", "zzz"), "there are auto, daedalus"),
+        (("--engine", "flink"), '--engine: found "flink", continuous or micro-batch is allowed'),
+        (("--guards", "maybe"), '--guards: found "maybe"'),
+        (("--min-scaleout", 5, "--max-scaleout", 3), "--min-scaleout: found 5, at most --max-scaleout (3) is allowed"),
+        (("--min-scaleout", 0), "--min-scaleout: found 0, a number of at least 1 is needed"),
+        (("--start-scaleout", 20), "--start-scaleout: found 20, a number from 1 to 12 is allowed"),
+        (("--capacity-per-worker", 0), "--capacity-per-worker: found 0, a number above 0 is needed"),
+        (("--capacity-per-worker", "nan"), "--capacity-per-worker: found nan"),
+        (("--downtime", -1), "--downtime: found -1, a number of at least 0 is needed"),
+        (("--interval", 0), "--interval: found 0, a number above 0.1 is needed"),
+        (("--target-recovery", "inf"), "--target-recovery: found inf"),
+        (("--failures", "soon"), '--failures: found "soon", times in seconds are needed'),
+        (("--failures", "100,9000"), "--failures: found 9000, the trace goes from 0 s to 1800 s"),
+        (("--failures", "-5"), "--failures: found -5, the trace goes from 0 s to 1800 s"),
+        (("--policy", "daedalus", "--param", "grace_s"), '--param: found "grace_s", a name and a number are needed'),
+        (("--policy", "daedalus", "--param", "grase_s=1"), '--param grase_s: the policy daedalus has no such parameter; did you mean "grace_s"?'),
+        (("--policy", "daedalus", "--param", "grace_s=-1"), "--param grace_s: found -1"),
+        (("--policy", "all", "--param", "grace_s=1"), "--param: it belongs to one policy"),
+        (("--engine", "micro-batch", "--skew", 0.5), "--skew: found 0.5, a number of at least 1 is needed"),
+        (("--engine", "micro-batch", "--partitions", 0), "--partitions: found 0"),
+        (("--profile", "absent.csv"), "absent.csv: No such file"),
+        (("--plot", "picture.pdf"), "ends in .png or .svg"),
+    ],
+)
+def test_a_bad_option_is_one_line(trace: Path, options: tuple[object, ...], said: str) -> None:
+    assert said in mistake("simulate", "--trace", trace, *options)
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "it is empty"), ("t,rate\n5,100\n", "it lasts 0 s"), ("t,load\n0,5\n", "the column rate is missing")])
+def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    assert said in mistake("simulate", "--trace", path)
+
+
+def recorded(folder: Path) -> Path:
+    """Half an hour of a job in micro-batches, of which the truth is known."""
+    path, clock, config = folder / "history.db", SimulatedClock(1_700_000_000.0), Config(reading_interval_s=10.0)
+    load = Load.of(Arrivals.through(1_700_000_000.0 + np.arange(0, 1801, 20.0), 3000 + 1000 * np.sin(np.arange(91) / 7)), clock.now_s())
+    settings = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
+    plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=6), clock, config)
+    history = History.open(path, config=config, redactor=Redactor())
+    started = RunStarted(
+        at_s=clock.now_s(), job="counts", master="embedded", mode="observe", spark_version="4.3", resumed=False, max_executors=8, recovery_s=300.0
+    )
+    history.append(clock.now_s(), events=[started])
+    for _ in range(180):
+        clock.wait(10.0)
+        history.append(clock.now_s(), reading=plant.read())
+    history.close()
+    return path
+
+
+def test_a_job_like_a_recorded_one_is_simulated_with_the_simulators_own_error(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    answer = found("simulate", "--like", path, "--policy", "static", "--promise-latency-ms", 9000)
+    assert set(answer) == KEYS | {"like", "own_error", "notes"} and answer["engine"] == "micro-batch"
+    assert answer["average_workers"] == pytest.approx(6) and answer["duration_s"] == pytest.approx(1800, abs=60)
+    assert abs(answer["own_error"]["throughput"]) < 0.05 and abs(answer["own_error"]["latency_p95"]) < 0.2
+    other = found("simulate", "--like", path, "--policy", "static", "--start-scaleout", 4)
+    assert other["average_workers"] == pytest.approx(4) and other["latency_ms"]["p95"] > answer["latency_ms"]["p95"]
+
+
+def test_the_table_of_a_job_like_a_recorded_one_says_how_far_to_believe_it(tmp_path: Path, trace: Path) -> None:
+    asked = ["simulate", "--like", str(recorded(tmp_path)), "--policy", "static"]
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
+    assert "simulator on the recorded run" in shown and "throughput" in shown
+    assert found(*asked, "--trace", trace)["duration_s"] == 1800
+
+
+def test_neither_a_trace_nor_a_recorded_job_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
+    assert "--trace: a CSV file of arrivals is needed" in mistake("simulate", "--policy", "static")
+    assert "there is no history of a job 'absent'" in mistake("simulate", "--like", "absent")

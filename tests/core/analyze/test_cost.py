@@ -1,0 +1,58 @@
+"""What turns cost in CPU time: printed, as it depends on the machine."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import pytest
+from steady_job import TERMS, Analysed, SteadyJob, daily
+
+from penstock.core.domain.job import Limits
+from penstock.core.fitting import FitDone, fitted
+from penstock.core.policies.policy import Need
+
+DAEDALUS: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast"})
+
+
+@pytest.mark.slow
+def test_six_hours_of_turns_forecasts_and_fits() -> None:
+    analysed = Analysed(SteadyJob(load=lambda at_s: daily(at_s) + 100.0 * math.sin(at_s)), replace(TERMS, limits=Limits(max_executors=12)), DAEDALUS)
+    spent = {"turns": 0.0, "assessments": 0.0, "fits": 0.0}
+    number, known = 0, 0
+    fits: tuple[FitDone, ...] = ()
+    for turn in range(1440):
+        reading = analysed.job.reading()
+        begin = time.process_time()
+        asked = analysed.turn(reading=reading, fits=fits)
+        spent["turns"] += time.process_time() - begin
+        begin = time.process_time()
+        if turn % 4 == 0:
+            known += bool(analysed.seen().capacities)
+        spent["assessments"] += time.process_time() - begin
+        begin = time.process_time()
+        fits = () if asked is None else (fitted(asked),)
+        number += asked is not None
+        spent["fits"] += time.process_time() - begin
+    print(f"\nsix hours: {', '.join(f'{name} {seconds:.1f} s' for name, seconds in spent.items())} ({number} fits)")
+    assert known > 350
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("needs", [DAEDALUS, DAEDALUS - {"regression"}])
+def test_a_turn_with_1000_executors(needs: frozenset[Need]) -> None:
+    terms = replace(TERMS, limits=Limits(min_executors=990, max_executors=1010))
+    analysed = Analysed(SteadyJob(executors=1000, each_rows_per_s=10.0, load=lambda at_s: 2.0 * daily(at_s)), terms, needs)
+    analysed.turns(40)
+    took = []
+    for _ in range(8):
+        reading = analysed.job.reading()
+        begin = time.process_time()
+        analysed.turn(reading=reading)
+        learnt = time.process_time()
+        seen = analysed.seen()
+        took.append((learnt - begin, time.process_time() - learnt))
+    analyse, assess = (sorted(1000 * each for each in column)[len(column) // 2] for column in zip(*took, strict=True))
+    print(f"\n1000 executors, {'regression' if 'regression' in needs else 'law'}: analyse {analyse:.1f} ms, assess {assess:.1f} ms (medians)")
+    assert seen.capacity(1000) == pytest.approx(10_000.0, rel=0.05)

@@ -1,0 +1,67 @@
+"""Promises that no size can keep are named, once, and again when they can be kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from steady_job import TERMS, Analysed, SteadyJob
+
+from penstock.core.analyze.targets import targets
+from penstock.core.assessment import Assessment
+from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
+from penstock.core.domain.job import Promises
+from penstock.core.domain.trigger import Trigger
+from penstock.core.models.estimate import Estimate
+
+
+@pytest.fixture(scope="module")
+def seen() -> Assessment:
+    analysed = Analysed(SteadyJob())
+    analysed.turns(40)
+    return replace(analysed.seen(), forecast=None, load_rows_per_s=4000.0)
+
+
+def promised(seen: Assessment, *, latency_s: float | None = None, recovery_s: float | None = None) -> dict[str, str]:
+    return {target: why.code for target, why in targets(replace(seen, promises=Promises(latency_p95_s=latency_s, recovery_s=recovery_s))).items()}
+
+
+def test_what_can_be_kept_is_not_named(seen: Assessment) -> None:
+    assert promised(seen, latency_s=5.0, recovery_s=300.0) == {} == promised(seen)
+
+
+def test_a_recovery_below_the_downtime_cannot_be_kept(seen: Assessment) -> None:
+    assert promised(seen, recovery_s=30.0) == {"recovery time": "recovery_below_downtime"}
+
+
+def test_a_recovery_that_takes_the_largest_size_longer_cannot_be_kept(seen: Assessment) -> None:
+    assert promised(seen, recovery_s=40.0) == {"recovery time": "recovery_above_target"}
+
+
+def test_a_load_that_no_size_carries_is_named(seen: Assessment) -> None:
+    assert promised(replace(seen, load_rows_per_s=10_000.0)) == {"throughput": "peak_above_capacity"}
+
+
+def test_a_bound_in_favour_keeps_a_target_unnamed(seen: Assessment) -> None:
+    unsure = replace(seen, load_rows_per_s=10_000.0, capacities={8: Estimate(value=8000.0, low=5000.0, high=12_000.0)})
+    assert promised(unsure) == {}
+
+
+def test_a_latency_below_the_trigger_or_of_the_largest_size_cannot_be_kept(seen: Assessment) -> None:
+    queries = tuple(replace(query, trigger=Trigger(interval_s=5.0)) for query in seen.reading.queries)
+    batched = replace(seen, plant="micro_batch", reading=replace(seen.reading, queries=queries))
+    assert promised(batched, latency_s=4.0) == {"latency": "latency_below_trigger"}
+    slow = replace(batched, latencies={8: Estimate(value=9.0, low=7.0, high=11.0)})
+    assert promised(slow, latency_s=6.0) == {"latency": "latency"} and promised(slow, latency_s=8.0) == {}
+
+
+def test_a_target_no_size_can_meet_is_named_once_until_it_can() -> None:
+    terms = replace(TERMS, promises=Promises(recovery_s=20.0))
+    analysed = Analysed(SteadyJob(), terms)
+    analysed.turns(20)
+    named = analysed.said(TargetInfeasible)
+    assert [each.target for each in named] == ["recovery time"] and not analysed.said(TargetFeasible)
+    analysed.terms = replace(terms, promises=Promises(recovery_s=600.0))
+    analysed.turns(20)
+    assert [each.target for each in analysed.said(TargetFeasible)] == ["recovery time"]
+    assert analysed.said(TargetInfeasible) == named

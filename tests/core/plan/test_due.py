@@ -1,0 +1,31 @@
+"""The policy is asked when it may, at the reading nearest to its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from planned import knowing, terms
+
+from penstock.core.domain.autopilot import Mode
+from penstock.core.plan.due import is_due
+from penstock.core.steering import Paused
+from penstock.runtime.fakes import blank_reading
+
+LAST = blank_reading(100.0)
+
+
+@pytest.mark.parametrize(("mode", "due"), [("observe", False), ("shadow", True), ("ask", True), ("active", True)])
+def test_a_policy_is_asked_in_every_mode_but_observe(mode: Mode, due: bool) -> None:
+    assert is_due(knowing(mode, last=LAST), 100.0, terms(mode)) is due
+
+
+def test_nothing_is_asked_without_a_reading_in_a_pause_or_where_executors_cannot_be_changed() -> None:
+    assert not is_due(knowing(), 100.0, terms())
+    assert not is_due(knowing(last=LAST, paused=Paused(who="ann", since_s=0.0, until_s=None)), 100.0, terms())
+    assert not is_due(knowing(last=replace(LAST, unable={"executors": "local mode"})), 100.0, terms())
+
+
+def test_the_reading_nearest_to_the_time_of_the_next_decision_is_taken() -> None:
+    knowledge = knowing(last=LAST, next_s=130.0)
+    assert [is_due(knowledge, at_s, terms()) for at_s in (100.0, 125.0, 129.99, 130.0, 500.0)] == [False, False, True, True, True]

@@ -1,0 +1,115 @@
+"""More executors that brought nothing are taken back, and what holds the job back is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planned import knowing, terms
+
+from penstock.core.domain.autopilot_event import ScalingIneffective
+from penstock.core.domain.decision import Comparison
+from penstock.core.domain.hours import Hours
+from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.reading import BatchParts, QueryReading, Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge import Hold, Knowledge, Pending
+from penstock.core.plan.effect import BLOCKED_S, SETTLED_S, watch_effect, with_trial
+from penstock.core.steering import Blocked, Steering, Trial
+from penstock.runtime.fakes import blank_reading
+
+TRIAL = Trial(before=2, after=4, throughput_before_rows_per_s=1000.0, since_s=0.0)
+TOO_FEW = Comparison(code="partitions", value=2.0, limit=4.0)
+SETTLED = SETTLED_S
+
+
+def reading(at_s: float = SETTLED, **known: Any) -> Reading:
+    usual = {"executors_running": 4, "executors_requested": 4, "throughput_rows_per_s": 1010.0, "excess_lag_rows": 50_000.0}
+    return blank_reading(at_s, **{**usual, **known})
+
+
+def on_trial(last: Reading, executors: int = 4) -> Knowledge:
+    return knowing(executors=executors, last=last, trial=TRIAL)
+
+
+def judged(last: Reading, **autopilot: Any) -> tuple[Knowledge, list[Any]]:
+    return watch_effect(on_trial(last), last.at_s, terms(**autopilot), lambda _: TOO_FEW)
+
+
+def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
+    after, events = judged(reading())
+    assert after.desired.executors == 2
+    assert after.steering.trial is None
+    assert after.steering.blocked == Blocked(executors=2, until_s=SETTLED + BLOCKED_S, bottleneck="partitions")
+    said = ScalingIneffective(
+        at_s=SETTLED, before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
+    )  # fmt: skip
+    assert events == [said]
+    assert "2 tasks for 4 slots" in said.words()
+
+
+@given(st.floats(0.0, 3000.0))
+def test_a_tenth_of_the_gain_of_a_size_in_proportion_is_enough(throughput: float) -> None:
+    after, events = judged(reading(throughput_rows_per_s=throughput))
+    assert after.steering.trial is None
+    assert bool(events) == (after.desired.executors == 2) == (throughput < 1100.0)
+
+
+def test_a_job_that_has_caught_up_is_not_judged_any_more() -> None:
+    after, events = judged(reading(excess_lag_rows=0.0))
+    assert (after.desired.executors, after.steering.trial, events) == (4, None, [])
+
+
+def test_a_size_that_somebody_changed_meanwhile_is_not_judged() -> None:
+    after, events = watch_effect(on_trial(reading(), executors=6), SETTLED, terms(), lambda _: TOO_FEW)
+    assert (after.desired.executors, after.steering.trial, events) == (6, None, [])
+
+
+def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_nothing_disturbs_them() -> None:
+    pending = replace(on_trial(reading()), pending=(Pending(instruction=ScaleExecutors(number=1, executors=4), since_s=0.0),))
+    for waiting in (pending, on_trial(reading(executors_running=3))):
+        after, events = watch_effect(waiting, SETTLED, terms(), lambda _: TOO_FEW)
+        assert (after.desired.executors, after.steering.trial, events) == (4, replace(TRIAL, since_s=SETTLED), [])
+    little = reading(excess_lag_rows=10_000.0)
+    for early in (reading(at_s=SETTLED - 1), reading(since_disturbance_s=30.0), reading(throughput_rows_per_s=None), little):
+        after, events = judged(early)
+        assert (after.desired.executors, after.steering.trial, events) == (4, TRIAL, [])
+
+
+def test_an_operator_who_holds_the_executors_and_an_owner_who_forbids_less_keep_them() -> None:
+    held = replace(on_trial(reading()), holds=(Hold(knob="executors", value="4", who="ann", until_s=1e9),))
+    assert watch_effect(held, SETTLED, terms(), lambda _: TOO_FEW)[0].desired.executors == 4
+    assert judged(reading(), only="up")[0].desired.executors == 4
+    assert judged(reading(), exclude=(Hours(),))[0].desired.executors == 4
+
+
+def test_what_the_readings_do_not_show_is_told_by_the_throughput() -> None:
+    unknown = Comparison(code="unknown_bottleneck", value=1010.0)
+    _, events = watch_effect(on_trial(reading()), SETTLED, terms(), lambda _: unknown)
+    assert [each.words() for each in events if "throughput went from 1,000 to 1,010 rows/s" in each.words()]
+
+
+def test_only_a_scale_up_in_overload_is_a_trial() -> None:
+    overloaded, healthy = reading(executors_running=2), reading(excess_lag_rows=0.0)
+    assert with_trial(Steering(), healthy, 2, 4, 7.0).trial is None
+    assert with_trial(Steering(), reading(throughput_rows_per_s=None), 2, 4, 7.0).trial is None
+    assert with_trial(Steering(trial=TRIAL), overloaded, 4, 3, 7.0).trial is None
+    assert with_trial(Steering(), overloaded, 2, 4, 7.0).trial == Trial(before=2, after=4, throughput_before_rows_per_s=1010.0, since_s=7.0)
+
+
+def test_scale_ups_that_follow_each_other_are_judged_together() -> None:
+    assert with_trial(Steering(trial=TRIAL), reading(), 4, 6, 60.0).trial == replace(TRIAL, after=6, since_s=60.0)
+
+
+@pytest.mark.parametrize(("batch_s", "since_commit_s", "is_judged"), [(20.0, 5.0, True), (20.0, 90.0, False), (200.0, 5.0, False), (None, 60.0, False)])
+def test_micro_batches_that_began_before_all_executors_were_there_say_nothing(batch_s: float | None, since_commit_s: float, is_judged: bool) -> None:
+    """In overload a batch takes long: until it commits, the throughput is that of the size before."""
+    batch = None if batch_s is None else BatchParts(total_s=batch_s)
+    query = QueryReading(
+        name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, batch_id=7, since_commit_s=since_commit_s, batch=batch
+    )
+    after, events = judged(reading(queries=(query,)))
+    assert (bool(events), after.steering.trial is None) == (is_judged, is_judged)

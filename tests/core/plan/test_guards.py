@@ -1,0 +1,141 @@
+"""Guards take away from what a policy wants, one after another, and say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planned import LIMITS, Thumb, assessed, wants
+
+from penstock.core.domain.autopilot import Autopilot, Floor
+from penstock.core.domain.decision import Comparison, Decision, Recommended
+from penstock.core.domain.hours import Hours
+from penstock.core.domain.job import Promises
+from penstock.core.models.estimate import Estimate
+from penstock.core.plan.guards import Guarding, guarded, guards_on
+from penstock.core.plan.owner import Allowed, owner_allows
+from penstock.core.steering import Blocked, Rescale, Steering
+
+ALWAYS, NEVER = Hours(), Hours(days=())
+SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)
+AUTOPILOTS = st.builds(
+    Autopilot,
+    mode=st.sampled_from(["shadow", "ask", "active"]),
+    only=st.sampled_from(["both", "up", "down"]),
+    max_step=st.none() | st.integers(1, 4),
+    quota_executors=st.none() | SIZES,
+    hours=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
+    exclude=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
+    calendar=st.lists(st.builds(Floor, name=st.just("sale"), min_executors=st.integers(1, 10)), max_size=2).map(tuple),
+)
+STEERINGS = st.builds(
+    Steering,
+    rescale=st.none() | st.builds(Rescale, number=st.just(1), before=SIZES, after=SIZES, at_s=st.floats(0, 1000)),
+    blocked=st.none() | st.builds(Blocked, executors=SIZES, until_s=st.floats(0, 2000), bottleneck=st.just("partitions")),
+)
+EARLIER = st.lists(st.builds(Recommended, at_s=st.floats(0, 999), executors=SIZES), max_size=4).map(tuple)
+LATENCIES = st.dictionaries(SIZES, st.floats(0.1, 10.0).map(lambda s: Estimate(value=s, low=s, high=s)), max_size=8)
+WANTED = st.integers(-3, 20)
+NOTHING_YET = Steering()
+
+
+def settled(decision: Decision, *, on: bool = True, steering: Steering = NOTHING_YET, known: Any = None, **autopilot: Any) -> Decision:
+    seen = assessed(current=decision.current, **(known or {}))
+    return guarded(seen, decision, Guarding(autopilot=Autopilot(mode="active", **autopilot), steering=steering, on=on))
+
+
+@given(AUTOPILOTS, STEERINGS, EARLIER, LATENCIES, SIZES, WANTED, st.booleans())
+def test_the_target_stays_within_limits_and_quota(
+    autopilot: Autopilot, steering: Steering, earlier: Any, latencies: Any, current: int, wanted: int, on: bool
+) -> None:
+    seen = assessed(current=current, earlier=earlier, latencies=latencies, promises=Promises(latency_p95_s=2.0))
+    final = guarded(seen, wants(wanted, current), Guarding(autopilot=autopilot, steering=steering, on=on))
+    most = LIMITS.max_executors if autopilot.quota_executors is None else autopilot.quota_executors
+    assert LIMITS.min_executors <= final.executors <= most
+    assert (final.executors == wanted) or final.guards, "whoever changed the size is named"
+
+
+@given(AUTOPILOTS, SIZES, WANTED)
+def test_a_guard_never_widens_what_a_stronger_one_allows(autopilot: Autopilot, current: int, wanted: int) -> None:
+    final = owner_allows(wants(wanted, current), Allowed(autopilot=autopilot, limits=LIMITS, at_s=0.0)).executors
+    if autopilot.quota_executors is not None and current > autopilot.quota_executors:
+        return
+    if autopilot.max_step is not None:
+        assert abs(final - current) <= autopilot.max_step
+    if not autopilot.calendar:
+        assert autopilot.only != "up" or final >= current
+        assert autopilot.only != "down" or final <= current
+        if ALWAYS in autopilot.exclude or autopilot.hours == (NEVER,):
+            assert final == current
+
+
+@given(AUTOPILOTS, SIZES, WANTED)
+def test_what_the_owner_allows_is_allowed_again(autopilot: Autopilot, current: int, wanted: int) -> None:
+    allowed = Allowed(autopilot=autopilot, limits=LIMITS, at_s=0.0)
+    once = owner_allows(wants(wanted, current), allowed)
+    assert owner_allows(wants(once.executors, current), allowed).executors == once.executors
+
+
+@pytest.mark.parametrize(
+    ("autopilot", "wanted", "left", "why"),
+    [
+        ({}, 5, 5, ()),
+        ({"quota_executors": 4}, 7, 4, (Comparison(code="quota", value=7.0, limit=4.0),)),
+        ({"max_step": 2}, 7, 5, (Comparison(code="step", value=7.0, limit=2.0),)),
+        ({"max_step": 1}, 1, 2, (Comparison(code="step", value=1.0, limit=1.0),)),
+        ({"only": "up"}, 1, 3, (Comparison(code="only", value=1.0, limit=3.0),)),
+        ({"only": "down"}, 5, 3, (Comparison(code="only", value=5.0, limit=3.0),)),
+        ({"exclude": (ALWAYS,)}, 5, 3, (Comparison(code="hours", value=5.0, limit=3.0),)),
+        ({"hours": (NEVER,)}, 1, 3, (Comparison(code="hours", value=1.0, limit=3.0),)),
+        ({}, 11, 8, (Comparison(code="limits", value=11.0, limit=8.0),)),
+        ({"max_step": 4, "quota_executors": 5}, 9, 5, (Comparison(code="step", value=9.0, limit=4.0), Comparison(code="quota", value=7.0, limit=5.0))),
+    ],
+)
+def test_each_wish_of_the_owner_has_its_own_code(autopilot: Any, wanted: int, left: int, why: tuple[Comparison, ...]) -> None:
+    final = settled(wants(wanted), on=False, **autopilot)
+    assert (final.executors, final.guards) == (left, why)
+    assert all(guard.words() for guard in final.guards)
+
+
+def test_a_lowered_quota_is_followed_even_if_the_policy_keeps() -> None:
+    assert settled(wants(5, 5), on=False, quota_executors=2, only="up").executors == 2
+
+
+def test_down_waits_for_the_most_that_was_recommended_within_the_window() -> None:
+    earlier = (Recommended(at_s=500.0, executors=6), Recommended(at_s=800.0, executors=4), Recommended(at_s=900.0, executors=2))
+    final = settled(wants(1, 5), known={"earlier": earlier})
+    assert (final.executors, final.guards) == (4, (Comparison(code="slower_down", value=1.0, limit=4.0),))
+    assert settled(wants(1, 5), known={"earlier": earlier}, time_scale=0.5).executors == 2, "days of half the length, windows of half the length"
+    assert settled(wants(1, 5), known={"earlier": earlier}, on=False).executors == 1
+    assert settled(wants(7, 5), known={"earlier": earlier}).executors == 7, "up waits for nothing"
+
+
+def test_nothing_is_given_away_soon_after_a_scale_up() -> None:
+    up = Steering(rescale=Rescale(number=1, before=2, after=5, at_s=800.0))
+    assert settled(wants(1, 5), steering=up).executors == 5
+    assert settled(wants(1, 5), steering=Steering(rescale=Rescale(number=1, before=2, after=5, at_s=600.0))).executors == 1
+    assert settled(wants(1, 5), steering=Steering(rescale=Rescale(number=1, before=7, after=5, at_s=800.0))).executors == 1
+
+
+def test_the_first_size_that_keeps_the_promised_latency_is_taken_if_there_is_one() -> None:
+    latencies = {size: Estimate(value=seconds, low=seconds, high=seconds) for size, seconds in ((3, 9.0), (4, 5.0), (5, 1.5), (6, 1.0))}
+    final = settled(wants(3), known={"latencies": latencies, "promises": Promises(latency_p95_s=2.0)})
+    assert (final.executors, final.guards) == (5, (Comparison(code="latency", value=9.0, limit=2.0),))
+    assert settled(wants(3), known={"latencies": latencies, "promises": Promises(latency_p95_s=0.5)}).executors == 3, "no size keeps it"
+    assert settled(wants(3), known={"latencies": latencies}).executors == 3, "nothing is promised"
+    assert settled(wants(2), known={"latencies": latencies, "promises": Promises(latency_p95_s=2.0)}).executors == 2, "nothing is known of this size"
+
+
+def test_more_than_what_brought_nothing_is_not_tried_again_until_its_time() -> None:
+    blocked = Steering(blocked=Blocked(executors=4, until_s=1500.0, bottleneck="partitions"))
+    final = settled(wants(7, 2), steering=blocked)
+    assert (final.executors, final.guards) == (4, (Comparison(code="ineffective", value=7.0, limit=4.0),))
+    assert settled(wants(7, 6), steering=blocked).executors == 6, "an operator's larger size is not taken back"
+    assert settled(wants(7, 2), steering=Steering(blocked=Blocked(executors=4, until_s=900.0, bottleneck="partitions"))).executors == 7
+
+
+def test_shared_guards_are_off_for_a_policy_faithful_to_a_paper_unless_its_owner_wants_them() -> None:
+    asked = {guards: [guards_on(Autopilot(guards=guards), Thumb(faithful=faithful)) for faithful in (True, False)] for guards in ("auto", "on", "off")}
+    assert asked == {"auto": [False, True], "on": [True, True], "off": [False, False]}

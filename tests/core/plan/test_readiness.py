@@ -1,0 +1,99 @@
+"""Readiness compares a shadow with what was run, and says why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planned import terms, wants
+
+from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken
+from penstock.core.domain.event import Event
+from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.reading import Reading
+from penstock.core.plan.readiness import readiness
+from penstock.runtime.fakes import blank_reading
+
+PROMISED = terms("shadow", latency_p95_s=2.0)
+SIX_HOURS_S = 6 * 3600
+
+
+def run(seconds: int = SIX_HOURS_S, executors: int = 4, **known: Any) -> list[Reading]:
+    usual = {"executors_running": executors, "executors_requested": executors, "arrival_rows_per_s": 250.0}
+    return [blank_reading(float(at_s), **{**usual, **known}) for at_s in range(0, seconds + 1, 60)]
+
+
+def decided(at_s: float, wanted: int, current: int, **more: Any) -> Decided:
+    return Decided(at_s=at_s, mode="shadow", policy="thumb", decision=wants(wanted, current), effect="shadow", **more)
+
+
+def latency(value: float) -> tuple[Prediction, ...]:
+    return (Prediction(kind="latency", made_s=0.0, value=value, low=value, high=value, executors=3, due_s=60.0),)
+
+
+def graded(kind: Any, predicted: float, count: int) -> list[Event]:
+    one = Graded(at_s=100.0, kind=kind, about="", made_s=0.0, predicted=predicted, low=0.0, high=9.0, actual=1.0, executors=3)
+    return [one] * count
+
+
+def codes(*events: Event, readings: list[Reading] | None = None) -> list[tuple[str, str]]:
+    found = readiness(run() if readings is None else readings, events, PROMISED)
+    assert found.ready is (not found.reasons)
+    assert all(each.why.words() for each in found.reasons)
+    return [(each.about, each.why.code) for each in found.reasons]
+
+
+def test_a_shadow_long_enough_right_often_enough_and_no_worse_is_ready() -> None:
+    events = [decided(0.0, 3, 4, predictions=latency(1.0)), *graded("latency", 1.2, 20), *graded("capacity", 1.1, 3)]
+    found = readiness(run(), events, PROMISED)
+    assert found.ready
+    assert (found.shadow_s, found.shadow.executor_s, found.run.executor_s) == (SIX_HOURS_S, 3 * SIX_HOURS_S, 4 * SIX_HOURS_S)
+    assert (found.shadow.ups, found.shadow.downs, found.run.ups, found.run.downs) == (0, 1, 0, 0)
+    errors: dict[Any, Any] = found.errors
+    assert errors == {"latency": (pytest.approx(0.2), 20), "capacity": (pytest.approx(0.1), 3)}
+
+
+def test_readiness_says_why_not() -> None:
+    first = decided(0.0, 3, 4, predictions=latency(1.0))
+    assert codes() == [("", "shadow_too_short")]
+    assert codes(decided(0.0, 3, 4), readings=run(3600)) == [("", "shadow_too_short")]
+    assert codes(first, *graded("latency", 1.0, 19)) == [("latency", "too_few_grades")]
+    assert codes(first, *graded("latency", 1.3, 20)) == [("latency", "error_too_large")]
+    assert codes(decided(0.0, 3, 4), *graded("recovery", 1.36, 1)) == [("recovery", "error_too_large")]
+    assert codes(decided(0.0, 3, 4, capacity_rows_per_s=200.0)) == [("", "more_breaks")]
+    assert codes(decided(0.0, 3, 4, predictions=latency(2.5)), *graded("latency", 1.0, 20)) == [("", "more_breaks")]
+
+
+def test_a_shadow_may_break_as_many_promises_as_what_was_run() -> None:
+    broken = PromiseBroken(at_s=600.0, promise="latency p95", value=3.0, limit=2.0)
+    short = [decided(0.0, 3, 4, capacity_rows_per_s=200.0), decided(300.0, 4, 3, capacity_rows_per_s=300.0)]
+    assert codes(*short) == [("", "more_breaks")]
+    assert codes(*short, broken) == []
+    assert codes(short[0], broken) == [("", "more_breaks")], "what stays broken is broken again"
+
+
+def test_a_shadow_counts_from_the_last_decision_in_another_mode() -> None:
+    active = replace(decided(SIX_HOURS_S / 2, 3, 4), mode="active")
+    assert codes(decided(0.0, 3, 4), active, decided(SIX_HOURS_S / 2 + 60.0, 3, 3)) == [("", "shadow_too_short")]
+
+
+def test_hours_are_of_the_jobs_own_time() -> None:
+    fast = terms("shadow", time_scale=0.1)
+    assert readiness(run(SIX_HOURS_S // 10), [decided(0.0, 3, 4)], fast).ready
+
+
+def test_a_night_without_the_job_is_no_time_in_shadow() -> None:
+    late = [replace(reading, at_s=reading.at_s + 40_000.0) for reading in run(3600)]
+    assert readiness([*run(3600), *late], [decided(0.0, 3, 4)], PROMISED).shadow_s == 7200.0
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 8)), min_size=1, max_size=8))
+def test_executor_seconds_are_those_of_the_steps(steps: list[tuple[int, int]]) -> None:
+    minutes = dict(sorted({0: 4, **dict(steps)}.items()))
+    events = [decided(60.0 * minute, size, 4) for minute, size in minutes.items()]
+    ends = [*list(minutes)[1:], 60]
+    truth = sum(60.0 * (end - minute) * size for (minute, size), end in zip(minutes.items(), ends, strict=True))
+    assert readiness(run(3600), events, PROMISED).shadow.executor_s == pytest.approx(truth)

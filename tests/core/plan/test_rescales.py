@@ -1,0 +1,35 @@
+"""The last rescale is remembered, whoever wanted it."""
+
+from __future__ import annotations
+
+import pytest
+from planned import knowing
+
+from penstock.core.domain.autopilot import Mode
+from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.trigger import Trigger
+from penstock.core.plan.rescales import with_rescale, without_failed
+from penstock.core.steering import Rescale
+from penstock.runtime.fakes import blank_reading
+
+LAST = blank_reading(10.0, executors_running=2, executors_requested=3)
+RESCALE = Rescale(number=4, before=3, after=5, at_s=10.0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "rescale", "rescaled_s"), [("observe", None, None), ("shadow", RESCALE, None), ("ask", RESCALE, 10.0), ("active", RESCALE, 10.0)]
+)
+def test_a_rescale_asked_for_is_remembered_where_there_is_a_policy(mode: Mode, rescale: Rescale | None, rescaled_s: float | None) -> None:
+    after = with_rescale(knowing(mode, last=LAST), [ScaleExecutors(number=4, executors=5)], 10.0).steering
+    assert (after.rescale, after.rescaled_s) == (rescale, rescaled_s)
+
+
+def test_a_change_of_a_query_is_no_rescale() -> None:
+    knowledge = knowing(last=LAST)
+    assert with_rescale(knowledge, [ChangeQuery(number=4, query="a", trigger=Trigger(), rate_limit_rows_per_s=None)], 10.0) == knowledge
+
+
+def test_a_rescale_that_came_to_nothing_is_forgotten() -> None:
+    knowledge = knowing(last=LAST, rescale=RESCALE)
+    assert without_failed(knowledge, [Outcome(number=4, done=False, took_s=1.0)]).steering.rescale is None
+    assert without_failed(knowledge, [Outcome(number=4, done=True, took_s=1.0), Outcome(number=3, done=False, took_s=1.0)]) == knowledge

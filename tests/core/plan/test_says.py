@@ -1,0 +1,81 @@
+"""What operators say to the policy is taken, or refused with the reason; what nobody answers runs out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from planned import knowing, terms, wants
+
+from penstock.core.domain.autopilot import Mode
+from penstock.core.domain.autopilot_event import Decided, PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors
+from penstock.core.domain.event import CommandRefused
+from penstock.core.knowledge import Hold, Knowledge
+from penstock.core.plan.says import take_says
+from penstock.core.steering import Paused, Proposal
+
+PROPOSAL = Proposal(number=7, executors=5, at_s=0.0, expires_s=600.0, policy="thumb")
+OPEN = knowing("ask", proposal=PROPOSAL, last=None, next_s=500.0)
+OPEN = replace(OPEN, steering=replace(OPEN.steering, last=wants(5)))
+
+
+def refusal(knowledge: Knowledge, command: Command, mode: Mode = "ask") -> str:
+    after, events = take_says(knowledge, [command], 10.0, terms(mode))
+    assert after == knowledge, "a refused word changes nothing"
+    assert [type(event) for event in events] == [CommandRefused]
+    return str(getattr(events[0], "reason", ""))
+
+
+@pytest.mark.parametrize("number", [None, 7])
+def test_an_approval_makes_the_proposed_size_the_desired_one(number: int | None) -> None:
+    after, events = take_says(OPEN, [Approve(at_s=10.0, who="ann", proposal=number)], 10.0, terms("ask"))
+    assert (after.desired.executors, after.steering.proposal) == (5, None)
+    assert events[0] == ProposalEnded(at_s=10.0, proposal=7, how="approved", who="ann")
+    assert isinstance(events[1], Decided) and (events[1].effect, events[1].decision) == ("approved", wants(5))
+
+
+def test_an_approved_scale_down_is_the_policys_own() -> None:
+    fewer = replace(OPEN, steering=replace(OPEN.steering, proposal=replace(PROPOSAL, executors=2)))
+    assert take_says(fewer, [Approve(at_s=10.0, who="ann")], 10.0, terms("ask"))[0].steering.own_scale_down_s == 10.0
+    assert take_says(OPEN, [Approve(at_s=10.0, who="ann")], 10.0, terms("ask"))[0].steering.own_scale_down_s is None
+
+
+def test_a_rejected_size_is_remembered_for_a_while() -> None:
+    after, events = take_says(OPEN, [Reject(at_s=10.0, who="ann")], 10.0, terms("ask", ask_quiet_s=300.0, time_scale=0.1))
+    assert events == [ProposalEnded(at_s=10.0, proposal=7, how="rejected", who="ann")]
+    assert (after.desired.executors, after.steering.proposal, after.steering.rejected) == (3, None, replace(PROPOSAL, expires_s=40.0))
+
+
+def test_an_answer_that_cannot_be_taken_is_refused_with_its_reason() -> None:
+    held = replace(OPEN, holds=(Hold(knob="executors", value="3", who="bob", until_s=1e9),))
+    assert refusal(OPEN, Approve(at_s=10.0, who="ann", proposal=6)) == "the open proposal is 7"
+    assert refusal(knowing("ask"), Reject(at_s=10.0, who="ann")) == "no proposal is open"
+    assert refusal(OPEN, Approve(at_s=10.0, who="ann"), "observe") == "the mode is observe; proposals are made in ask"
+    assert "holds the executors" in refusal(held, Approve(at_s=10.0, who="ann"))
+    assert refusal(OPEN, Resume(at_s=10.0, who="ann")) == "it is not paused"
+
+
+def test_a_proposal_nobody_answers_expires() -> None:
+    assert take_says(OPEN, [], 599.0, terms("ask")) == (OPEN, [])
+    after, events = take_says(OPEN, [], 600.0, terms("ask"))
+    assert events == [ProposalEnded(at_s=600.0, proposal=7, how="expired")]
+    assert after.steering.proposal is None
+    late = take_says(OPEN, [Approve(at_s=10.0, who="ann")], 600.0, terms("ask"))
+    assert late[0].desired.executors == 3 and isinstance(late[1][-1], CommandRefused)
+
+
+def test_a_pause_lasts_until_its_time_or_until_somebody_resumes() -> None:
+    paused, events = take_says(OPEN, [Pause(at_s=10.0, who="ann", reason="release day")], 10.0, terms("ask"))
+    assert events == [PolicyPaused(at_s=10.0, who="ann", until_s=None, reason="release day")]
+    assert paused.steering.paused == Paused(who="ann", since_s=10.0, until_s=None, reason="release day")
+    resumed, events = take_says(paused, [Resume(at_s=20.0, who="bob")], 20.0, terms("ask"))
+    assert events == [PolicyResumed(at_s=20.0, who="bob")]
+    assert (resumed.steering.paused, resumed.steering.next_s) == (None, None), "it decides at once"
+    short, _ = take_says(OPEN, [Pause(at_s=10.0, who="ann", hold_s=60.0)], 10.0, terms("ask"))
+    assert take_says(short, [], 69.0, terms("ask")) == (short, [])
+    assert take_says(short, [], 70.0, terms("ask"))[1] == [PolicyResumed(at_s=70.0, who="penstock")]
+
+
+def test_what_is_said_to_the_job_is_not_for_the_policy() -> None:
+    assert take_says(OPEN, [SetExecutors(at_s=10.0, who="ann", executors=2), Release(at_s=10.0, who="ann")], 10.0, terms("ask")) == (OPEN, [])

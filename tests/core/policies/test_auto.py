@@ -1,0 +1,86 @@
+"""Which policy decides, by what the job is and what is known of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from assessed import NOW_S, about, assessed, under
+
+from penstock.core.assessment import Assessment, StageNeed
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import ExecutorReading, Reading
+from penstock.core.latency_table import LatencyTable
+from penstock.core.policies.auto import Auto
+from penstock.core.policies.policy import Need
+from penstock.core.policies.registry import POLICIES, policy_of
+from penstock.core.terms import Terms
+from penstock.runtime.fakes import blank_reading
+
+TABLE = LatencyTable(sizes=(1,), rates_rows_per_s=(0.0, 5000.0), latency_s=((1.0, 1.0),), valid=((True, True),), rows=50)
+PROFILED: dict[str, Any] = {"table": TABLE, "t_max": {size: about(100.0 * size) for size in range(1, 13)}}
+PROMISED = Promises(latency_p95_s=1.0)
+STAGE = StageNeed(position=0, name="source", rate_rows_per_s=100.0, selectivity=1.0)
+
+
+def busy(share: float) -> Reading:
+    four = tuple(ExecutorReading(executor_id=str(number), host="a", slots=1, uptime_s=3600.0, busyness=share, cpu_cores=share) for number in range(4))
+    return blank_reading(NOW_S, executors=four, executors_running=4, executors_requested=4, busyness=share)
+
+
+KNOWN: dict[str, tuple[Assessment, str, float]] = {
+    "a profile, and a promised latency": (under(350.0, promises=PROMISED, **PROFILED), "auto:phoebe", 600.0),
+    "a profile, and no promise": (under(350.0, **PROFILED), "auto:daedalus", 60.0),
+    "a profile of micro-batches": (under(350.0, plant="micro_batch", stops=frozenset(), promises=PROMISED, **PROFILED), "auto:daedalus", 60.0),
+    "a promised latency, and no profile": (under(350.0, promises=PROMISED), "auto:daedalus", 60.0),
+    "load and capacity, and utilisation": (under(350.0, reading=busy(0.9)), "auto:daedalus", 60.0),
+    "stages and load": (under(350.0, capacities={}, stages=(STAGE,), reading=busy(0.9), utilization=0.9), "auto:ds2", 60.0),
+    "utilisation": (assessed(reading=busy(0.9), utilization=0.9), "auto:hpa", 15.0),
+}
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_the_first_that_suits_the_job_and_knows_enough_decides(known: str) -> None:
+    seen, name, next_after_s = KNOWN[known]
+    decision = Auto().decide(seen)
+    assert (decision.policy, decision.next_after_s) == (name, next_after_s)
+
+
+def test_a_decision_is_that_of_the_policy_it_names() -> None:
+    seen = under(350.0)
+    mine, its = Auto().decide(seen), Auto().daedalus.decide(seen)
+    assert (mine.executors, mine.why, mine.candidates, mine.memo) == (its.executors, its.why, its.candidates, its.memo)
+
+
+def test_phoebe_still_waits_for_its_period_first() -> None:
+    decision = Auto().decide(under(350.0, promises=PROMISED, uptime_s=10.0, **PROFILED))
+    assert (decision.policy, decision.why.code, decision.next_after_s) == ("auto:phoebe", "uptime_below_period", 600.0)
+
+
+def test_while_nothing_is_known_the_size_stays() -> None:
+    decision = Auto().decide(assessed(current=3))
+    assert (decision.policy, decision.executors, decision.why.code, decision.next_after_s) == ("auto", 3, "not_ready", None)
+
+
+def test_more_utilisation_than_seven_tenths_asks_for_more() -> None:
+    assert Auto().decide(assessed(reading=busy(0.9), utilization=0.9)).direction == "up"
+    assert Auto().decide(assessed(reading=busy(0.7), utilization=0.7)).direction == "keep"
+
+
+def test_it_asks_for_what_its_policies_need_but_for_the_regression_that_the_best_capacity_model_replaces() -> None:
+    auto = Auto()
+    needed: set[Need] = set().union(*(policy.needs for policy in (auto.phoebe, auto.daedalus, auto.ds2, auto.hpa)))
+    assert needed - auto.needs == {"regression"}
+
+
+def test_its_policies_live_in_the_time_of_the_job() -> None:
+    quick = policy_of(Terms(autopilot=Autopilot(policy="auto", time_scale=0.1)))
+    assert quick.decide(under(350.0)).next_after_s == pytest.approx(6.0)
+    assert quick.decide(under(350.0, since_rescale_s=30.0)).why.code == "recently_rescaled"
+    assert Auto().decide(under(350.0, since_rescale_s=30.0)).why.code == "too_soon"
+
+
+def test_the_shared_guards_are_on() -> None:
+    assert not Auto().faithful
+    assert POLICIES["auto"] is Auto

@@ -1,0 +1,76 @@
+"""What a size is charged: by whether a rescale stops the job, and by what its downtimes were."""
+
+from __future__ import annotations
+
+import pytest
+from assessed import assessed, under
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.assessment import Assessment
+from penstock.core.policies.charged import downtime_s, recovery_after_s, recovery_from_failure_s, repeated_s
+
+DOWNTIMES_S = {"rescale_up": 40.0, "rescale_down": 20.0, "query_restart": 60.0, "executor_loss": 5.0}
+
+
+def batches(load: float, **known: object) -> Assessment:
+    """Micro-batches of 2 s every 10 s, whose executors come and go while the job works."""
+    return under(load, **{"plant": "micro_batch", "stops": frozenset(), "batch_s": 2.0, "downtimes_s": DOWNTIMES_S, **known})  # type: ignore[arg-type]
+
+
+def outage_s(downtime: float, repeated: float, utilization: float) -> float:
+    """R = D + (I+D) u/(1-u): Phoebe sec. III-B for a constant rate."""
+    return downtime + (repeated + downtime) * utilization / (1 - utilization)
+
+
+def test_a_rescale_that_stops_the_job_is_an_outage_of_its_own_downtime() -> None:
+    seen = under(300.0, downtimes_s=DOWNTIMES_S)
+    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(40.0, 10.0, 0.5))
+    assert recovery_after_s(seen, 4) == pytest.approx(outage_s(60.0, 10.0, 0.75))
+    assert recovery_after_s(under(150.0, downtimes_s=DOWNTIMES_S), 2) == pytest.approx(outage_s(20.0, 10.0, 0.75))
+
+
+def test_the_lag_that_is_there_is_worked_off_too() -> None:
+    seen = under(300.0, downtimes_s=DOWNTIMES_S, lag_rows=6000.0)
+    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(40.0, 10.0, 0.5) + 6000.0 / 300.0)
+
+
+def test_a_live_rescale_costs_a_failure_at_the_new_size_unless_its_transition_is_worse() -> None:
+    assert recovery_after_s(batches(300.0), 6) == pytest.approx(outage_s(5.0, 10.0 + 2.0 * 4 / 6, 0.5))
+    overload = batches(450.0)
+    assert recovery_after_s(overload, 12) == pytest.approx(40.0 + 40.0 * 50.0 / 750.0)
+
+
+def test_a_job_that_grows_live_and_shrinks_by_a_stop_is_charged_each_its_own() -> None:
+    seen = under(150.0, downtimes_s=DOWNTIMES_S, stops=frozenset({"rescale_down"}))
+    assert recovery_after_s(seen, 2) == pytest.approx(outage_s(20.0, 10.0, 0.75))
+    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(60.0, 10.0, 0.25))
+
+
+def test_a_failure_of_micro_batches_repeats_two_batches_at_worst() -> None:
+    assert repeated_s(batches(100.0)) == 12.0
+    assert repeated_s(under(100.0)) == 10.0
+
+
+def test_a_smaller_size_is_charged_with_the_longer_batches_that_it_would_have() -> None:
+    assert repeated_s(batches(100.0), 4.0) == 18.0
+    assert recovery_after_s(batches(50.0), 1) == pytest.approx(outage_s(5.0, 18.0, 0.5))
+
+
+def test_what_was_never_seen_takes_what_the_paper_begins_with() -> None:
+    assert [downtime_s(assessed(), kind) for kind in ("rescale_up", "rescale_down", "query_restart")] == [30.0, 15.0, 30.0]
+
+
+def test_without_capacity_or_arrivals_nothing_is_charged() -> None:
+    assert recovery_after_s(assessed(), 4) is None
+    assert recovery_after_s(under(100.0, capacities={}), 6) is None
+    assert recovery_from_failure_s(assessed(), 400.0) is None
+
+
+@given(load=st.floats(0, 390), more=st.floats(1, 3), size=st.integers(1, 12), live=st.booleans())
+def test_more_load_never_recovers_sooner(load: float, more: float, size: int, live: bool) -> None:
+    stops = frozenset() if live else frozenset({"rescale_up", "rescale_down"})
+    before, after = (recovery_after_s(under(each, stops=stops, downtimes_s=DOWNTIMES_S), size) for each in (load, more * load))
+    assert before is not None
+    assert after is not None
+    assert after >= before - 1e-6

@@ -1,0 +1,147 @@
+"""DS2 as Flink's operator runs it. A row costs 3 ms of a slot: 1 ms in the first stage, and for every second row 4 ms in the next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from assessed import NOW_S, assessed
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from penstock.core.assessment import Assessment, StageNeed
+from penstock.core.domain.decision import Decision
+from penstock.core.domain.job import Limits
+from penstock.core.policies.ds2 import Ds2
+
+STAGES = (
+    StageNeed(position=0, name="parse", rate_rows_per_s=1000.0, selectivity=1.0),
+    StageNeed(position=1, name="count", rate_rows_per_s=250.0, selectivity=0.5),
+)
+UPWARDS, DOWNWARDS = "utilization_above_target", "utilization_below_target"
+STAYS = {"within_boundary", "stabilised", "limits", "smallest_that_holds", "lag_above_capacity"}
+LOADS = st.floats(0.0, 5000.0)
+SIZES = st.integers(1, 12)
+
+
+def under(load: float, **known: Any) -> Assessment:
+    """Micro-batches, whose size changes without a stop, unless told."""
+    return assessed(**{"plant": "micro_batch", "stops": frozenset(), "load_rows_per_s": load, "stages": STAGES, **known})
+
+
+def told(decision: Decision) -> tuple[Any, ...]:
+    return decision.executors, decision.why.code, decision.why.value, decision.why.limit
+
+
+def settled(policy: Ds2, seen: Assessment) -> Decision:
+    """What it decides when it has seen the same for an hour."""
+    return policy.decide(replace(seen, at_s=NOW_S + 3600.0, memo=policy.decide(seen).memo))
+
+
+def test_three_busy_slots_of_four_are_within_the_boundary() -> None:
+    decision = Ds2().decide(under(1000.0))
+    assert told(decision) == (4, "within_boundary", pytest.approx(0.75), 0.3)
+
+
+def test_slots_are_added_for_the_load_at_the_target() -> None:
+    decision = Ds2().decide(under(1500.0))
+    assert decision.executors == 7, "1500 rows/s x 3 ms / 0.7 = 6.4 slots"
+    assert told(decision)[1:] == (UPWARDS, pytest.approx(1.125), 0.7)
+
+
+def test_where_a_change_stops_the_job_it_leaves_room_to_catch_up_with_that() -> None:
+    stops = frozenset({"rescale_up"})
+    assert Ds2().decide(under(1500.0, stops=stops)).executors == 8, "and 1500 x 300 s / 1800 s x 3 ms = 0.75 slots more"
+    assert Ds2(restart_s=0.0).decide(under(1500.0, stops=stops)).executors == 7
+    assert Ds2().decide(under(1500.0, stops=frozenset({"rescale_down"}))).executors == 7
+
+
+def test_what_waits_is_to_be_worked_off_in_half_an_hour() -> None:
+    decision = Ds2().decide(under(1000.0, lag_rows=1000.0 * 1800.0))
+    assert decision.executors == 8, "1000 rows/s / 0.7 and 1000 rows/s to catch up, x 3 ms = 7.3 slots"
+    assert Ds2(catch_up_s=0.0).decide(under(1000.0, lag_rows=1000.0 * 1800.0)).executors == 4
+
+
+def test_executors_of_several_slots_are_counted_by_slots() -> None:
+    assert Ds2().decide(under(3000.0, slots_each=2)).executors == 7
+    assert Ds2().decide(under(2000.0, slots_each=2)).executors == 4
+
+
+def test_fewer_are_taken_only_when_that_was_right_for_an_hour() -> None:
+    seen, sizes = under(300.0), []
+    for number in range(61):
+        decision = Ds2().decide(replace(seen, at_s=NOW_S + 60.0 * number))
+        sizes.append(decision.executors)
+        seen = replace(seen, memo=decision.memo)
+    assert sizes == [4] * 60 + [2]
+    assert told(decision)[1:3] == (DOWNWARDS, pytest.approx(0.225))
+
+
+def test_the_most_that_was_wanted_within_the_hour_is_kept() -> None:
+    memo = {f"wanted at {NOW_S - 4000.0}": 9.0, f"wanted at {NOW_S - 1800.0}": 3.0}
+    decision = Ds2().decide(under(300.0, memo=memo))
+    assert (decision.executors, decision.why.code) == (3, DOWNWARDS)
+
+
+def test_after_a_change_the_hour_begins_anew() -> None:
+    smaller = settled(Ds2(), under(300.0, current=8))
+    assert (smaller.executors, smaller.memo) == (4, {f"wanted at {NOW_S + 3600.0}": 4})
+    waiting = Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7000.0, memo=smaller.memo))
+    assert (waiting.executors, waiting.why.code) == (4, "stabilised")
+    assert Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7200.0, memo=waiting.memo)).executors == 2
+
+
+def test_at_most_six_tenths_are_taken_at_once() -> None:
+    assert settled(Ds2(), under(1.0, current=10)).executors == 4
+    assert settled(Ds2(down_factor=1.0), under(1.0, current=10)).executors == 1
+
+
+def test_while_it_works_off_a_backlog_nothing_is_taken() -> None:
+    decision = settled(Ds2(), under(300.0, lag_rows=300.0 * 301.0))
+    assert told(decision)[:3] == (4, "lag_above_capacity", pytest.approx(4 / 0.003))
+    assert settled(Ds2(), under(300.0, lag_rows=300.0 * 100.0)).executors == 2
+
+
+def test_after_a_rescale_it_waits_five_minutes() -> None:
+    decision = Ds2().decide(under(1500.0, since_rescale_s=299.0))
+    assert (decision.executors, decision.why.code, decision.why.limit) == (4, "too_soon", 300.0)
+    assert Ds2().decide(under(1500.0, since_rescale_s=300.0)).executors == 7
+
+
+def test_a_single_executor_that_is_hardly_used_stays() -> None:
+    assert settled(Ds2(), under(10.0, current=1)).why.code == "smallest_that_holds"
+
+
+def test_beyond_its_limit_it_says_so() -> None:
+    decision = Ds2().decide(under(9000.0, current=12))
+    assert told(decision) == (12, "limits", 39, 12)
+
+
+@pytest.mark.parametrize("seen", [under(1000.0, stages=()), under(1000.0, load_rows_per_s=None), under(1.0, stages=(replace(STAGES[0], rate_rows_per_s=0.0),))])
+def test_without_a_load_or_the_rates_of_the_stages_the_size_stays(seen: Assessment) -> None:
+    assert (Ds2().decide(seen).executors, Ds2().decide(seen).why.code) == (4, "not_ready")
+
+
+@given(load=LOADS, more=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])))
+def test_more_load_never_means_fewer_executors(load: float, more: float, current: int, stops: set[str]) -> None:
+    sizes = [settled(Ds2(), under(rate, current=current, stops=frozenset(stops))).executors for rate in (load, load + more)]
+    assert sizes[0] <= sizes[1]
+
+
+@given(load=LOADS, current=SIZES, lag_rows=st.floats(0.0, 1e7), slots_each=st.integers(1, 4), target=st.floats(0.1, 1.0), boundary=st.floats(0.0, 1.0))
+def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
+    load: float, current: int, lag_rows: float, slots_each: int, target: float, boundary: float
+) -> None:
+    policy = Ds2(target=target, boundary=boundary)
+    decision = settled(policy, under(load, current=current, lag_rows=lag_rows, slots_each=slots_each))
+    assert 1 <= decision.executors <= 12
+    assert decision.why.code in {"up": {UPWARDS}, "down": {DOWNWARDS}, "keep": STAYS}[decision.direction]
+
+
+@given(load=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])))
+def test_a_size_it_chose_holds_under_the_same_load(load: float, current: int, stops: set[str]) -> None:
+    seen = under(load, current=current, stops=frozenset(stops), limits=Limits(min_executors=1, max_executors=100))
+    decision = settled(Ds2(down_factor=1.0), seen)
+    assume(decision.direction != "keep")
+    assert settled(Ds2(down_factor=1.0), replace(seen, current=decision.executors)).direction == "keep"

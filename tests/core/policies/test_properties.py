@@ -1,0 +1,135 @@
+"""What holds for every policy, whatever is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from assessed import NOW_S
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import KINDS, PARTS, World, assessments, without, worlds
+
+from penstock.core.assessment import Assessment
+from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.policies.policy import Policy
+from penstock.core.policies.registry import POLICIES
+
+KEEPS = frozenset({"keep"})
+UP, DOWN = KEEPS | {"up"}, KEEPS | {"down"}
+DIRECTIONS: dict[str, frozenset[str]] = {
+    "backlogged_tasks": frozenset({"up"}),
+    "executors_starting": KEEPS,
+    "idle_executors": frozenset({"down"}),
+    "lag_above_capacity": KEEPS,
+    "latency_above_limit": frozenset({"up"}),
+    "limits": KEEPS,
+    "no_backlog": KEEPS,
+    "none_passes": UP,
+    "not_ready": KEEPS,
+    "recently_rescaled": KEEPS,
+    "stabilised": DOWN,
+    "tasks_run_always": KEEPS,
+    "too_soon": KEEPS,
+    "uptime_below_period": KEEPS,
+    "utilization_above_target": frozenset({"up"}),
+    "utilization_below_target": frozenset({"down"}),
+    "within_boundary": KEEPS,
+    "within_tolerance": KEEPS,
+}
+"""Where a reason may lead; one that is not named may lead anywhere: the smallest size that holds, the size that was declared."""
+
+SOME = settings(max_examples=60)
+EVERY: dict[str, Any] = {name: policy() for name, policy in POLICIES.items()}
+
+
+@SOME
+@given(seen=assessments())
+def test_the_target_stays_within_the_limits(seen: Assessment) -> None:
+    for name, policy in EVERY.items():
+        assert policy.decide(seen).executors in seen.sizes, name
+
+
+@SOME
+@given(seen=assessments())
+def test_the_same_assessment_gives_the_same_decision(seen: Assessment) -> None:
+    for name, policy in EVERY.items():
+        assert policy.decide(seen) == policy.decide(seen), name
+
+
+@SOME
+@given(seen=assessments())
+def test_the_reason_agrees_with_the_direction(seen: Assessment) -> None:
+    for name, policy in EVERY.items():
+        decision = policy.decide(seen)
+        assert decision.direction in DIRECTIONS.get(decision.why.code, {"up", "down", "keep"}), (name, decision.why)
+        assert decision.why.words(), name
+
+
+@SOME
+@given(seen=assessments())
+def test_candidates_ascend_until_one_passes_and_numbers_bear_refusals_out(seen: Assessment) -> None:
+    for name, policy in EVERY.items():
+        decision: Decision = policy.decide(seen)
+        assert [each.executors for each in decision.candidates] == list(seen.sizes[: len(decision.candidates)]), name
+        passed = [each.executors for each in decision.candidates if each.refused is None]
+        assert passed == ([decision.executors] if decision.candidates and decision.why.code == "smallest_that_holds" else []), name
+        refused = [each.refused for each in decision.candidates if each.refused is not None]
+        assert all(borne_out(each) for each in refused), (name, refused)
+
+
+def borne_out(refused: Comparison) -> bool:
+    """Whether the two numbers speak against a size as the reason says."""
+    if refused.value is None or refused.limit is None:
+        return refused.code == "unknown_capacity"
+    if refused.code == "recovery_above_target":
+        return refused.value > refused.limit
+    return refused.code == "latency_invalid" or refused.value <= refused.limit
+
+
+@SOME
+@given(world=worlds(), declared=st.integers(1, 14))
+def test_where_nothing_is_known_the_size_stays(world: World, declared: int) -> None:
+    """But for `static`, which knows all it needs: what was declared."""
+    seen = without(replace(world.seen(world.most), declared=declared, memo={}), frozenset(PARTS))
+    for name, policy in EVERY.items():
+        stays = min(max(declared, world.least), world.most) if name == "static" else world.most
+        assert policy.decide(seen).executors == stays, name
+
+
+@SOME
+@given(world=worlds(), more=st.sampled_from((1.25, 2.0, 3.0, 10.0)), data=st.data())
+def test_more_load_never_means_fewer_executors(world: World, more: float, data: st.DataObject) -> None:
+    """More of all that comes: load, forecast, what waits. Capacities, timers and what is kept in mind are the same; larger sizes carry no less."""
+    current = data.draw(st.sampled_from(world.sizes))
+    usual, busier = world.seen(current), world.seen(current, more=more)
+    for name, policy in EVERY.items():
+        assert policy.decide(busier).executors >= policy.decide(usual).executors, name
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
+@given(world=worlds(steady=True), data=st.data())
+def test_under_a_constant_load_it_comes_to_rest(world: World, data: st.DataObject) -> None:
+    """A steady state is a fixed point, and is reached from every size.
+
+    The exception: Daedalus as in the paper, where a failure takes longer than a rescale that stops the job (see its own tests); here downtimes are alike.
+    """
+    current = data.draw(st.sampled_from(world.sizes))
+    alike = replace(world, downtimes_s=dict.fromkeys(KINDS, world.downtimes_s["rescale_up"]))
+    for name, policy in EVERY.items():
+        decisions = followed(policy, alike if name == "daedalus" else world, current)
+        assert {each.direction for each in decisions[-6:]} == {"keep"}, (name, [each.executors for each in decisions])
+
+
+def followed(policy: Policy, world: World, current: int, times: int = 25, apart_s: float = 4000.0) -> list[Decision]:
+    """Decisions of which each is carried out before the next, far enough apart for every timer."""
+    settled = replace(world, uptime_s=apart_s, since_rescale_s=apart_s)
+    decisions: list[Decision] = []
+    memo: Mapping[str, float] = {}
+    for number in range(times):
+        decisions.append(policy.decide(settled.seen(current, memo=memo, at_s=NOW_S + number * apart_s)))
+        current, memo = decisions[-1].executors, decisions[-1].memo
+    return decisions

@@ -1,0 +1,114 @@
+"""Policies by name: what can be set of them, how, and that the page of policies says so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from assessed import under
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.cli.policies_table import renewed
+from penstock.core.assessment import Assessment
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.errors import UserMistake
+from penstock.core.policies.daedalus import Daedalus
+from penstock.core.policies.policy import Need, Policy
+from penstock.core.policies.registry import POLICIES, parameters_of, policy_of
+from penstock.core.terms import Terms
+
+PAGE = Path(__file__).parents[3] / "docs" / "policies.md"
+
+
+def asked(policy: str, time_scale: float = 1.0, **parameters: float) -> Any:
+    return policy_of(Terms(autopilot=Autopilot(policy=policy, parameters=parameters, time_scale=time_scale)))
+
+
+def mistake(policy: str, **parameters: float) -> str:
+    with pytest.raises(UserMistake) as raised:
+        asked(policy, **parameters)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_the_policies_of_the_papers_and_of_production_are_there() -> None:
+    assert set(POLICIES) == {"static", "daedalus", "phoebe", "hpa", "hpa_paper", "reactive", "twres", "ds2", "spark_dra", "auto"}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_bears_its_name_and_says_what_it_needs(name: str) -> None:
+    policy: Policy = asked(name)
+    assert policy.name == name
+    assert policy.period_s > 0
+    assert policy.needs <= set(get_args(Need))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_parameter_has_a_default_within_its_bounds_and_a_meaning(name: str) -> None:
+    assert "period_s" in parameters_of(name)
+    for each in parameters_of(name).values():
+        assert each.metadata["lowest"] <= each.default <= each.metadata["highest"]
+        assert len(each.metadata["meaning"]) > 10
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=10)
+@given(time_scale=st.floats(0.001, 1.0))
+def test_timers_live_in_the_time_of_the_job_and_nothing_else_does(name: str, time_scale: float) -> None:
+    usual, quick = asked(name), asked(name, time_scale)
+    for parameter, each in parameters_of(name).items():
+        scale = time_scale if each.metadata["scales"] else 1.0
+        assert getattr(quick, parameter) == scale * getattr(usual, parameter)
+
+
+def test_targets_and_limits_are_not_times_of_the_job() -> None:
+    unscaled = {parameter for name in POLICIES for parameter, each in parameters_of(name).items() if not each.metadata["scales"]}
+    assert {"target_recovery_s", "latency_limit_s", "target", "bins", "executors"} <= unscaled
+
+
+def test_a_parameter_takes_the_place_of_its_default_and_is_scaled_as_it_would_be() -> None:
+    policy = asked("daedalus", 0.5, grace_s=120.0, target_recovery_s=90.0)
+    assert policy == Daedalus(grace_s=60.0, target_recovery_s=90.0, period_s=30.0, recent_s=300.0, soon_s=30.0, horizon_s=450.0)
+
+
+def test_a_count_is_a_whole_number() -> None:
+    assert isinstance(asked("phoebe", bins=5.0).bins, int)
+    assert mistake("phoebe", bins=2.5) == "autopilot.parameters.bins: found 2.5, a whole number from 1 to 1000 is allowed"
+
+
+def test_an_unknown_policy_or_parameter_names_the_nearest() -> None:
+    assert mistake("dedalus") == 'autopilot.policy: there is no policy "dedalus"; did you mean "daedalus"?'
+    assert mistake("daedalus", grace=1.0) == 'autopilot.parameters.grace: the policy daedalus has no such parameter; did you mean "grace_s"?'
+    assert mistake("static", colour=1.0) == "autopilot.parameters.colour: the policy static has no such parameter; there are period_s, executors"
+
+
+def test_what_is_no_parameter_cannot_be_set() -> None:
+    for name in ("name", "needs", "faithful"):
+        assert "has no such parameter" in mistake("daedalus", **{name: 1.0})
+
+
+def test_a_value_beyond_its_bounds_is_one_line() -> None:
+    assert mistake("daedalus", grace_s=-1.0) == "autopilot.parameters.grace_s: found -1.0, a number from 0 to 86400 is allowed"
+
+
+def test_the_page_of_policies_is_as_they_are_declared() -> None:
+    assert PAGE.read_text() == renewed(PAGE.read_text()), "renew it: .venv/bin/python -m penstock.cli.policies_table docs/policies.md"
+
+
+def test_the_page_tells_of_every_policy() -> None:
+    told = PAGE.read_text()
+    assert [name for name in POLICIES if f"| `{name}` |" not in told] == []
+
+
+def test_the_twenty_lines_of_the_page_run() -> None:
+    lines = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "class HalfFull" in block)
+    assert 15 <= len([line for line in lines.splitlines() if line.strip()]) <= 30
+    room: dict[str, Any] = {"__name__": "half_full"}
+    exec(compile(lines, str(PAGE), "exec", dont_inherit=True), room)
+    policy: Policy = room["HalfFull"]()
+    seen: Assessment = under(350.0)
+    assert (policy.decide(seen).executors, policy.decide(seen).policy) == (7, "half_full")
+    assert policy.decide(under(700.0)).why.code == "none_passes"

@@ -1,0 +1,141 @@
+"""Spark's dynamic allocation: rounds of 1, 2, 4 executors while tasks wait, and executors that were idle for long leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Any
+
+import pytest
+from assessed import NOW_S, assessed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.assessment import Assessment
+from penstock.core.domain.reading import ExecutorReading, QueryReading, StageReading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.policies.spark_dra import SparkDra
+from penstock.runtime.fakes import blank_reading
+
+SIZES = st.integers(1, 12)
+
+
+def query(*tasks: float) -> QueryReading:
+    stages = tuple(
+        StageReading(position=number, name=str(number), tasks=each, rows_per_s=1.0, run_time_s_per_s=1.0, busyness=0.5) for number, each in enumerate(tasks)
+    )
+    return QueryReading(name=f"q{tasks}", state="running", trigger=Trigger(interval_s=10.0), rate_limit_rows_per_s=None, stages=stages)
+
+
+def batches(
+    tasks: float, batch_s: float | None = 6.0, *, shares: Sequence[float | None] = (0.5,) * 4, queries: tuple[QueryReading, ...] | None = None, **known: Any
+) -> Assessment:
+    """Batches of so many tasks that take so long, on executors that are so busy."""
+    listed = tuple(ExecutorReading(executor_id=str(each), host="a", slots=1, uptime_s=3600.0, busyness=share) for each, share in enumerate(shares))
+    at_s = known.get("at_s", NOW_S)
+    reading = blank_reading(at_s, executors=listed, executors_running=len(listed), queries=(query(tasks),) if queries is None else queries)
+    return assessed(**{"plant": "micro_batch", "reading": reading, "current": len(listed), "batch_s": batch_s, "stops": frozenset(), **known})
+
+
+@pytest.mark.parametrize(("batch_s", "added"), [(1.0, 0), (1.2, 1), (2.4, 3), (3.6, 7)])
+def test_rounds_double_while_tasks_wait(batch_s: float, added: int) -> None:
+    decision = SparkDra().decide(batches(24.0, batch_s))
+    assert decision.executors == 4 + added, "tasks in six waves wait five sixths of a batch"
+
+
+def test_it_says_how_many_tasks_wait_for_how_many_slots() -> None:
+    decision = SparkDra().decide(batches(24.0))
+    assert (decision.why.code, decision.why.value, decision.why.limit) == ("backlogged_tasks", 24, 4)
+
+
+@given(
+    tasks=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=SIZES, slots_each=st.integers(1, 4), ratio=st.sampled_from([0.25, 0.5, 1.0])
+)  # fmt: skip
+def test_it_never_asks_for_more_than_the_tasks_can_fill(tasks: int, batch_s: float, current: int, slots_each: int, ratio: float) -> None:
+    decision = SparkDra(ratio=ratio).decide(batches(float(tasks), batch_s, current=current, slots_each=slots_each))
+    assert decision.executors <= max(current, ceil(tasks * ratio / slots_each))
+    assert current <= decision.executors <= 12
+    assert decision.why.code in ({"backlogged_tasks"} if decision.direction == "up" else {"no_backlog", "limits"})
+
+
+@given(tasks=st.integers(0, 60), more=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=SIZES)
+def test_more_tasks_never_mean_fewer_executors(tasks: int, more: int, batch_s: float, current: int) -> None:
+    sizes = [SparkDra().decide(batches(float(each), batch_s, current=current)).executors for each in (tasks, tasks + more)]
+    assert sizes[0] <= sizes[1]
+
+
+def test_tasks_that_fit_into_the_slots_change_nothing() -> None:
+    decision = SparkDra().decide(batches(4.0, 60.0))
+    assert (decision.executors, decision.why.code, decision.why.value, decision.why.limit) == (4, "no_backlog", 0.0, 1.0)
+
+
+def test_queries_run_beside_each_other_and_the_stages_of_one_do_not() -> None:
+    assert SparkDra().decide(batches(0.0, 600.0, queries=(query(4.0, 3.0), query(2.0)))).executors == 6
+    assert SparkDra().decide(batches(0.0, 600.0, queries=(query(4.0, 3.0),))).executors == 4
+
+
+def test_at_its_limit_it_says_so() -> None:
+    decision = SparkDra().decide(batches(40.0, shares=(1.0,) * 12))
+    assert (decision.executors, decision.why.code, decision.why.limit) == (12, "limits", 12)
+
+
+def follow(readings: Sequence[tuple[float, Sequence[float]]], *, tasks: float = 2.0, current: int | None = None) -> list[int]:
+    """The sizes decided for executors that are so busy at such times."""
+    memo: Any = {}
+    sizes = []
+    for after_s, shares in readings:
+        seen = batches(tasks, shares=shares, at_s=NOW_S + after_s, memo=memo)
+        decision = SparkDra().decide(seen if current is None else replace(seen, current=current))
+        sizes.append(decision.executors)
+        memo = decision.memo
+    return sizes
+
+
+def test_an_executor_that_was_idle_for_a_minute_leaves() -> None:
+    two_idle = (0.5, 0.5, 0.0, 0.0)
+    assert follow([(0.0, two_idle), (15.0, two_idle), (59.0, two_idle), (60.0, two_idle)]) == [4, 4, 4, 2]
+
+
+def test_a_task_in_between_begins_the_minute_anew() -> None:
+    assert follow([(0.0, (0.5, 0.5, 0.0)), (30.0, (0.5, 0.5, 0.1)), (60.0, (0.5, 0.5, 0.0)), (90.0, (0.5, 0.5, 0.0)), (120.0, (0.5, 0.5, 0.0))]) == [
+        3,
+        3,
+        3,
+        3,
+        2,
+    ]
+
+
+def test_those_that_are_leaving_are_not_taken_twice() -> None:
+    two_idle = (0.5, 0.5, 0.0, 0.0)
+    assert follow([(0.0, two_idle), (60.0, two_idle), (61.0, two_idle)], tasks=0.0, current=2) == [2, 2, 2]
+
+
+def test_not_more_leave_than_the_tasks_leave_over_and_never_the_fewest_allowed() -> None:
+    all_idle = (0.0,) * 4
+    assert follow([(0.0, all_idle), (60.0, all_idle)], tasks=3.0) == [4, 3]
+    assert follow([(0.0, all_idle), (60.0, all_idle)], tasks=0.0) == [4, 1]
+    assert follow([(0.0, (0.0,)), (60.0, (0.0,))], tasks=0.0) == [1, 1]
+
+
+def test_the_reason_names_the_idle_ones() -> None:
+    seen = batches(2.0, shares=(0.5, 0.0), memo={"idle since, executor 1": NOW_S - 75.0})
+    assert (SparkDra().decide(seen).why.code, SparkDra().decide(seen).why.value, SparkDra().decide(seen).why.limit) == ("limits", 1, 2)
+    seen = batches(1.0, shares=(0.5, 0.0), memo={"idle since, executor 1": NOW_S - 75.0})
+    assert (SparkDra().decide(seen).why.code, SparkDra().decide(seen).why.value, SparkDra().decide(seen).why.limit) == ("idle_executors", 1, 60.0)
+
+
+def test_executors_that_are_gone_or_busy_are_forgotten() -> None:
+    memo = {"idle since, executor 0": 1.0, "idle since, executor 9": 2.0, "wanted at 5.0": 3.0}
+    assert SparkDra().decide(batches(2.0, shares=(0.5, 0.0), memo=memo)).memo == {"idle since, executor 1": NOW_S}
+
+
+def test_tasks_that_never_end_tell_it_nothing() -> None:
+    decision = SparkDra().decide(batches(24.0, plant="continuous"))
+    assert (decision.executors, decision.why.code) == (4, "tasks_run_always")
+
+
+@pytest.mark.parametrize("seen", [batches(24.0, None), batches(0.0, shares=(), current=4)])
+def test_nothing_known_keeps_the_size(seen: Assessment) -> None:
+    assert (SparkDra().decide(seen).executors, SparkDra().decide(seen).why.code) == (4, "not_ready")

@@ -1,0 +1,192 @@
+"""The loop with a policy in it: what trust lets it do, and what it may never do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from planned import DECLARED, LIMITS, Play, Thumb, late, terms
+
+from penstock.core import loop
+from penstock.core.domain.autopilot_event import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.command import Approve, Pause, Resume, SetExecutors
+from penstock.core.domain.event import CommandTaken, Event, InstructionGiven, NothingToDo
+from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.knowledge import Knowledge, begin
+from penstock.core.plan.effect import SETTLED_S
+from penstock.stores.codec import decode, encode_knowledge
+
+ANN: Any = {"at_s": 0.0, "who": "ann"}
+
+
+def of(kind: type[Event], events: Any) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def sizes(play: Play) -> list[int]:
+    return [each.executors for each in play.plant.performed if isinstance(each, ScaleExecutors)]
+
+
+def test_an_active_policy_changes_the_size_and_says_why() -> None:
+    play = Play(terms=terms("active"))
+    play.arrive(500.0)
+    done = play.turn()
+    assert [type(event) for event in done.events] == [Decided, InstructionGiven]
+    decided, given_ = done.events
+    assert isinstance(decided, Decided) and (decided.effect, decided.decision.executors, decided.mode) == ("asked", 5, "active")
+    assert isinstance(given_, InstructionGiven) and (given_.before, given_.after, given_.reason) == ("3", "5", "decided by thumb")
+    assert sizes(play) == [5] and play.plant.running == 5
+
+
+def test_in_shadow_nothing_is_instructed_and_its_timers_run() -> None:
+    play = Play(terms=terms("shadow"))
+    play.arrive(500.0)
+    first = play.turn()
+    play.arrive(200.0)
+    said = play.pass_s(60.0)
+    assert of(Decided, first.events)[0].effect == "shadow"
+    assert [(each.decision.current, each.decision.executors) for each in of(Decided, said)][:1] == [(5, 2)]
+    assert (play.plant.performed, play.knowledge.desired) == ([], DECLARED)
+    assert (play.knowledge.steering.shadow_executors, play.knowledge.steering.rescaled_s) == (2, of(Decided, said)[0].at_s)
+
+
+def test_only_an_approval_changes_what_is_desired_in_ask() -> None:
+    play = Play(terms=terms("ask"))
+    play.arrive(500.0)
+    first = play.turn()
+    assert [type(event) for event in first.events] == [Decided, Proposed]
+    assert (play.knowledge.desired, play.plant.performed) == (DECLARED, [])
+    assert of(NothingToDo, [play.turn().events[0]])[0].reason == "proposal 1 waits for a word"
+    approved = play.turn(Approve(**ANN))
+    assert [type(event) for event in approved.events] == [ProposalEnded, Decided, InstructionGiven]
+    assert sizes(play) == [5]
+
+
+def test_a_proposal_waits_is_superseded_and_expires() -> None:
+    play = Play(terms=terms("ask", ask_expiry_s=300.0))
+    play.arrive(500.0)
+    play.pass_s(100.0)
+    assert play.knowledge.steering.proposal is not None and play.knowledge.steering.proposal.number == 1
+    play.arrive(600.0)
+    assert [each.how for each in of(ProposalEnded, play.pass_s(60.0))] == ["superseded"]
+    play.policy = replace(Thumb(), period_s=1000.0)
+    play.pass_s(60.0)
+    assert [each.how for each in of(ProposalEnded, play.pass_s(300.0))] == ["expired"]
+    assert play.plant.performed == []
+
+
+def test_a_hold_beats_the_policy_until_it_ends() -> None:
+    play = Play(terms=terms("active"))
+    play.turn(SetExecutors(executors=2, hold_s=100.0, **ANN))
+    play.arrive(600.0)
+    said = play.pass_s(90.0)
+    assert {each.effect for each in of(Decided, said)} == {"held"}
+    assert sizes(play) == [2]
+    play.pass_s(60.0)
+    assert sizes(play) == [2, 6]
+
+
+def test_a_pause_survives_a_restart() -> None:
+    play = Play(terms=terms("active"))
+    play.turn(Pause(reason="release day", **ANN))
+    again = Play(terms=terms("active"), knowledge=begin(DECLARED, decode(Knowledge, encode_knowledge(play.knowledge)), LIMITS))
+    again.arrive(700.0)
+    assert {event.reason for event in of(NothingToDo, again.pass_s(600.0))} == {"paused by ann"}
+    assert of(Decided, again.turn(Resume(**ANN)).events)[0].decision.executors == 7
+
+
+def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
+    play = Play(terms=terms("active", guards="on"))
+    play.known = {"arrival_rows_per_s": 600.0, "throughput_rows_per_s": 300.0, "excess_lag_rows": 5000.0}
+    play.pass_s(SETTLED_S + 30.0)
+    found = of(ScalingIneffective, [event for done in play.turns for event in done.events])
+    assert [(each.before, each.after, each.bottleneck.code) for each in found] == [(3, 6, "unknown_bottleneck")]
+    assert sizes(play) == [6, 3]
+    play.pass_s(300.0)
+    assert sizes(play) == [6, 3], "more is not tried again for a while"
+
+
+def test_three_broken_promises_roll_back_to_the_larger_size() -> None:
+    play = Play(terms=terms("active", latency_p95_s=2.0))
+    play.known = {"arrival_rows_per_s": 100.0, "latency": late(1.0)}
+    play.turn()
+    assert sizes(play) == [1]
+    for _ in range(3):
+        play.known = {**play.known, "latency": late(3.0)}
+        said = play.pass_s(100.0)
+        play.known = {**play.known, "latency": late(1.0)}
+        play.pass_s(20.0)
+    assert [type(event) for event in said if isinstance(event, (RolledBack, PolicyPaused))] == [RolledBack, PolicyPaused]
+    assert sizes(play) == [1, 3]
+    assert of(Decided, play.pass_s(1800.0)) == [], "it is paused"
+    assert sizes(play) == [1, 3]
+
+
+def test_no_readings_roll_back() -> None:
+    play = Play(terms=terms("active"))
+    play.arrive(100.0)
+    play.turn()
+    play.turn()
+    play.blind = True
+    said = play.pass_s(200.0)
+    assert [(each.reason, each.executors) for each in of(RolledBack, said)] == [("blind", 3)]
+    assert of(Decided, said) == [], "nothing is decided from an old reading"
+
+
+def test_a_policy_that_raises_does_not_lock_operators_out_and_is_rolled_back() -> None:
+    play = Play(terms=terms("active"))
+    play.arrive(100.0)
+    play.turn()
+    play.arrive(2000.0)
+    said = play.pass_s(70.0)
+    assert [(each.phase, each.in_a_row, each.error) for each in of(PhaseFailed, said)] == [("plan", n, "ValueError: no thumb is as long") for n in (1, 2)]
+    assert of(CommandTaken, play.turn(SetExecutors(executors=4, **ANN)).events)
+    assert play.plant.running == 4
+    said = play.pass_s(60.0)
+    assert [(each.reason, each.executors) for each in of(RolledBack, said)] == [("policy_fails", 4)]
+
+
+def test_a_model_that_raises_is_said_once_a_period_and_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Any:
+        raise ZeroDivisionError("no rows")
+
+    play = Play(terms=terms("shadow"))
+    play.turn()
+    before = play.knowledge.learnt
+    monkeypatch.setattr(loop, "analyze", broken)
+    said = play.pass_s(90.0)
+    assert [(each.phase, each.in_a_row) for each in of(PhaseFailed, said)] == [("analyze", 1), ("analyze", 2), ("analyze", 3)]
+    assert of(Decided, said) == [] and play.knowledge.learnt == before
+    monkeypatch.undo()
+    assert of(PhaseFailed, play.pass_s(90.0)) == []
+    assert play.knowledge.steering.failed_in_a_row == 0
+
+
+def test_a_policy_that_cannot_be_made_fails_as_any_other() -> None:
+    play = Play(terms=terms("active", policy="nobody"), policy=None)
+    said = play.pass_s(240.0)
+    assert [each.in_a_row for each in of(PhaseFailed, said)] == [1, 2, 3]
+    assert [each.reason for each in of(RolledBack, said)] == ["policy_fails"]
+
+
+def test_a_steady_state_is_a_fixed_point() -> None:
+    play = Play(terms=terms("active"))
+    play.pass_s(60.0)
+    first = play.knowledge
+    said = play.pass_s(600.0)
+    timers: Any = {"decided_s": 0.0, "next_s": 0.0, "said_s": 0.0, "earlier": (), "memo": {}, "last": None}
+    assert play.plant.performed == []
+    assert replace(play.knowledge, last=None, steering=replace(play.knowledge.steering, **timers)) == replace(
+        first, last=None, steering=replace(first.steering, **timers)
+    )  # fmt: skip
+    assert {event.reason for event in of(NothingToDo, said)} == {"thumb keeps 3"}, "words that are counted in one row"
+    assert {(each.effect, each.decision.executors) for each in of(Decided, said)} == {("kept", 3)}
+
+
+def test_what_is_only_kept_is_written_once_a_minute() -> None:
+    play = Play(terms=terms("active"), policy=Thumb(period_s=5.0))
+    at_s = [event.at_s for event in of(Decided, play.pass_s(300.0))]
+    assert len(at_s) == 5 and all(later - earlier == pytest.approx(60.0) for earlier, later in pairwise(at_s))
+    assert play.knowledge.steering.memo == {"decisions": 60.0}, "decided it has every time"

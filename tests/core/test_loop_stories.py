@@ -1,0 +1,114 @@
+"""Stories of loads, operators, modes and failures: whatever happens, some things hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planned import DECLARED, LIMITS, Play, Thumb, late, terms
+
+from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume, SetExecutors
+from penstock.core.domain.event import Event, NothingToDo
+from penstock.core.execute.commands import take_commands
+from penstock.core.execute.holds import end_holds
+from penstock.core.execute.outcomes import take_outcomes
+from penstock.core.execute.presence import watch_executors
+from penstock.core.execute.reconcile import reconcile
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Knowledge, begin
+from penstock.core.loop import Turn, turn
+from penstock.core.steering import Steering
+from penstock.stores.codec import decode, encode
+
+SAID: Any = {"at_s": st.just(0.0), "who": st.sampled_from(["ann", "bob"]), "hold_s": st.none() | st.floats(0, 100)}
+COMMANDS = st.one_of(
+    st.builds(SetExecutors, executors=st.integers(0, 9), **SAID),
+    st.builds(Release, **SAID),
+    st.builds(Approve, proposal=st.none() | st.integers(1, 3), **SAID),
+    st.builds(Reject, proposal=st.none() | st.integers(1, 3), **SAID),
+    st.builds(Pause, **SAID),
+    st.builds(Resume, **SAID),
+)
+MODES = st.sampled_from(["observe", "shadow", "ask", "active"])
+MOMENTS = st.tuples(
+    st.floats(1.0, 200.0),
+    st.floats(0.0, 1200.0),
+    st.lists(COMMANDS, max_size=2),
+    MODES,
+    st.booleans(),
+    st.sampled_from([None, None, "it broke"]),
+    st.booleans(),
+)  # seconds passed, rows/s (beyond 1,000 the policy raises), commands, mode, whether work goes on, why it fails, whether a reading comes
+STORIES = st.lists(MOMENTS, min_size=1, max_size=15)
+
+
+def told(story: list[Any]) -> Play:
+    play = Play(terms=terms("observe"))
+    for waited_s, rows_per_s, commands, mode, working, refusal, seeing in story:
+        play.terms = terms(mode, latency_p95_s=2.0, guards="on")
+        play.known = {"arrival_rows_per_s": rows_per_s, "throughput_rows_per_s": 100.0, "excess_lag_rows": 5 * rows_per_s, "latency": late(1.0)}
+        play.plant.slow, play.plant.refusal, play.blind = not working, refusal, not seeing
+        if working:
+            play.plant.finish()
+        play.turn(*commands, waited_s=waited_s)
+    return play
+
+
+@given(STORIES)
+@settings(max_examples=30, deadline=None)
+def test_the_same_inputs_give_the_same_turns_byte_for_byte(story: list[Any]) -> None:
+    play = told(story)
+    knowledge: Knowledge = begin(DECLARED, None, LIMITS)
+    for moment, inputs, before in zip(story, play.inputs, play.turns, strict=True):
+        again = turn(knowledge, inputs, terms(moment[3], latency_p95_s=2.0, guards="on"), Thumb())
+        assert encode(again) == encode(before)
+        knowledge = again.knowledge
+        assert decode(Steering, encode(knowledge.steering)) == knowledge.steering
+
+
+@given(STORIES)
+@settings(max_examples=30, deadline=None)
+def test_whatever_happens_the_size_stays_within_the_limits_and_nobody_is_overruled(story: list[Any]) -> None:
+    play = told(story)
+    before = DECLARED.executors
+    for (_, _, commands, mode, *_), done in zip(story, play.turns, strict=True):
+        now = done.knowledge.desired.executors
+        assert LIMITS.min_executors <= now <= LIMITS.max_executors
+        if mode in ("observe", "shadow") and not commands and not failed(done):
+            assert now == before, "who only watches changes nothing"
+        if any(hold.knob == "executors" for hold in done.knowledge.holds):
+            assert str(now) in [hold.value for hold in done.knowledge.holds]
+        before = now
+
+
+def failed(done: Turn) -> bool:
+    return any(type(event).__name__ in ("InstructionFailed", "HoldEnded") for event in done.events)
+
+
+@given(STORIES)
+@settings(max_examples=20, deadline=None)
+def test_in_observe_a_turn_is_what_it_was_before_there_were_policies(story: list[Any]) -> None:
+    quiet = [(*moment[:2], [each for each in moment[2] if isinstance(each, (SetExecutors, Release))], "observe", *moment[4:]) for moment in story]
+    play = told(quiet)
+    knowledge = begin(DECLARED, None, LIMITS)
+    for inputs, done in zip(play.inputs, play.turns, strict=True):
+        old = as_it_was(knowledge, inputs)
+        assert encode(done) == encode(old)
+        knowledge = old.knowledge
+
+
+def as_it_was(knowledge: Knowledge, inputs: Inputs) -> Turn:
+    """A turn by execute alone."""
+    under, at_s = terms("observe"), inputs.at_s
+    knowledge = knowledge if inputs.reading is None else replace(knowledge, last=inputs.reading)
+    knowledge, done = take_outcomes(knowledge, inputs.outcomes, at_s)
+    knowledge, freed = end_holds(knowledge, at_s)
+    knowledge, said = take_commands(knowledge, inputs.commands, at_s, under)
+    knowledge, noticed = watch_executors(knowledge, at_s, under.config)
+    knowledge, instructions, told_ = reconcile(knowledge, at_s)
+    events: list[Event] = [*done, *freed, *said, *noticed, *told_]
+    waiting = ", ".join(pending.instruction.knob for pending in knowledge.pending)
+    rest = NothingToDo(at_s=at_s, reason=f"waiting for {waiting}" if waiting else "as desired")
+    return Turn(knowledge=knowledge, instructions=tuple(instructions), events=tuple(events or [rest]))

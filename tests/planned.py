@@ -1,0 +1,107 @@
+"""A policy by the rule of thumb, a plant with a load, and the loop between them: for tests of the plan, without models or threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.core.assessment import Assessment
+from penstock.core.domain.autopilot import Autopilot, Mode
+from penstock.core.domain.command import Command
+from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.event import Event
+from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.loop import Turn, turn
+from penstock.core.policies.policy import Need
+from penstock.core.steering import Steering
+from penstock.core.terms import Terms
+from penstock.runtime.fakes import FakeClock, FakePlant, blank_reading
+
+LIMITS = Limits(min_executors=1, max_executors=8)
+DECLARED = Desired(executors=3)
+
+
+def assessed(at_s: float = 1000.0, current: int = 3, **known: Any) -> Assessment:
+    """What a policy sees of a job of which nothing is known but what is given."""
+    reading = blank_reading(at_s, executors_running=current, executors_requested=current)
+    plain: dict[str, Any] = {"plant": "micro_batch", "reading": reading, "declared": 3, "limits": LIMITS, "promises": Promises()}
+    return Assessment(**{"at_s": at_s, "current": current, "interval_s": 5.0, "uptime_s": 600.0, **plain, **known})
+
+
+def wants(executors: int, current: int = 3, code: str = "smallest_that_holds", **more: Any) -> Decision:
+    return Decision(policy="thumb", executors=executors, current=current, why=Comparison(code=code), **more)
+
+
+def knowing(mode: Mode = "active", *, executors: int = 3, last: Reading | None = None, **steering: Any) -> Knowledge:
+    """Knowledge of a job that was declared with three executors."""
+    return Knowledge(declared=DECLARED, desired=replace(DECLARED, executors=executors), last=last, steering=Steering(mode=mode, **steering))
+
+
+def terms(mode: Mode = "active", *, latency_p95_s: float | None = None, recovery_s: float | None = None, **autopilot: Any) -> Terms:
+    promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
+    return Terms(limits=LIMITS, promises=promises, autopilot=Autopilot(mode=mode, **autopilot))
+
+
+def late(p95_s: float) -> Quantiles:
+    return Quantiles(p50_s=p95_s / 2, p95_s=p95_s, p99_s=2 * p95_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thumb:
+    """An executor for every hundred rows/s that arrive, up to a thousand, beyond which it is at a loss; `memo` counts its decisions."""
+
+    name: str = "thumb"
+    period_s: float = 30.0
+    needs: frozenset[Need] = frozenset()
+    faithful: bool = True
+
+    def decide(self, seen: Assessment) -> Decision:
+        rate = seen.reading.arrival_rows_per_s
+        if rate is None or rate > 1000:
+            raise ValueError("no thumb is as long")
+        executors = min(max(round(rate / 100), seen.limits.min_executors), seen.limits.max_executors)
+        memo = {"decisions": seen.memo.get("decisions", 0.0) + 1}
+        return Decision(policy=self.name, executors=executors, current=seen.current, why=Comparison(code="capacity_below_load"), memo=memo)
+
+
+@dataclass(kw_only=True)
+class Play:
+    """A plant and the loop, without threads: every outcome is an input of the next turn. `known` is what the readings say besides sizes."""
+
+    terms: Terms
+    policy: Thumb | None = field(default_factory=Thumb)
+    known: Mapping[str, Any] = field(default_factory=lambda: {"arrival_rows_per_s": 300.0})
+    knowledge: Knowledge = field(default_factory=lambda: Knowledge(declared=DECLARED, desired=DECLARED))
+    blind: bool = False
+
+    def __post_init__(self) -> None:
+        self.clock = FakeClock()
+        self.plant = FakePlant(self.clock, executors=self.knowledge.desired.executors)
+        self.outcomes: list[Outcome] = []
+        self.inputs: list[Inputs] = []
+        self.turns: list[Turn] = []
+
+    def turn(self, *commands: Command, waited_s: float = 5.0) -> Turn:
+        self.clock.wait(waited_s)
+        outcomes = tuple(self.outcomes)
+        self.outcomes.clear()
+        reading = None if self.blind else replace(self.plant.read(), **self.known)
+        self.inputs.append(Inputs(at_s=self.clock.now_s(), reading=reading, outcomes=outcomes, commands=commands))
+        done = turn(self.knowledge, self.inputs[-1], self.terms, self.policy)
+        self.knowledge = done.knowledge
+        self.turns.append(done)
+        for instruction in done.instructions:
+            self.plant.perform(instruction, self.outcomes.append)
+        return done
+
+    def pass_s(self, seconds: float) -> list[Event]:
+        """All that is said meanwhile."""
+        return [event for _ in range(round(seconds / 5.0)) for event in self.turn().events]
+
+    def arrive(self, rows_per_s: float) -> None:
+        self.known = {**self.known, "arrival_rows_per_s": rows_per_s}

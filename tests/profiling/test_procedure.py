@@ -1,0 +1,172 @@
+"""Phoebe's profiling on copies of which everything is known: 100 rows/s an executor, and what is more than that waits in line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.models.latency.knee import knees
+from penstock.core.models.latency.profile import ProfileSeen
+from penstock.ports import Clock
+from penstock.profiling.plan import ProfilePlan
+from penstock.profiling.procedure import Profiled, profile
+from penstock.runtime.fakes import FakeClock, blank_reading
+
+EACH_ROWS_PER_S = 100.0
+BASE_S = 0.2
+
+
+class Copy:
+    """A line of rows before executors that work off 100 rows/s each."""
+
+    def __init__(self, executors: int, clock: Clock, rate: Callable[[], float], said: list[str], *, tells_lag: bool, tells_latency: bool) -> None:
+        self._executors, self._clock, self._rate, self._said = executors, clock, rate, said
+        self._tells_lag, self._tells_latency = tells_lag, tells_latency
+        self._lag_rows, self._at_s = 0.0, clock.now_s()
+
+    def read(self) -> Reading:
+        self._said.append(f"read {self._executors}")
+        now_s, capacity = self._clock.now_s(), EACH_ROWS_PER_S * self._executors
+        self._lag_rows = max(0.0, self._lag_rows + (self._rate() - capacity) * (now_s - self._at_s))
+        self._at_s = now_s
+        waits_s = BASE_S + 0.1 * self._rate() / capacity + self._lag_rows / capacity
+        return blank_reading(
+            now_s,
+            excess_lag_rows=self._lag_rows if self._tells_lag else None,
+            latency=Quantiles(p50_s=waits_s, p95_s=2.0 * waits_s, p99_s=3.0 * waits_s) if self._tells_latency else None,
+        )
+
+
+class FakeTestbed:
+    """Copies that share a rate, and what was asked of them in its order."""
+
+    def __init__(self, clock: FakeClock, *, tells_lag: bool = True, tells_latency: bool = True) -> None:
+        self._clock, self._tells_lag, self._tells_latency = clock, tells_lag, tells_latency
+        self._rate_rows_per_s = 0.0
+        self.said: list[str] = []
+        self.running: set[int] = set()
+
+    def launch(self, executors: int) -> Copy:
+        self.said.append(f"launch {executors}")
+        self.running.add(executors)
+        return Copy(executors, self._clock, lambda: self._rate_rows_per_s, self.said, tells_lag=self._tells_lag, tells_latency=self._tells_latency)
+
+    def set_rate(self, rows_per_s: float) -> None:
+        self.said.append(f"rate {rows_per_s:g}")
+        self._rate_rows_per_s = rows_per_s
+
+    def stop(self, executors: int) -> None:
+        self.said.append(f"stop {executors}")
+        self.running.remove(executors)
+
+
+def plan(sizes: Iterable[int] = (1, 2, 4), first: float = 80.0, step: float = 80.0, most_rates: int = 30) -> ProfilePlan:
+    return ProfilePlan(sizes=tuple(sizes), first_rate=first, step_rate=step, most_rates=most_rates)
+
+
+def run(asked: ProfilePlan, **tells: bool) -> tuple[Profiled, FakeTestbed]:
+    clock = FakeClock()
+    testbed = FakeTestbed(clock, **tells)
+    return profile(testbed, clock, asked), testbed
+
+
+def verdicts(rows: Iterable[ProfileSeen], size: int) -> list[tuple[float, bool | None]]:
+    return [(row.rate_rows_per_s, row.valid) for row in rows if row.scaleout == size]
+
+
+def test_the_order_is_rate_by_rate_and_at_each_all_living_copies_are_read_in_turn() -> None:
+    _, testbed = run(plan())
+    steps = [said for said, _ in groupby(testbed.said)]
+    assert steps[:7] == ["launch 1", "launch 2", "launch 4", "rate 80", "read 1", "read 2", "read 4"]
+    asked = [said for said in steps if not said.startswith("read")]
+    assert asked[3:] == ["rate 80", "rate 160", "stop 1", "rate 240", "stop 2", "rate 320", "rate 400", "rate 480", "stop 4"]
+    after_first_stop = steps[steps.index("stop 1") :]
+    assert "read 1" not in after_first_stop
+
+
+def test_a_copy_that_does_not_keep_up_is_stopped_and_its_row_is_the_last_of_its_size() -> None:
+    found, testbed = run(plan())
+    assert verdicts(found.rows, 1) == [(80.0, True), (160.0, False)]
+    assert verdicts(found.rows, 2) == [(80.0, True), (160.0, True), (240.0, False)]
+    assert verdicts(found.rows, 4)[-2:] == [(400.0, True), (480.0, False)]
+    assert testbed.running == set()
+
+
+@settings(max_examples=25, deadline=None)
+@given(sizes=st.sets(st.integers(1, 24), min_size=1, max_size=5), step=st.floats(20.0, 700.0))
+def test_the_knee_of_every_size_is_the_first_rate_at_which_more_than_a_second_of_rows_waits_in_the_end(sizes: set[int], step: float) -> None:
+    asked = plan(sorted(sizes), step, step, most_rates=200)
+    found, _ = run(asked)
+    rates = list(asked.rates())
+    for knee in knees([(row.scaleout, row.rate_rows_per_s, bool(row.valid)) for row in found.rows]):
+        carried = EACH_ROWS_PER_S * knee.scaleout
+        assert knee.first_unstable_rows_per_s == min(rate for rate in rates if (rate - carried) * 420.0 > rate)
+
+
+def test_what_settles_is_not_measured() -> None:
+    found, testbed = run(plan(sizes=(4,), most_rates=1))
+    assert testbed.said.count("read 4") == 20 + 8
+    assert verdicts(found.rows, 4) == [(80.0, True)]
+    assert found.rows[0].latency_s == pytest.approx(0.22)
+
+
+def test_a_copy_is_paid_for_from_its_launch_to_its_stop() -> None:
+    found, _ = run(plan())
+    assert found.worker_seconds == pytest.approx(420.0 * (1 * 2 + 2 * 3 + 4 * 6))
+
+
+def test_sizes_that_carry_everything_are_stopped_after_the_last_rate() -> None:
+    found, testbed = run(plan(most_rates=2))
+    assert verdicts(found.rows, 4) == [(80.0, True), (160.0, True)]
+    assert testbed.running == set()
+    assert found.worker_seconds == pytest.approx(840.0 * (1 + 2 + 4))
+
+
+@pytest.mark.parametrize("sizes", [pytest.param((1, 2, 3, 4, 8), marks=pytest.mark.slow), (2, 4), (3,)])
+def test_where_no_lag_is_told_latencies_are_compared_with_each_other_and_then_with_their_own(sizes: tuple[int, ...]) -> None:
+    found, _ = run(plan(sizes, 50.0, 50.0), tells_lag=False)
+    for size in sizes:
+        assert verdicts(found.rows, size)[-1] == (EACH_ROWS_PER_S * size + 50.0, False)
+        assert all(valid for _, valid in verdicts(found.rows, size)[:-1])
+
+
+def test_a_copy_that_tells_no_latency_is_stopped_by_its_lag_and_leaves_no_rows() -> None:
+    found, testbed = run(plan(), tells_latency=False)
+    assert found.rows == ()
+    assert "rate 480" in testbed.said
+    assert "rate 560" not in testbed.said
+
+
+def test_whatever_happens_no_copy_is_left_running() -> None:
+    clock = FakeClock()
+    testbed = FakeTestbed(clock)
+
+    def wait_and_break(seconds: float) -> None:
+        FakeClock.wait(clock, seconds)
+        raise ConnectionError("the cluster is gone")
+
+    clock.wait = wait_and_break  # type: ignore[method-assign]
+    with pytest.raises(ConnectionError):
+        profile(testbed, clock, plan())
+    assert testbed.running == set()
+    assert [said for said in testbed.said if said.startswith("stop")] == ["stop 1", "stop 2", "stop 4"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"sizes": ()}, "at least one"),
+        ({"sizes": (0, 1)}, "from 1 on"),
+        ({"sizes": (2, 2)}, "each once"),
+        ({"step_rate": 0.0}, "step_rate of 0.0: it must be a number above 0"),
+        ({"measure_s": float("inf")}, "measure_s of inf"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(wrong: dict[str, object], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        ProfilePlan(**{"sizes": (1,), "first_rate": 1.0, "step_rate": 1.0, **wrong})  # type: ignore[arg-type]

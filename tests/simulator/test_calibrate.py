@@ -1,0 +1,222 @@
+"""Settings found in the readings of simulated runs, whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.event import Event, InstructionDone, InstructionGiven, QueryRestarted
+from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.simulator.calibrate import Calibrated, calibrated
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine import Engine
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.own_error import own_error
+from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.record import Fault
+
+START_S = 1_700_000_000.0
+LENGTH_S = 1800.0
+CONFIG = Config(reading_interval_s=10.0)
+JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, cores_per_executor=2, trigger=Trigger(interval_s=4.0), noise=0.04, up_s=7.0, down_s=3.0)
+FLOW = ContinuousSettings(capacity_rows_per_s=2000.0, interval_s=15.0, pause_s=0.3, up_s=40.0, down_s=20.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What would be stored of a run."""
+
+    readings: tuple[Reading, ...]
+    events: tuple[Event, ...]
+
+
+def wave(rows_per_s: float, share: float = 0.5, length_s: float = LENGTH_S) -> Arrivals:
+    """A rate that swings three times in the run."""
+    time_s = np.arange(0.0, length_s + 1, 20.0)
+    return Arrivals.through(START_S + time_s, rows_per_s * (1.0 + share * np.sin(6 * np.pi * time_s / length_s)))
+
+
+def run(engine: Engine, executors: int, changes: Mapping[float, int | Trigger], length_s: float = LENGTH_S) -> History:
+    """Readings, and at the given seconds of the run another size or trigger, with the events that the loop would write of sizes."""
+    clock = SimulatedClock(START_S)
+    plant = SimulatedPlant(engine, clock, CONFIG)
+    readings, events, outcomes = [plant.read()], list[Event](), list[Outcome]()
+    while clock.now_s() < START_S + length_s:
+        clock.wait(CONFIG.reading_interval_s)
+        readings.append(plant.read())
+        at_s = readings[-1].at_s
+        events += [InstructionDone(at_s=at_s, number=each.number, knob="executors", took_s=each.took_s, delayed_rows=None) for each in outcomes]
+        outcomes.clear()
+        wanted = changes.get(at_s - START_S)
+        if isinstance(wanted, Trigger):
+            plant.perform(ChangeQuery(number=0, query="query", trigger=wanted, rate_limit_rows_per_s=None), lambda outcome: None)
+        elif wanted is not None:
+            events.append(InstructionGiven(at_s=at_s, number=len(events), knob="executors", before=str(executors), after=str(wanted), reason="decided"))
+            plant.perform(ScaleExecutors(number=len(events) - 1, executors=wanted), outcomes.append)
+            executors = wanted
+    return History(readings=tuple(readings), events=tuple(events))
+
+
+def micro_batches(
+    job: MicroBatchSettings = JOB, arrivals: Arrivals | None = None, changes: Mapping[float, int | Trigger] | None = None, faults: tuple[Fault, ...] = ()
+) -> History:
+    load = Load.of(arrivals or wave(2500.0), START_S)
+    return run(MicroBatchEngine(job, load, executors=3, seed=5, faults=faults), 3, {450.0: 4, 900.0: 2, 1350.0: 3} if changes is None else changes)
+
+
+def flow(job: ContinuousSettings = FLOW, faults: tuple[Fault, ...] = ()) -> History:
+    load = Load.of(wave(5000.0, share=0.4), START_S)
+    return run(ContinuousEngine(job, load, executors=4, seed=5, faults=faults), 4, {600.0: 5, 1200.0: 4})
+
+
+@pytest.fixture(scope="module")
+def batches() -> History:
+    return micro_batches()
+
+
+@pytest.fixture(scope="module")
+def flowing() -> History:
+    return flow()
+
+
+def batch_settings(found: Calibrated) -> MicroBatchSettings:
+    assert isinstance(found.settings, MicroBatchSettings)
+    return found.settings
+
+
+def flow_settings(found: Calibrated) -> ContinuousSettings:
+    assert isinstance(found.settings, ContinuousSettings)
+    return found.settings
+
+
+def test_calibration_finds_the_settings_of_a_simulated_run(batches: History) -> None:
+    found = calibrated(batches.readings, batches.events, CONFIG)
+    settings = batch_settings(found)
+    assert (found.kind, found.notes, found.executors) == ("micro_batch", (), 3)
+    assert (settings.partitions, settings.cores_per_executor, settings.trigger, settings.query) == (12, 2, JOB.trigger, "query")
+    assert settings.overhead_s == pytest.approx(0.6, rel=0.05)
+    assert settings.row_s * settings.skew == pytest.approx(0.001, rel=0.05)
+    assert settings.skew == pytest.approx(1.0, abs=0.05)
+    assert settings.noise == pytest.approx(0.04, abs=0.02)
+    assert settings.up_s == pytest.approx(7.0, rel=0.15)
+    assert settings.down_s == pytest.approx(3.0, abs=2.5)
+
+
+def test_what_arrived_arrives_again(batches: History) -> None:
+    found = calibrated(batches.readings, batches.events, CONFIG)
+    truth = wave(2500.0)
+    for from_s in np.arange(START_S + 60.0, START_S + LENGTH_S - 100.0, 150.0):
+        assert found.arrivals.rows(from_s, from_s + 60.0) == pytest.approx(truth.rows(from_s, from_s + 60.0), rel=0.01)
+
+
+def test_skew_is_told_from_the_cost_of_rows_by_what_tasks_took() -> None:
+    seen = micro_batches(replace(JOB, skew=1.4, noise=0.02))
+    settings = batch_settings(calibrated(seen.readings, seen.events, CONFIG))
+    assert settings.row_s == pytest.approx(0.001, rel=0.05)
+    assert settings.skew == pytest.approx(1.4, rel=0.05)
+
+
+def test_calibration_finds_the_settings_of_a_job_that_flows(flowing: History) -> None:
+    found = calibrated(flowing.readings, flowing.events, CONFIG)
+    settings = flow_settings(found)
+    assert found.kind == "continuous"
+    assert settings.capacity_rows_per_s == pytest.approx(2000.0, rel=0.03)
+    assert (settings.interval_s, settings.skew) == (15.0, 0.0)
+    assert [settings.pause_s, settings.up_s, settings.down_s] == pytest.approx([0.3, 40.0, 20.0])
+    assert (settings.replays, settings.grows_live) == (True, False)
+    assert [note for note in found.notes if "restart" in note]
+
+
+def test_a_job_that_grows_live_and_does_not_replay_is_known_by_its_readings() -> None:
+    seen = flow(replace(FLOW, replays=False, grows_live=True))
+    settings = flow_settings(calibrated(seen.readings, seen.events, CONFIG))
+    assert (settings.replays, settings.grows_live) == (False, True)
+
+
+def test_the_downtime_is_the_one_that_restarts_took(flowing: History) -> None:
+    restarts = [QueryRestarted(at_s=START_S, query="query", attempt=1, downtime_s=down_s, cause="a task failed") for down_s in (12.0, 14.0, 90.0)]
+    found = calibrated(flowing.readings, [*flowing.events, *restarts], CONFIG)
+    assert flow_settings(found).downtime_s == 14.0
+    assert not any("restart" in note for note in found.notes)
+
+
+def test_the_recorded_sizes_run_again_give_the_recorded_run(batches: History, flowing: History) -> None:
+    for seen in (batches, flowing):
+        error = own_error(calibrated(seen.readings, seen.events, CONFIG), seen.readings, CONFIG)
+        assert error.executors == pytest.approx(0.0, abs=0.02)
+        assert error.throughput == pytest.approx(0.0, abs=0.02)
+        assert error.latency_p95 == pytest.approx(0.0, abs=0.1)
+
+
+def test_a_trigger_that_was_changed_is_changed_again_and_the_usual_one_is_taken() -> None:
+    seen = micro_batches(changes={600.0: Trigger(interval_s=10.0)})
+    found = calibrated(seen.readings, seen.events, CONFIG)
+    assert batch_settings(found).trigger == Trigger(interval_s=10.0)
+    assert any("trigger" in note for note in found.notes)
+    assert own_error(found, seen.readings, CONFIG).latency_p95 == pytest.approx(0.0, abs=0.1)
+
+
+def test_a_slow_start_is_left_out_of_the_comparison() -> None:
+    pile = Arrivals.through((START_S, START_S + 30.0, START_S + 31.0, START_S + LENGTH_S), (20_000.0, 20_000.0, 2000.0, 2000.0))
+    seen = micro_batches(arrivals=pile)
+    found = calibrated(seen.readings, seen.events, CONFIG)
+    assert found.start_s > START_S + 60.0
+    assert own_error(found, seen.readings, CONFIG).throughput == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_simulator_unlike_the_job_says_so(batches: History) -> None:
+    found = calibrated(batches.readings, batches.events, CONFIG)
+    slower = replace(found, settings=replace(batch_settings(found), row_s=1.5 * batch_settings(found).row_s))
+    error = own_error(slower, batches.readings, CONFIG)
+    assert error.latency_p95 is not None and error.latency_p95 > 0.1
+
+
+def test_failures_of_the_recorded_run_strike_again() -> None:
+    seen = micro_batches(faults=(Fault(at_s=START_S + 501.0), Fault(at_s=START_S + 1202.0)))
+    found = calibrated(seen.readings, seen.events, CONFIG)
+    assert [fault.at_s - START_S for fault in found.faults] == [pytest.approx(501.0, abs=5.0), pytest.approx(1202.0, abs=5.0)]
+
+
+def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_a_note() -> None:
+    seen = micro_batches(replace(JOB, noise=0.0), Arrivals.constant(2500.0), {})
+    found = calibrated(seen.readings, seen.events, CONFIG)
+    law = batch_settings(found).law
+    assert law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
+    assert any("one size" in note for note in found.notes)
+    assert sum("it is taken to last" in note for note in found.notes) == 2
+
+
+def test_only_the_busiest_query_is_simulated_and_that_is_said(batches: History) -> None:
+    idle = [replace(reading.queries[0], name="side", throughput_rows_per_s=1.0) for reading in batches.readings]
+    readings = [replace(reading, queries=(side, *reading.queries)) for reading, side in zip(batches.readings, idle, strict=True)]
+    found = calibrated(readings, batches.events, CONFIG)
+    assert found.settings.query == "query"
+    assert any("side" in note for note in found.notes)
+
+
+def test_a_source_that_does_not_tell_what_arrives_is_replaced_by_what_was_processed(batches: History) -> None:
+    readings = [replace(reading, queries=tuple(replace(query, arrival_rows_per_s=None) for query in reading.queries)) for reading in batches.readings]
+    found = calibrated(readings, batches.events, CONFIG)
+    assert found.arrivals.rows(START_S + 60.0, START_S + LENGTH_S - 60.0) == pytest.approx(
+        wave(2500.0).rows(START_S + 60.0, START_S + LENGTH_S - 60.0), rel=0.02
+    )
+    assert any("processed" in note for note in found.notes)
+
+
+def test_a_history_without_work_is_a_mistake_in_one_line(batches: History) -> None:
+    silent = [replace(reading, queries=()) for reading in batches.readings]
+    for readings in ([], silent):
+        with pytest.raises(UserMistake, match="nothing to simulate"):
+            calibrated(readings, (), CONFIG)

@@ -1,0 +1,215 @@
+"""The continuous engine against what can be worked out by hand, and against the formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_job import assert_nothing_is_lost, job, lived, recovery, scale
+
+from penstock.core.domain.instruction import Outcome
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.formula import recovery_s
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.load import Load
+from penstock.simulator.record import COLUMNS, Fault
+
+START_S = 1_700_000_000.0
+
+
+@pytest.mark.parametrize("utilization", [0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize(("interval_s", "downtime_s"), [(10.0, 30.0), (60.0, 12.5)])
+def test_the_recovery_of_a_constant_rate_is_the_formula(utilization: float, interval_s: float, downtime_s: float) -> None:
+    rate, struck = 4000.0 * utilization, Fault(at_s=20 * interval_s)
+    record = lived(job(rate, interval_s=interval_s, downtime_s=downtime_s, faults=(struck,)), 20 * interval_s + 900.0)
+    by_hand_s = downtime_s + (interval_s + downtime_s) * utilization / (1 - utilization)
+    assert recovery(record) == pytest.approx(by_hand_s, abs=1.0)
+    assert recovery(record) == pytest.approx(recovery_s(Arrivals.constant(rate), struck.at_s, 4000.0, interval_s, downtime_s), abs=1.0)
+
+
+@given(level=st.floats(0.3, 0.6), swing=st.floats(0.0, 0.3), period_s=st.floats(300.0, 3000.0), interval_s=st.integers(5, 60), downtime_s=st.integers(1, 120))
+@settings(max_examples=25)
+def test_the_recovery_of_a_load_that_moves_is_the_formula(level: float, swing: float, period_s: float, interval_s: int, downtime_s: int) -> None:
+    time_s = np.arange(0.0, 6000.0, 5.0)
+    arrivals = Arrivals.through(time_s, 4000.0 * (level + swing * np.sin(2 * np.pi * time_s / period_s)))
+    at_s = float(12 * interval_s)
+    record = lived(job(arrivals, interval_s=float(interval_s), downtime_s=float(downtime_s), faults=(Fault(at_s=at_s),)), 5900.0)
+    assert recovery(record) == pytest.approx(recovery_s(arrivals, at_s, 4000.0, float(interval_s), float(downtime_s)), abs=1.0)
+
+
+def test_a_failure_at_a_checkpoint_comes_before_it_and_repeats_the_whole_interval() -> None:
+    replayed = {at_s: lived(job(1000.0, interval_s=10.0, faults=(Fault(at_s=at_s),)), 300.0).seconds().replayed_rows for at_s in (100.0, 101.0, 109.0)}
+    assert {at_s: (int(np.argmax(rows)), rows.sum()) for at_s, rows in replayed.items()} == {
+        100.0: (100, pytest.approx(10_000.0)),
+        101.0: (101, pytest.approx(1000.0)),
+        109.0: (109, pytest.approx(9000.0)),
+    }
+
+
+def test_a_worker_that_freezes_is_noticed_when_its_time_is_out() -> None:
+    crash, freeze = (lived(job(2000.0, downtime_s=30.0, timeout_s=20.0, faults=(Fault(at_s=200.0, kind=kind),)), 600.0) for kind in ("crash", "timeout"))
+    assert (crash.seconds().down.sum(), freeze.seconds().down.sum()) == (30.0, 50.0)
+    assert [recovery(crash), recovery(freeze)] == pytest.approx([70.0, 110.0], abs=1.0)
+
+
+def test_checkpoints_begin_anew_after_a_restart() -> None:
+    engine = job(1000.0, interval_s=10.0, downtime_s=13.0, faults=(Fault(at_s=25.0),))
+    engine.advance(60.5)
+    (query,) = engine.observation().queries
+    assert [batch.committed_s for batch in query.batches] == [10.0, 20.0, 48.0, 58.0]
+    assert [batch.batch_id for batch in query.batches] == [0, 1, 2, 3]
+    assert sum(batch.rows for batch in query.batches) == pytest.approx(58_000.0) and query.processed_rows == pytest.approx(60_000.0)
+
+
+@given(
+    rates=st.lists(st.floats(0.0, 9000.0), min_size=2, max_size=12),
+    faults=st.lists(st.floats(0.0, 590.0), max_size=4),
+    sizes=st.lists(st.tuples(st.floats(0.0, 590.0), st.integers(1, 8)), max_size=5),
+    known=st.fixed_dictionaries(
+        {
+            "replays": st.booleans(),
+            "grows_live": st.booleans(),
+            "skew": st.floats(0.0, 0.6),
+            "interval_s": st.floats(2.0, 90.0),
+            "pause_s": st.floats(0.0, 1.9),
+            "up_s": st.floats(0.0, 60.0),
+            "down_s": st.floats(0.0, 60.0),
+            "downtime_s": st.floats(0.0, 120.0),
+        }
+    ),
+)
+@settings(max_examples=60)
+def test_no_row_is_lost_or_invented(rates: list[float], faults: list[float], sizes: list[tuple[float, int]], known: dict[str, Any]) -> None:
+    arrivals = Arrivals.through(np.linspace(0.0, 600.0, len(rates)), rates)
+    engine = job(arrivals, faults=tuple(Fault(at_s=at_s) for at_s in faults), **known)
+    outcomes: list[Outcome] = []
+    for at_s, executors in sorted(sizes):
+        engine.advance(at_s)
+        engine.perform(scale(executors), outcomes.append)
+    record = lived(engine, 600.0)
+    assert_nothing_is_lost(record)
+    (query,) = engine.observation().queries
+    seen = record.seconds()
+    assert len(record) == 600 and query.newest_rows == pytest.approx(arrivals.rows(0.0, 600.0))
+    assert query.read_rows == pytest.approx(seen.finished_rows.sum()) and query.replayed_rows == pytest.approx(seen.replayed_rows.sum())
+    assert len(record.struck) == len(faults)
+    assert len(outcomes) <= len(sizes) and sum(outcome.done and outcome.took_s > 0 for outcome in outcomes) <= len(record.rescales)
+
+
+@given(looks=st.lists(st.floats(0.0, 400.0), max_size=30), seed=st.integers(0, 2**32))
+@settings(max_examples=25)
+def test_how_often_somebody_looks_changes_nothing(looks: list[float], seed: int) -> None:
+    def run(looks_s: list[float]) -> ContinuousEngine:
+        faults = (Fault(at_s=70.0), Fault(at_s=200.0, kind="timeout"))
+        engine = job(3000.0, faults=faults, seed=seed, pause_s=0.3, noise=0.05, skew=0.2, interval_s=7.0, up_s=12.5)
+        for at_s in (*(each for each in looks_s if each < 300.0), 300.0):
+            engine.advance(at_s)
+            engine.observation()
+        engine.perform(scale(6), lambda _: None)
+        for at_s in (*(each for each in looks_s if each > 300.0), 400.0):
+            engine.advance(at_s)
+        return engine
+
+    one, other = run([]), run(sorted(looks))
+    for name in COLUMNS:
+        assert np.allclose(getattr(one.record.seconds(), name), getattr(other.record.seconds(), name), rtol=1e-6, atol=1e-3), name
+    assert [each.recovered_s for each in one.record.struck] == pytest.approx([each.recovered_s for each in other.record.struck])
+    assert [each.cpu_s for each in one.observation().executors] == pytest.approx([each.cpu_s for each in other.observation().executors])
+
+
+def test_latency_is_the_wait_in_line() -> None:
+    record = lived(job(2000.0, executors=1, base_s=0.2, queue_s=0.0), 100.0)
+    waited_s = (np.arange(100) + 0.5) / 2
+    assert record.seconds().latency_s == pytest.approx(0.2 + waited_s, abs=1e-3)
+    assert record.seconds().oldest_s == pytest.approx((np.arange(100) + 1.0) / 2, abs=1e-3)
+
+
+def test_without_a_line_latency_is_that_of_a_queue() -> None:
+    latencies = [lived(job(4000.0 * load, base_s=0.2, queue_s=0.05), 60.0).seconds().latency_s[-1] for load in (0.1, 0.5, 0.9)]
+    assert latencies == pytest.approx([0.2 + 0.05 / 9, 0.25, 0.65])
+
+
+def test_a_row_that_comes_after_a_silence_has_not_waited_for_it() -> None:
+    silence = Arrivals.through((0.0, 100.0, 101.0, 200.0, 201.0, 300.0), (500.0, 500.0, 0.0, 0.0, 500.0, 500.0))
+    seen = lived(job(silence, downtime_s=60.0, interval_s=10.0, faults=(Fault(at_s=150.0),)), 300.0).seconds()
+    assert seen.oldest_s[:200].max() == 0.0
+    assert seen.oldest_s[209] == pytest.approx(10.0, abs=1.0)
+
+
+def test_a_shorter_interval_costs_capacity_and_latency() -> None:
+    def run(interval_s: float, rate: float) -> Any:
+        return lived(job(rate, pause_s=0.5, interval_s=interval_s), 601.0).seconds()
+
+    assert [run(interval_s, 9000.0).finished_rows[1:].sum() / 600.0 for interval_s in (5.0, 10.0, 60.0)] == pytest.approx(
+        [4000.0 * (1 - 0.5 / interval_s) for interval_s in (5.0, 10.0, 60.0)], rel=0.005
+    )
+    assert run(5.0, 2000.0).latency_s.mean() > run(60.0, 2000.0).latency_s.mean() > 0.25
+
+
+def test_a_pause_longer_than_a_second_makes_rows_wait() -> None:
+    seen = lived(job(1000.0, pause_s=3.0, interval_s=20.0), 60.0).seconds()
+    assert seen.lag_rows[[19, 20, 21, 22]] == pytest.approx([0.0, 1000.0, 2000.0, 3000.0])
+    assert seen.lag_rows[[18, 24, 38]] == pytest.approx([0.0, 0.0, 0.0], abs=1e-6)
+
+
+def test_skew_lowers_the_capacity_and_the_busiest_worker_shows_it() -> None:
+    even, skewed = (job(99_999.0, executors=8, skew=skew, seed=5) for skew in (0.0, 0.3))
+    assert lived(even, 100.0).seconds().finished_rows[-1] == pytest.approx(8000.0)
+    carried = lived(skewed, 100.0).seconds().finished_rows[-1]
+    assert carried < 7000.0
+    cpu_s = np.array([each.cpu_s for each in skewed.observation().executors], dtype=float)
+    rows = np.array(list(skewed.observation().queries[0].executor_rows.values()))
+    assert cpu_s.max() == pytest.approx(100.0) and cpu_s.min() < 80.0
+    assert rows / rows.max() == pytest.approx((cpu_s - 2.0) / (cpu_s.max() - 2.0), abs=1e-6)
+
+
+def test_cpu_follows_the_rows_of_each_worker() -> None:
+    engine = job(2000.0, idle=0.1)
+    engine.advance(100.0)
+    assert [each.cpu_s for each in engine.observation().executors] == pytest.approx([100.0 * (0.1 + 0.9 * 0.5)] * 4)
+
+
+def test_one_seed_is_one_run_and_another_is_another() -> None:
+    def cpu(seed: int) -> list[float | None]:
+        engine = job(2000.0, noise=0.02, seed=seed)
+        engine.advance(100.0)
+        return [each.cpu_s for each in engine.observation().executors]
+
+    assert cpu(1) == cpu(1) != cpu(2)
+
+
+def test_two_failures_before_the_job_has_recovered_end_together() -> None:
+    record = lived(job(2000.0, downtime_s=30.0, interval_s=10.0, faults=(Fault(at_s=100.0), Fault(at_s=120.0))), 400.0)
+    first, second = record.struck
+    assert record.seconds().down.sum() == 50.0
+    assert first.recovered_s == second.recovered_s == pytest.approx(150.0 + 60.0, abs=1.0)
+
+
+def test_a_job_without_workers_or_struck_before_it_starts_is_refused() -> None:
+    for wrong in ({"executors": 0}, {"faults": (Fault(at_s=-1.0),)}):
+        with pytest.raises(ValueError):
+            job(1000.0, **wrong)
+
+
+def test_a_job_that_does_not_keep_up_has_not_recovered() -> None:
+    (struck,) = lived(job(5000.0, faults=(Fault(at_s=100.0),)), 400.0).struck
+    assert struck.recovery_s is None
+
+
+@pytest.mark.parametrize("wrong", [{"capacity_rows_per_s": 0.0}, {"pause_s": 10.0, "interval_s": 10.0}, {"down_s": -1.0}])
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        ContinuousSettings(**{"capacity_rows_per_s": 1.0, **wrong})
+
+
+def test_times_are_the_traces_own() -> None:
+    load = Load.of(Arrivals.through((START_S, START_S + 600.0), (1000.0, 1000.0)), START_S)
+    engine = ContinuousEngine(ContinuousSettings(capacity_rows_per_s=500.0), load, executors=4, faults=(Fault(at_s=START_S + 100.0),))
+    record = lived(engine, START_S + 300.0)
+    observation = engine.observation()
+    assert observation.at_s == record.end_s == START_S + 300.0 and record.struck[0].at_s == START_S + 100.0
+    assert observation.disturbed_s == START_S + 130.0 and observation.queries[0].outputs[-1].wall_s == START_S + 300.0

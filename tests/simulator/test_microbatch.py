@@ -1,0 +1,198 @@
+"""The micro-batch engine against its own law, against arithmetic, and against what was measured on Spark."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_batches import ON_SPARK, batches, engine
+
+from penstock.core.config import Config
+from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.models.latency.batch import latency_by_law_s
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.record import Fault
+
+
+def reading(running: MicroBatchEngine, until_s: float, every_s: float = 5.0) -> Reading:
+    """The last of the readings of a run, one every few seconds."""
+    clock = SimulatedClock(0.0)
+    plant = SimulatedPlant(running, clock, Config(reading_interval_s=every_s))
+    while clock.now_s() < until_s:
+        clock.wait(every_s)
+        last = plant.read()
+    return last
+
+
+@given(
+    overhead_s=st.floats(0.05, 2.0), row_s=st.floats(1e-5, 1e-3), partitions=st.integers(1, 40), executors=st.integers(1, 9), cores=st.integers(1, 4),
+    rate=st.floats(1.0, 3000.0),
+)  # fmt: skip
+@settings(max_examples=30, deadline=None)
+def test_a_batch_takes_what_the_law_says(overhead_s: float, row_s: float, partitions: int, executors: int, cores: int, rate: float) -> None:
+    job = MicroBatchSettings(overhead_s=overhead_s, row_s=row_s, partitions=partitions, cores_per_executor=cores)
+    done = batches(engine(job, rate, executors), 60.0)
+    assert done
+    for batch in done:
+        assert batch.duration_s == pytest.approx(job.law.duration_s(batch.rows, executors), rel=1e-9)
+        assert sum(batch.parts_s.values()) == pytest.approx(batch.duration_s)
+
+
+def test_three_executors_tie_with_two_at_four_partitions() -> None:
+    job = MicroBatchSettings(row_s=0.001, partitions=4)
+    two, three, four = (batches(engine(job, 800.0, executors), 60.0)[-1].duration_s for executors in (2, 3, 4))
+    assert two == three == pytest.approx(0.5 + 0.001 * 4000 * 2 / 4)
+    assert four == pytest.approx(0.5 + 0.001 * 4000 / 4)
+
+
+def test_skew_lengthens_a_batch_and_leaves_slots_idle() -> None:
+    even, skewed = (replace(ON_SPARK, skew=skew) for skew in (1.0, 1.5))
+    (fast,), (slow,) = (reading(engine(job, 1500.0, 4), 120.0).queries for job in (even, skewed))
+    assert fast.batch and slow.batch and fast.busyness and slow.busyness
+    assert slow.batch.total_s - 0.57 == pytest.approx(1.5 * (fast.batch.total_s - 0.57))
+    assert slow.busyness == pytest.approx(fast.busyness)
+
+
+def test_more_executors_do_not_help_a_slow_sink() -> None:
+    job = MicroBatchSettings(row_s=0.0001, sink_s_per_row=0.001, partitions=24)
+    two, eight = (batches(engine(job, 600.0, executors), 60.0)[-1].duration_s for executors in (2, 8))
+    assert eight > 0.5 + 3.0
+    assert eight > 0.9 * two
+
+
+def test_the_overhead_grows_with_the_state() -> None:
+    job = MicroBatchSettings(state_growth=1e-4)
+    first, *_, last = batches(engine(job, 100.0, 4), 300.0)
+    assert last.duration_s - first.duration_s == pytest.approx(0.5 * 1e-4 * (last.started_s - first.started_s) * 100.0)
+    assert last.state_rows == pytest.approx(100.0 * last.started_s, abs=1)
+
+
+def test_batches_start_at_multiples_of_the_interval_or_when_the_last_one_is_late() -> None:
+    job = MicroBatchSettings(overhead_s=1.0, row_s=0.001, partitions=1, trigger=Trigger(interval_s=4.0))
+    spike = Arrivals.through((0.0, 15.9, 16.0, 20.0, 20.1, 100.0), (100.0, 100.0, 5000.0, 5000.0, 100.0, 100.0))
+    done = batches(engine(job, spike, 1), 100.0)
+    assert [batch.started_s for batch in done[:4]] == [4.0, 8.0, 12.0, 16.0]
+    late = [(before, after) for before, after in pairwise(done) if before.duration_s > 4.0]
+    assert late
+    assert all(after.started_s == before.committed_s for before, after in late)
+    assert done[-1].started_s == 96.0
+
+
+def test_without_an_interval_a_batch_starts_when_the_last_one_is_done() -> None:
+    done = batches(engine(MicroBatchSettings(trigger=Trigger()), 1000.0, 4), 60.0)
+    assert len(done) > 50
+    assert all(after.started_s == before.committed_s for before, after in pairwise(done))
+
+
+def test_a_limit_of_rows_leaves_the_rest_to_the_next_batch() -> None:
+    job = MicroBatchSettings(rate_limit_rows_per_s=200.0)
+    running = engine(job, 300.0, 4)
+    done = batches(running, 100.0)
+    assert {batch.rows for batch in done} == {1000.0}
+    assert running.record.seconds().lag_rows[-1] > 9000.0
+
+
+def test_a_query_without_rows_is_idle_and_starts_at_the_trigger_that_finds_some() -> None:
+    silence = Arrivals.through((0.0, 99.0, 99.5, 200.0), (0.0, 0.0, 100.0, 100.0))
+    running = engine(MicroBatchSettings(), silence, 2)
+    assert batches(running, 90.0) == ()
+    running.advance(97.0)
+    (query,) = running.observation().queries
+    assert (query.idle_s, query.oldest_waiting_s, query.processed_rows) == (97.0, 0.0, 0.0)
+    assert batches(running, 120.0)[0].started_s == 100.0
+
+
+def test_the_latency_of_a_steady_job_is_the_wait_and_the_batch() -> None:
+    running = engine(ON_SPARK, 1500.0, 4)
+    seen = reading(running, 300.0)
+    finished_s, latency_s, rows = running.record.delivered
+    settled = finished_s > 60.0
+    mean_s = float(latency_s[settled] @ rows[settled] / rows[settled].sum())
+    assert mean_s == pytest.approx(latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, scaleout=4))
+    p95_s = latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, scaleout=4, quantile=0.95)
+    assert seen.latency and seen.latency.p95_s == pytest.approx(p95_s, rel=0.01)
+
+
+def test_a_reading_shows_the_throughput_lag_and_busyness_that_follow_from_the_law() -> None:
+    seen = reading(engine(ON_SPARK, 1500.0, 4), 300.0)
+    assert seen.arrival_rows_per_s == pytest.approx(1500.0)
+    assert seen.throughput_rows_per_s == pytest.approx(1500.0)
+    assert seen.busyness == pytest.approx(0.00119 * 1500.0 / 4)
+    assert seen.excess_lag_rows == 0.0
+    assert [executor.throughput_rows_per_s for executor in seen.executors] == [pytest.approx(375.0, rel=0.01)] * 4
+
+
+@given(
+    points=st.lists(st.floats(0.0, 3000.0), min_size=2, max_size=6), executors=st.integers(1, 5), sizes=st.lists(st.integers(1, 6), max_size=4),
+    strikes=st.lists(st.tuples(st.integers(0, 200), st.sampled_from(["crash", "timeout"])), max_size=3), interval_s=st.sampled_from([0.0, 2.0, 7.5]),
+    limit=st.sampled_from([None, 500.0]), seed=st.integers(0, 5),
+)  # fmt: skip
+@settings(max_examples=15, deadline=None)
+def test_no_row_is_lost_or_invented(
+    points: list[float], executors: int, sizes: list[int], strikes: list[tuple[int, str]], interval_s: float, limit: float | None, seed: int
+) -> None:
+    job = MicroBatchSettings(overhead_s=1.0, row_s=0.001, partitions=6, trigger=Trigger(interval_s=interval_s), rate_limit_rows_per_s=limit, noise=0.2)
+    arrivals = Arrivals.through(np.linspace(0.0, 200.0, len(points)), points)
+    faults = tuple(Fault(at_s=float(at_s), kind=kind) for at_s, kind in strikes)  # type: ignore[arg-type]
+    running, told = engine(job, arrivals, executors, faults, seed), 0.0
+    for turn, size in enumerate([*sizes, 2]):
+        told += sum(batch.rows for batch in batches(running, 41.3 * (turn + 1)))
+        running.perform(ScaleExecutors(number=turn, executors=size), lambda outcome: None)
+    told += sum(batch.rows for batch in batches(running, 300.0))
+    seconds = running.record.seconds()
+    assert len(running.record) == 300
+    arrived, finished = np.cumsum(seconds.arrived_rows), np.cumsum(seconds.finished_rows)
+    assert arrived[-1] == pytest.approx(arrivals.rows(0.0, 300.0))
+    np.testing.assert_allclose(seconds.lag_rows, arrived - finished, atol=1e-6 * max(1.0, arrived[-1]))
+    assert told == pytest.approx(finished[-1], abs=1e-3)
+    assert running.record.delivered[2].sum() == pytest.approx(finished[-1], abs=1e-3)
+    assert (running.record.delivered[1] >= 0.0).all()
+
+
+def test_one_seed_is_one_run() -> None:
+    job, faults = replace(ON_SPARK, noise=0.1), (Fault(at_s=50.0), Fault(at_s=90.0, kind="timeout"))
+    first, same, other = (batches(engine(job, 1500.0, 4, faults, seed), 200.0) for seed in (3, 3, 4))
+    assert first == same
+    assert [batch.duration_s for batch in first] != [batch.duration_s for batch in other]
+
+
+def test_it_does_not_matter_in_how_many_steps_a_run_is_made() -> None:
+    job, faults = replace(ON_SPARK, noise=0.1), (Fault(at_s=50.0, kind="timeout"),)
+    whole, parts = engine(job, 1500.0, 4, faults), engine(job, 1500.0, 4, faults)
+    at_once = batches(whole, 200.0)
+    stepwise = tuple(batch for step in range(1, 287) for batch in batches(parts, min(200.0, 0.7 * step)))
+    assert at_once == stepwise
+    for name in ("workers", "finished_rows", "lag_rows", "latency_s", "oldest_s"):
+        np.testing.assert_allclose(getattr(whole.record.seconds(), name), getattr(parts.record.seconds(), name), atol=1e-6)
+
+
+def test_settings_that_cannot_be_are_a_mistake_in_one_line() -> None:
+    for wrong in ({"trigger": Trigger.parse("realtime:5s")}, {"partitions": 0}, {"skew": 0.5}, {"row_s": -1.0}, {"overhead_s": 0.0, "row_s": 0.0}):
+        with pytest.raises(UserMistake) as mistake:
+            replace(MicroBatchSettings(), **wrong)
+        assert "\n" not in str(mistake.value)
+
+
+@pytest.mark.slow
+def test_six_hours_are_quick() -> None:
+    day = Arrivals.through(np.arange(0.0, 21_601.0, 60.0), 1500.0 + 1000.0 * np.sin(np.arange(0.0, 21_601.0, 60.0) / 3600.0))
+    clock, began = SimulatedClock(0.0), time.perf_counter()
+    running = engine(replace(ON_SPARK, noise=0.05), day, 8)
+    plant = SimulatedPlant(running, clock, Config(reading_interval_s=15.0))
+    for _ in range(1440):
+        clock.wait(15.0)
+        plant.read()
+    print(f"six hours in micro-batches of 3 s: {time.perf_counter() - began:.2f} s")
+    assert len(running.record) == 21_600

@@ -1,0 +1,82 @@
+"""Scores are worked out by hand from records that are written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.domain.job import Promises
+from penstock.simulator.record import COLUMNS, Record, Rescaled, Seconds, Struck
+from penstock.simulator.score import latency_ms, score
+
+
+def recorded(count: int, **columns: Any) -> Record:
+    """A record from 1,000 s on in which all is 0 but what is given; its rows finished at the end of their second with its latency."""
+    record = Record(1000.0)
+    written = Seconds(**{name: np.broadcast_to(np.asarray(columns.get(name, 0.0), dtype=float), count).copy() for name in COLUMNS})
+    record.append(written)
+    record.deliver(1001.0 + np.arange(count, dtype=np.float64), written.latency_s, written.finished_rows)
+    return record
+
+
+def test_worker_seconds_are_what_was_paid_for() -> None:
+    record = recorded(10, workers=[4.0] * 6 + [2.0] * 4)
+    record.rescales.append(Rescaled(asked_s=1006.0, done_s=1009.0, before=4, after=2, down_s=3.0))
+    found = score(record, Promises())
+    assert (found.duration_s, found.worker_seconds, found.average_workers, found.rescales) == (10.0, 32.0, 3.2, 1)
+    assert (found.latency, found.within_latency, found.violation_s) == (None, None, 0.0)
+
+
+def test_latency_is_weighted_by_rows() -> None:
+    record = recorded(4, finished_rows=[900.0, 60.0, 30.0, 10.0], latency_s=[0.1, 0.5, 1.0, 2.0])
+    found = score(record, Promises(latency_p95_s=0.5))
+    assert found.latency is not None
+    assert (found.latency.p50, found.latency.p95, found.latency.p99) == (100.0, 500.0, 1000.0)
+    assert found.latency.mean == pytest.approx((90.0 + 30.0 + 30.0 + 20.0) / 1.0)
+    assert found.within_latency == pytest.approx(0.96) and found.violation_s == 2.0
+
+
+def test_a_second_without_results_is_judged_by_what_waits() -> None:
+    record = recorded(5, finished_rows=[1.0, 0.0, 0.0, 0.0, 1.0], latency_s=[0.1, 0.0, 0.0, 0.0, 3.0], oldest_s=[0.0, 0.5, 1.5, 2.5, 9.0])
+    assert score(record, Promises(latency_p95_s=1.0)).violation_s == 3.0
+
+
+def test_a_recovery_beyond_the_target_counts_and_one_without_end_counts_until_the_end() -> None:
+    record = recorded(600)
+    record.struck = [
+        Struck(at_s=1100.0, kind="crash", recovered_s=1150.0),
+        Struck(at_s=1200.0, kind="crash", recovered_s=1290.0),
+        Struck(at_s=1500.0, kind="crash"),
+    ]
+    found = score(record, Promises(recovery_s=60.0))
+    assert found.violation_s == pytest.approx(0.0 + 30.0 + 40.0)
+    assert [each.recovery_s for each in found.recoveries] == [50.0, 90.0, None]
+    assert score(record, Promises()).violation_s == 0.0
+
+
+def test_a_score_may_begin_later() -> None:
+    record = recorded(10, workers=[9.0] * 4 + [1.0] * 6, finished_rows=1.0, latency_s=[5.0] * 4 + [0.1] * 6)
+    record.rescales.append(Rescaled(asked_s=1003.0, done_s=1004.0, before=9, after=1))
+    record.struck = [Struck(at_s=1001.0, kind="crash", recovered_s=1003.0)]
+    found = score(record, Promises(latency_p95_s=1.0, recovery_s=1.0), from_s=1004.0)
+    assert (found.worker_seconds, found.average_workers, found.rescales, found.violation_s, found.recoveries) == (6.0, 1.0, 0, 0.0, ())
+    assert found.latency is not None and found.latency.mean == pytest.approx(100.0) and found.within_latency == 1.0
+
+
+def test_a_record_without_seconds_has_a_score() -> None:
+    found = score(Record(0.0), Promises(latency_p95_s=1.0))
+    assert (found.worker_seconds, found.average_workers, found.latency, found.within_latency) == (0.0, 0.0, None, None)
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 100.0), st.integers(1, 50)), min_size=1, max_size=50))
+def test_quantiles_are_those_of_every_row_by_itself(samples: list[tuple[float, int]]) -> None:
+    latency_s, rows = np.array([each for each, _ in samples]), np.array([float(count) for _, count in samples])
+    each_row = np.sort(np.repeat(latency_s, rows.astype(int)))
+    found = latency_ms(latency_s, rows)
+    assert found is not None and found.mean == pytest.approx(1000.0 * each_row.mean(), abs=1e-3)
+    by_hand = [1000.0 * each_row[int(np.ceil(share * len(each_row) - 1e-9)) - 1] for share in (0.5, 0.95, 0.99)]
+    assert [found.p50, found.p95, found.p99] == pytest.approx(by_hand, abs=1e-3)

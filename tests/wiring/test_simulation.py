@@ -1,0 +1,177 @@
+"""A simulated job is steered by the controller of real ones: policies are compared on one load, and failures with what was predicted of them."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot_event import Decided, PhaseFailed, ScalingIneffective
+from penstock.core.domain.event import TurnFailed
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.prediction import Prediction
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.policies.hpa import Hpa
+from penstock.core.terms import Terms
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.record import Fault, Record, Struck
+from penstock.wiring.simulation import Failure, Foretelling, Setup, Simulated, failures_of, simulate, simulate_all
+
+WORKER = 5000.0
+STEADY = Arrivals.through((0.0, 3600.0), (20_000.0, 20_000.0))
+
+
+def sine(hours: float, period_s: float = 7200.0) -> Arrivals:
+    """From 10,000 to 45,000 rows/s."""
+    time_s = np.arange(0.0, hours * 3600 + 1, 10.0)
+    return Arrivals.through(time_s, 27_500 - 17_500 * np.cos(2 * math.pi * time_s / period_s))
+
+
+def setup(policy: str, load: Arrivals = STEADY, *, start: int | None = None, faults: tuple[float, ...] = (), promises: Promises | None = None) -> Setup:
+    return Setup(
+        load=load,
+        engine=ContinuousSettings(capacity_rows_per_s=WORKER),
+        terms=Terms(
+            limits=Limits(min_executors=1, max_executors=12, start_executors=start),
+            promises=promises or Promises(recovery_s=600.0),
+            config=Config(reading_interval_s=15.0, reading_window_s=15.0),
+            autopilot=Autopilot(mode="active", policy=policy, downtime_s=30.0, rollback=False),
+        ),
+        faults=tuple(Fault(at_s=at_s) for at_s in faults),
+    )
+
+
+def in_order(run: Simulated) -> Simulated:
+    """The run, in which nothing failed but what was meant to."""
+    assert [event for event in run.events if isinstance(event, TurnFailed | PhaseFailed)] == []
+    return run
+
+
+def test_a_static_job_keeps_what_was_declared_and_pays_for_it_to_the_end() -> None:
+    run = in_order(simulate(setup("static", start=7)))
+    assert run.score.rescales == 0 and run.score.average_workers == pytest.approx(7.0)
+    assert run.score.worker_seconds == pytest.approx(7 * 3600.0)
+    assert {event.decision.executors for event in run.events if isinstance(event, Decided)} == {7}
+
+
+def test_a_policy_that_follows_utilisation_pays_less() -> None:
+    run = in_order(simulate(setup("hpa_paper", sine(1.0))))
+    assert run.score.rescales > 0 and run.score.average_workers < 11.0
+    assert run.record.seconds().workers.max() <= 12
+
+
+@pytest.mark.parametrize("policy", ["static", "spark_dra"])
+def test_a_failure_has_its_prediction_and_its_measurement_whatever_the_policy_asks_for(policy: str) -> None:
+    run = in_order(simulate(setup(policy, start=6, faults=(1803.0,))))
+    (failure,) = run.failures
+    assert failure.at_s == 1803.0 and failure.measured_s is not None and failure.predicted_s is not None
+    assert 30.0 < failure.measured_s < 300.0
+    assert failure.predicted_s == pytest.approx(failure.measured_s, rel=0.35)
+
+
+def test_without_failures_none_are_listed() -> None:
+    assert simulate(setup("static")).failures == ()
+
+
+def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
+    def foretold(made_s: float, value: float) -> Prediction:
+        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, executors=4, about="query_restart")
+
+    record = Record(0.0)
+    record.struck.extend([Struck(at_s=100.0, kind="crash", recovered_s=160.0), Struck(at_s=300.0, kind="crash"), Struck(at_s=900.0, kind="timeout")])
+    assert failures_of(record, [foretold(90.0, 1.0), foretold(105.0, 55.0), foretold(120.0, 2.0), foretold(930.0, 80.0)]) == (
+        Failure(at_s=100.0, predicted_s=55.0, measured_s=60.0),
+        Failure(at_s=300.0, predicted_s=None, measured_s=None),
+        Failure(at_s=900.0, predicted_s=80.0, measured_s=None),
+    )
+
+
+def test_policies_side_by_side_share_the_load() -> None:
+    told: list[tuple[float, float]] = []
+    runs = simulate_all(setup("static", sine(1.0)), ("static", "hpa"), lambda done_s, total_s: told.append((done_s, total_s)))
+    assert [run.policy for run in runs] == ["static", "hpa"]
+    first, second = (in_order(run).record.seconds().arrived_rows for run in runs)
+    assert np.array_equal(first, second)
+    assert told[-1] == (7200.0, 7200.0) and told == sorted(told)
+
+
+def test_one_seed_is_one_run() -> None:
+    first, second = (simulate(replace(setup("hpa", sine(0.5), faults=(700.0,)), seed=3)) for _ in range(2))
+    assert first.events == second.events and first.failures == second.failures and first.score == second.score
+    assert np.array_equal(first.record.seconds().latency_s, second.record.seconds().latency_s)
+
+
+def test_time_is_that_of_the_trace_wherever_it_begins() -> None:
+    moved = Arrivals.through((50_000.0, 52_000.0), (20_000.0, 20_000.0))
+    run = in_order(simulate(setup("static", moved, start=6, faults=(51_000.0,))))
+    assert (run.record.start_s, run.record.end_s) == (50_000.0, 52_000.0)
+    assert run.failures[0].at_s == 51_000.0 and run.failures[0].measured_s is not None
+
+
+def test_micro_batches_are_steered_too() -> None:
+    batches = replace(setup("hpa", sine(1.0)), engine=MicroBatchSettings(partitions=48))
+    run = in_order(simulate(batches))
+    assert run.score.rescales > 0 and run.score.average_workers < 12.0 and run.score.latency is not None
+
+
+def test_a_policy_that_foretells_decides_as_it_did() -> None:
+    policy = Hpa()
+    wrapped = Foretelling(policy=policy)
+    assert (wrapped.name, wrapped.period_s, wrapped.faithful) == (policy.name, policy.period_s, policy.faithful)
+    assert wrapped.needs == policy.needs | {"load", "capacity"}
+
+
+def overloaded(engine: MicroBatchSettings) -> Setup:
+    """A job in micro-batches whose load becomes four times as large, and is felt before it is decided about."""
+    load = Arrivals.through((0.0, 859.0, 860.0, 1800.0), (5000.0, 5000.0, 20_000.0, 20_000.0))
+    return replace(setup("auto", load, start=3), engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("engine", "code"),
+    [
+        (MicroBatchSettings(partitions=48, row_s=0.00002, sink_s_per_row=1 / 9000, rate_limit_rows_per_s=60_000.0), "sink"),
+        (MicroBatchSettings(partitions=1, row_s=0.0001, rate_limit_rows_per_s=60_000.0), "partitions"),
+    ],
+)
+def test_more_executors_that_bring_nothing_are_taken_back_and_what_holds_the_job_back_is_named(engine: MicroBatchSettings, code: str) -> None:
+    run = in_order(simulate(overloaded(engine)))
+    said = [event for event in run.events if isinstance(event, ScalingIneffective)]
+    assert {event.bottleneck.code for event in said} == {code}
+    assert said[0].after > said[0].before == run.record.seconds().workers[-1]
+
+
+def test_a_batch_that_takes_long_in_overload_is_no_reason_to_take_executors_away() -> None:
+    """Without a limit the batch that meets the load is so long that readings show nothing of the new executors, nor any work at all."""
+    run = in_order(simulate(overloaded(MicroBatchSettings(row_s=0.0003))))
+    assert not any(isinstance(event, ScalingIneffective) for event in run.events)
+    assert run.record.seconds().workers[-1] > 7 and (run.record.seconds().workers[920:] >= 3).all()
+
+
+@pytest.mark.slow
+def test_daedalus_uses_fewer_workers_than_static_and_keeps_recovery() -> None:
+    static, daedalus = (in_order(each) for each in simulate_all(setup("static", sine(2.0), faults=(5400.0,)), ("static", "daedalus")))
+    assert daedalus.score.average_workers < 0.85 * static.score.average_workers
+    measured_s = daedalus.failures[0].measured_s
+    assert measured_s is not None and measured_s < 600.0
+    print(f"{daedalus.score.average_workers:.2f} workers, {daedalus.score.rescales} rescales, recovered after {measured_s:.0f} s")
+
+
+@pytest.mark.slow
+def test_phoebe_gets_a_profile_first_and_its_cost_is_told_by_itself() -> None:
+    run = in_order(simulate(setup("phoebe", sine(1.0), promises=Promises(recovery_s=180.0, latency_p95_s=2.0))))
+    assert run.profiling_worker_seconds is not None and run.profiling_worker_seconds > 0
+    assert run.setup.terms.profile and run.score.rescales > 0
+    assert "smallest_that_holds" in {event.decision.why.code for event in run.events if isinstance(event, Decided)}
+
+
+def test_simulating_needs_no_spark() -> None:
+    asked = "import sys, penstock.cli.simulate; sys.exit(any(name in sys.modules for name in ('pyspark', 'py4j', 'matplotlib', 'pandas', 'statsforecast')))"
+    assert subprocess.run([sys.executable, "-c", asked], check=False, timeout=120).returncode == 0

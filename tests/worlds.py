@@ -1,0 +1,175 @@
+"""Jobs of all kinds for properties: what would be seen of each, at every size and load."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from assessed import NOW_S, about
+from hypothesis import strategies as st
+
+from penstock.core.assessment import Assessment, StageNeed
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.latency_table import LatencyTable
+from penstock.core.models.forecast.forecast import Forecast
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.policies.spark_dra import IDLE_SINCE
+from penstock.core.policies.wanted import WANTED_AT
+from penstock.core.utilization import Plant
+from penstock.runtime.fakes import blank_reading
+
+STEP_S = 60.0
+PARTS = ("load_rows_per_s", "capacities", "t_max", "table", "forecast", "arrivals", "stages", "batch_s", "executors", "queries", "latency")
+"""Of an assessment or its reading: each of them may be unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A job whose sizes carry `each` rows/s to the power `bend` of their number, under a load of `share` of what the largest carries."""
+
+    plant: Plant
+    least: int
+    most: int
+    each: float
+    bend: float
+    share: float
+    shape: tuple[float, ...]
+    lag_s: float
+    since_rescale_s: float | None
+    uptime_s: float
+    interval_s: float
+    slots: int
+    partitions: int
+    latency_s: float
+    promises: Promises
+    live: bool
+    downtimes_s: dict[str, float]
+    wanted: tuple[tuple[float, int], ...] = ()
+    unknown: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def sizes(self) -> range:
+        return range(self.least, self.most + 1)
+
+    def capacity(self, size: int) -> float:
+        return self.each * float(size**self.bend)
+
+    def seen(self, current: int, *, more: float = 1.0, **known: Any) -> Assessment:
+        """At this size, with `more` times the rows that come and wait."""
+        load = more * self.share * self.capacity(self.most)
+        by_size = {size: about(self.capacity(size)) for size in self.sizes}
+        forecast = self.forecast(load)
+        arrivals = Arrivals.constant(load) if forecast is None else foreseen(forecast, [(NOW_S, load)])
+        whole = Assessment(
+            at_s=NOW_S,
+            plant=self.plant,
+            reading=self.reading(current, load),
+            current=current,
+            declared=self.most,
+            limits=Limits(min_executors=self.least, max_executors=self.most),
+            promises=self.promises,
+            interval_s=self.interval_s,
+            uptime_s=self.uptime_s,
+            since_rescale_s=self.since_rescale_s,
+            load_rows_per_s=load,
+            batch_s=self.batch_s(current, load) if self.plant == "micro_batch" else None,
+            slots_each=self.slots,
+            capacities=by_size,
+            t_max=by_size,
+            forecast=forecast,
+            arrivals=arrivals,
+            downtimes_s=self.downtimes_s,
+            stops=frozenset() if self.live else frozenset({"rescale_up", "rescale_down"}),
+            table=table_of(self.sizes, self.each, self.bend),
+            stages=(StageNeed(position=0, name="source", rate_rows_per_s=self.each / self.slots, selectivity=1.0),),
+            memo={f"{WANTED_AT}{NOW_S - age_s!r}": float(size) for age_s, size in self.wanted} | {f"{IDLE_SINCE}0": NOW_S - 100.0},
+        )
+        return without(replace(whole, **known), self.unknown)
+
+    def reading(self, current: int, load: float) -> Any:
+        busy = min(1.0, load / self.capacity(current))
+        one = ExecutorReading(executor_id="0", host="a", slots=self.slots, uptime_s=self.uptime_s, busyness=busy, cpu_cores=busy * self.slots)
+        stage = StageReading(position=0, name="source", tasks=self.partitions, rows_per_s=load, run_time_s_per_s=busy * self.slots * current, busyness=busy)
+        trigger = Trigger(kind="real_time" if self.plant == "continuous" else "processing_time", interval_s=self.interval_s)
+        query = QueryReading(name="counts", state="running", trigger=trigger, rate_limit_rows_per_s=None, stages=(stage,))
+        return blank_reading(
+            NOW_S,
+            executors=tuple(replace(one, executor_id=str(number)) for number in range(current)),
+            executors_running=current,
+            executors_requested=current,
+            excess_lag_rows=self.lag_s * load,
+            latency=Quantiles(p50_s=self.latency_s / 2, p95_s=self.latency_s, p99_s=self.latency_s * 2),
+            queries=(query,),
+        )
+
+    def batch_s(self, current: int, load: float) -> float:
+        return 0.2 + self.interval_s * min(3.0, load / self.capacity(current))
+
+    def forecast(self, load: float) -> Forecast | None:
+        if not self.shape:
+            return None
+        mean = tuple(load * share for share in self.shape)
+        return Forecast(start_s=NOW_S, step_s=STEP_S, mean=mean, levels=(0.1, 0.9), paths=(mean, tuple(1.2 * rate for rate in mean)))
+
+
+@cache
+def table_of(sizes: range, each: float, bend: float) -> LatencyTable:
+    """Latencies are normal up to nine tenths of what a size carries."""
+    carried = [each * float(size**bend) for size in sizes]
+    rates = tuple(float(rate) for rate in range(0, 2 * math.ceil(carried[-1]), math.ceil(each / 2)))
+    valid = tuple(tuple(rate <= 0.9 * most for rate in rates) for most in carried)
+    latency_s = tuple(tuple(1.0 if kept_up else 60.0 for kept_up in row) for row in valid)
+    return LatencyTable(sizes=tuple(sizes), rates_rows_per_s=rates, latency_s=latency_s, valid=valid, rows=100)
+
+
+def without(seen: Assessment, unknown: frozenset[str]) -> Assessment:
+    """The same with parts that nobody knows."""
+    blank: dict[str, Any] = {"capacities": {}, "t_max": {}, "stages": (), "executors": (), "queries": ()}
+    of_reading: dict[str, Any] = {part: blank.get(part) for part in unknown & {"executors", "queries", "latency"}}
+    of_seen: dict[str, Any] = {part: blank.get(part) for part in unknown - of_reading.keys()}
+    return replace(seen, reading=replace(seen.reading, **of_reading), **of_seen)
+
+
+DOWNTIMES = st.floats(0.5, 150.0)
+KINDS = ("rescale_up", "rescale_down", "query_restart", "executor_loss")
+
+
+@st.composite
+def worlds(draw: st.DrawFn, *, steady: bool = False) -> World:
+    """Jobs of all kinds; steady ones have a constant load without lag, and nothing about them is unknown."""
+    least = draw(st.integers(1, 4))
+    most = draw(st.integers(least, 14))
+    plant: Plant = draw(st.sampled_from(("micro_batch", "continuous")))
+    shape = () if steady else draw(st.one_of(st.just(()), st.lists(st.floats(0.3, 2.0), min_size=15, max_size=15).map(tuple)))
+    return World(
+        plant=plant,
+        least=least,
+        most=most,
+        each=draw(st.floats(20.0, 5000.0)),
+        bend=draw(st.floats(0.6, 1.0)),
+        share=draw(st.one_of(st.just(0.0), st.floats(0.01, 1.3))),
+        shape=shape,
+        lag_s=0.0 if steady else draw(st.one_of(st.just(0.0), st.floats(0.0, 900.0))),
+        since_rescale_s=draw(st.one_of(st.none(), st.floats(0.0, 4000.0))),
+        uptime_s=draw(st.floats(0.0, 4000.0)),
+        interval_s=draw(st.floats(1.0, 30.0)),
+        slots=draw(st.integers(1, 4)),
+        partitions=draw(st.integers(1, 60)),
+        latency_s=draw(st.floats(0.1, 5.0)),
+        promises=draw(st.builds(Promises, latency_p95_s=st.sampled_from((None, 1.0)), recovery_s=st.one_of(st.none(), st.floats(20.0, 900.0)))),
+        live=plant == "micro_batch" or draw(st.booleans()),
+        downtimes_s={kind: draw(DOWNTIMES) for kind in KINDS},
+        wanted=() if steady else tuple(draw(st.lists(st.tuples(st.floats(1.0, 4000.0), st.integers(least, most)), max_size=4))),
+        unknown=frozenset() if steady else draw(st.one_of(st.just(frozenset()), st.frozensets(st.sampled_from(PARTS)))),
+    )
+
+
+@st.composite
+def assessments(draw: st.DrawFn) -> Assessment:
+    world = draw(worlds())
+    return world.seen(draw(st.sampled_from(world.sizes)))
