@@ -127,7 +127,7 @@ def test_an_option_that_makes_no_sense_is_one_line(tmp_path: Path, arguments: tu
     assert said in mistake("fit", "capacity", path, *arguments)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_million_rows_are_answered(tmp_path: Path) -> None:
     path, chance = tmp_path / "workers.csv", random.Random(1)
     loads = [(moment, 0.3 + 0.2 * math.sin(moment / 100)) for moment in range(1000)]

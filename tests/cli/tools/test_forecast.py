@@ -89,6 +89,7 @@ def test_a_step_longer_than_the_horizon_is_refused(tmp_path: Path) -> None:
     assert "--step: found 400" in mistake("forecast", written(tmp_path, rising(3000)), "--history", 3000, "--horizon", 300, "--step", 400)
 
 
+@pytest.mark.long
 def test_a_million_rows_are_answered(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_text("t,rate\n" + "\n".join(f"{t},{5000 + t % 3}" for t in range(1_000_000)))

@@ -86,6 +86,7 @@ def test_a_trace_that_is_not_tidy_gets_the_right_answer(tmp_path: Path, text: st
     assert found(*asked(trace(tmp_path, text), **options))["recovery_s"] == pytest.approx(EXACT_S, abs=1e-6)
 
 
+@pytest.mark.long
 def test_a_million_rows_are_answered(tmp_path: Path) -> None:
     path = trace(tmp_path, "t,rate\n" + ",51000\n".join(map(str, range(1_000_000))) + ",51000\n")
     assert found(*asked(path, at=999_000))["recovery_s"] == pytest.approx(EXACT_S, abs=1e-6)

@@ -66,6 +66,7 @@ def test_one_rate_or_one_interval_is_enough_to_learn_the_other(tmp_path: Path, w
     assert one_rate["mape"] < 0.1 and one_interval["mape"] < 0.05 and one_interval["intervals_s"] == [30]
 
 
+@pytest.mark.long
 def test_of_a_million_rows_those_kept_are_spread_over_all_intervals_and_rates(tmp_path: Path) -> None:
     """Nearly all are of one interval and a narrow range of rates: the few others must not be lost."""
     rng = np.random.default_rng(5)

@@ -81,7 +81,7 @@ def test_a_scale_out_that_makes_no_sense_is_one_line(tmp_path: Path, at: str) ->
     assert said == f"--at: found {at}, whole numbers from 1 to 10000 with commas between them are allowed, such as 12,24"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_million_rows_are_answered(tmp_path: Path) -> None:
     path, chance = tmp_path / "profiles.csv", random.Random(1)
     path.write_text(HEADER + 1000 * "".join(f"{s},{500 * s**0.9 * chance.lognormvariate(0, 0.05):.1f}\n" for s in range(1, 1001)))

@@ -1,4 +1,4 @@
-"""What of the models takes seconds: it runs in `make test`, not in `make check`."""
+"""What of the core takes seconds: it runs in `make test`, not in `make check`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SLOW = ("anomaly", "forecast", "latency", "recovery", "surrogate", "capacity/test_batch_cost.py")
+SLOW = (
+    "analyze",
+    "models/anomaly",
+    "models/capacity/test_batch_cost.py",
+    "models/forecast",
+    "models/latency",
+    "models/recovery",
+    "models/surrogate",
+    "plan",
+    "policies/test_properties.py",
+    "test_loop_stories.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
