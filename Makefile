@@ -1,5 +1,5 @@
 # make demo, make test: each does all its own set-up.
-.PHONY: demo demo-realtime test check acceptance setup lock clean
+.PHONY: demo demo-realtime test check lint acceptance setup lock clean
 .DEFAULT_GOAL := test
 SHELL := /bin/sh
 BIN := .venv/bin
@@ -15,16 +15,17 @@ demo: setup            ## a job on the embedded cluster, steered by a script, dr
 demo-realtime: setup   ## Kafka and Spark's Real-Time Mode: an embedded broker, a feeder, and a change of the mode on the way (under five minutes)
 	@$(RUN) $(BIN)/penstock demo --realtime
 
-check: setup           ## the fast checks
+lint: setup
 	$(BIN)/ruff check --quiet src tests
 	$(BIN)/ruff format --check --quiet src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+
+check: lint            ## the fast checks
 	$(BIN)/python -m pytest -n auto -m "not slow and not long" tests/core src/penstock/core
 
-test: check            ## everything
-	$(BIN)/python -m pytest -n auto -m "slow and not long" tests/core
-	$(RUN) $(BIN)/python -m pytest -n auto -m "not long" --ignore=tests/core --ignore=src/penstock/core $(SPARK:%=--ignore=%)
+test: lint             ## everything
+	$(RUN) $(BIN)/python -m pytest -n auto --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
 	$(RUN) $(BIN)/python -m pytest -m "not long" $(SPARK) --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/

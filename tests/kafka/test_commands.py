@@ -85,6 +85,7 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: 
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done
 
 
+@pytest.mark.long
 def test_all_that_real_time_mode_does_not_allow_is_said_before_the_start(tmp_path: Path, state_home: Path) -> None:
     (tmp_path / "job.toml").write_text(BAD)
     (tmp_path / "job.py").write_text(CODE)

@@ -93,6 +93,7 @@ def test_records_that_do_not_tell_are_counted(looking: Callable[..., Looking], w
     assert [(each.latency_s, each.rows) for each in look.sampled] == [(pytest.approx(0.5), 1.0)]
 
 
+@pytest.mark.long
 def test_a_broker_that_was_killed_is_waited_for(looking: Callable[..., Looking], broker: EmbeddedBroker, wait_until: Callable) -> None:
     look = looking()
     look.write([0.5] * 100)

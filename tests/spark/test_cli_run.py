@@ -244,6 +244,7 @@ def test_mistakes_end_with_one_line_and_exit_code_2(cli: Cli) -> None:
     assert not (cli.folder / "checkpoint").exists(), "nothing was begun"
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_another_job_is_refused(cli: Cli) -> None:
     beside = cli.folder / "checkpoint" / "_penstock"
     beside.mkdir(parents=True)

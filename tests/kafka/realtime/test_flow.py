@@ -165,6 +165,7 @@ def test_executors_leave_by_a_restart_and_come_without_one(flow: Any) -> None:
     assert not flow.events("QueryFailed")
 
 
+@pytest.mark.long
 def test_partitions_change_and_too_many_for_the_slots_are_refused_without_a_stop(flow: Any) -> None:
     uptime_s = flow.query("seen")["uptime_s"]
     answer = flow.ask("partitions", partitions=40, query=None)

@@ -43,7 +43,7 @@ class Overhead:
     by_clock: Cost
     by_cpu: Cost
     driver_extra_cpu_cores: float
-    driver_extra_rss_mb: float
+    driver_extra_mb: float
     pair_costs: tuple[tuple[float, float], ...]
 
     def rows(self) -> list[tuple[str, str]]:
@@ -54,16 +54,16 @@ class Overhead:
             ("cost in throughput, by the clock", f"{self.by_clock.words()}; target below 3 %"),
             ("cost in throughput, by CPU time", f"{self.by_cpu.words()}; target below 3 %"),
             ("driver, extra CPU", f"{self.driver_extra_cpu_cores:.3f} cores"),
-            ("driver, extra memory", f"{self.driver_extra_rss_mb:.1f} MB"),
+            ("driver, extra memory", f"{self.driver_extra_mb:.1f} MB"),
         ]
 
 
-def overhead_of(alone: Sequence[Batch], plain: Sequence[Batch], under: Sequence[Batch], *, rows_per_batch: int, cores: int, extra_rss_mb: float) -> Overhead:
+def overhead_of(alone: Sequence[Batch], plain: Sequence[Batch], under: Sequence[Batch], *, rows_per_batch: int, cores: int, extra_mb: float) -> Overhead:
     """The cost over pairs of batches; `alone` are batches of the plain query before there was a loop.
 
     >>> quiet, watched = Batch(wall_s=1.0, cpu_s=1.5, driver_cpu_s=0.1), Batch(wall_s=1.0, cpu_s=1.5, driver_cpu_s=0.12)
     >>> slower = Batch(wall_s=1.02, cpu_s=1.53, driver_cpu_s=0.12)
-    >>> found = overhead_of([quiet] * 3, [watched] * 10, [slower] * 10, rows_per_batch=1, cores=2, extra_rss_mb=1.0)
+    >>> found = overhead_of([quiet] * 3, [watched] * 10, [slower] * 10, rows_per_batch=1, cores=2, extra_mb=1.0)
     >>> round(found.driver_extra_cpu_cores, 4), round(found.by_clock.share, 4), round(found.by_cpu.upper_90, 4)
     (0.02, 0.0294, 0.0294)
     """
@@ -80,7 +80,7 @@ def overhead_of(alone: Sequence[Batch], plain: Sequence[Batch], under: Sequence[
         by_clock=cost_of(walls, loop_cores / cores),
         by_cpu=cost_of(cpus, loop_cores / cores),
         driver_extra_cpu_cores=loop_cores,
-        driver_extra_rss_mb=extra_rss_mb,
+        driver_extra_mb=extra_mb,
         pair_costs=tuple((round(wall, 4), round(cpu, 4)) for wall, cpu in zip(walls, cpus, strict=True)),
     )
 

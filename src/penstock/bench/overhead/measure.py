@@ -11,7 +11,7 @@ import psutil
 import penstock
 from penstock.bench.cluster import place
 from penstock.bench.overhead.cost import Batch, Overhead, overhead_of
-from penstock.bench.overhead.processes import Processes
+from penstock.bench.overhead.processes import Processes, driver_memory_mb
 from penstock.bench.overhead.turns import CONF, ROWS, Fuel, Turns
 from penstock.runtime.home import JobFolder
 
@@ -46,7 +46,7 @@ def measure_overhead(pairs: int, progress: Callable[[int, int], None]) -> Overhe
         plain, under = Turns(there.folder / "plain", fuel), Turns(there.folder / "under", fuel)
         plain_query = plain.writer(there.session).start()
         take(plain, plain_query, WARM_UP)
-        alone, alone_rss_mb = take(plain, plain_query, ALONE), Processes().driver_rss_mb()
+        alone, alone_mb = take(plain, plain_query, ALONE), driver_memory_mb(there.session)
         query = penstock.start(under.writer(there.session), job=JOB, arrival_column="timestamp", max_executors=EXECUTORS)
         try:
             take(under, query, WARM_UP)
@@ -56,12 +56,12 @@ def measure_overhead(pairs: int, progress: Callable[[int, int], None]) -> Overhe
                 both = [(plain, plain_query, plain_batches), (under, query, under_batches)]
                 for turns, its_query, batches in both if pair % 2 == 0 else reversed(both):
                     batches.extend(take(turns, its_query, 1))
-            rss_mb = Processes().driver_rss_mb()
+            held_mb = driver_memory_mb(there.session)
         finally:
             query.stop()
             plain_query.stop()
             shutil.rmtree(JobFolder(JOB).path, ignore_errors=True)
-    return overhead_of(alone, plain_batches, under_batches, rows_per_batch=ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_rss_mb=rss_mb - alone_rss_mb)
+    return overhead_of(alone, plain_batches, under_batches, rows_per_batch=ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_mb=held_mb - alone_mb)
 
 
 def one_batch(turns: Turns, query: Any) -> Batch:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psutil
+from pyspark.sql import SparkSession
 
 KEEPER = "penstock.spark.embedded.keeper"
 
@@ -25,9 +28,6 @@ class Processes:
         """CPU seconds all have taken so far."""
         return self.driver_cpu_s() + sum(map(cpu_s, self._cluster))
 
-    def driver_rss_mb(self) -> float:
-        return sum(map(rss_mb, self._driver))
-
 
 def cpu_s(process: psutil.Process) -> float:
     """CPU seconds a process has taken; 0 for one that is gone."""
@@ -37,8 +37,9 @@ def cpu_s(process: psutil.Process) -> float:
         return 0.0
 
 
-def rss_mb(process: psutil.Process) -> float:
-    try:
-        return float(process.memory_info().rss) / 1e6
-    except psutil.Error:
-        return 0.0
+def driver_memory_mb(session: SparkSession) -> float:
+    """What the driver holds: its Python process, and what is left in the heap of its JVM when the garbage is gone."""
+    jvm: Any = session._jvm
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    runtime.gc()
+    return float(psutil.Process().memory_info().rss + runtime.totalMemory() - runtime.freeMemory()) / 1e6
