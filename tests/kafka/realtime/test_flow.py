@@ -62,7 +62,8 @@ def flow(job_process: Callable[..., Any]) -> Iterator[Any]:
     with job_process("flow", JOB, CODE) as job:
         job.wait_until(lambda: job.query("seen").get("batches", 0) >= 1 and job.query("seen")["latency"], 150, "the first commit and outputs")
         yield job
-        broker = [child for child in psutil.Process(job.process.pid).children(recursive=True) if "kafka.Kafka" in child.cmdline()]
+        children = psutil.Process(job.process.pid).children(recursive=True)
+        broker = [child for child in children if "kafka.Kafka" in (child.as_dict(["cmdline"])["cmdline"] or ())]
         assert len(broker) == 1 and job.stop() == 0
         assert not broker[0].is_running(), "the broker goes with its job"
 
