@@ -21,14 +21,15 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON
 
 @app.command()
 def overhead(
-    pairs: Annotated[int, typer.Option(min=10, help="How many interleaved pairs of batches; each takes some six seconds.")] = 60,
+    starts: Annotated[int, typer.Option(min=2, help="How often the executors are started anew; each takes some two minutes.")] = 8,
+    pairs: Annotated[int, typer.Option(min=5, help="How many interleaved pairs of batches after each start.")] = 12,
     as_json: JsonOption = False,
 ) -> None:
     """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock."""
     from penstock.bench.overhead.measure import measure_overhead
 
     with bar("batches") as progress:
-        result = measure_overhead(pairs, progress)
+        result = measure_overhead(starts, pairs, progress)
     show(result, as_json, "overhead")
 
 
@@ -106,7 +107,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
         "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
         "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),
-        "overhead": lambda progress: measure_overhead(250, progress),
+        "overhead": lambda progress: measure_overhead(12, 12, progress),
     }
     out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
+from statistics import fmean
 from typing import Any
 
 import psutil
 
 import penstock
 from penstock.bench.cluster import place
-from penstock.bench.overhead.cost import Batch, Overhead, overhead_of
+from penstock.bench.overhead.cost import Batch, Overhead, Start, overhead_of
 from penstock.bench.overhead.processes import Processes, driver_memory_mb
 from penstock.bench.overhead.turns import CONF, ROWS, Fuel, Turns
 from penstock.runtime.home import JobFolder
@@ -19,49 +21,81 @@ EXECUTORS = 2
 JOB = "bench-overhead"
 WARM_UP = 8
 """Batches of each query that do not count."""
-ALONE = 12
+ALONE = 4
 """Batches of the plain query before there is another, to know what the driver takes without the loop."""
 
 
-def measure_overhead(pairs: int, progress: Callable[[int, int], None]) -> Overhead:
-    """Which of the two comes first alternates.
+def measure_overhead(starts: int, pairs: int, progress: Callable[[int, int], None]) -> Overhead:
+    """So many starts of the executors, and so many pairs of batches after each; which query is there first alternates."""
+    each = 2 * WARM_UP + ALONE + 2 * pairs
+    measured: list[Start] = []
+    extra_mb: list[float] = []
+    for number in range(starts):
+        done = number * each
+
+        def count(batches: int, before: int = done) -> None:
+            progress(before + batches, starts * each)
+
+        start, mb = measure_start(pairs, plain_first=number % 2 == 0, count=count)
+        measured.append(start)
+        extra_mb += [] if mb is None else [mb]
+    return overhead_of(measured, rows_per_batch=ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_mb=fmean(extra_mb))
+
+
+def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]) -> tuple[Start, float | None]:
+    """One start, and the memory that the loop took in the driver where that can be told.
 
     The loop watches during both batches of a pair: what it takes of the machine is measured by itself, as the driver's CPU during batches of the plain
     query with the loop and without.
     """
-    total = WARM_UP + ALONE + WARM_UP + 2 * pairs
     done = 0
 
-    def take(turns: Turns, query: Any, times: int) -> list[Batch]:
+    def take(turns: Turns, query: Any, times: int) -> tuple[Batch, ...]:
         nonlocal done
         taken = []
         for _ in range(times):
             taken.append(one_batch(turns, query))
             done += 1
-            progress(done, total)
-        return taken
+            count(done)
+        return tuple(taken)
 
-    with place(JOB, EXECUTORS, **CONF) as there:
+    with place(JOB, EXECUTORS, **CONF) as there, ExitStack() as running:
         fuel = Fuel.made(there.session, there.folder / "fuel")
         plain, under = Turns(there.folder / "plain", fuel), Turns(there.folder / "under", fuel)
-        plain_query = plain.writer(there.session).start()
-        take(plain, plain_query, WARM_UP)
-        alone, alone_mb = take(plain, plain_query, ALONE), driver_memory_mb(there.session)
-        query = penstock.start(under.writer(there.session), job=JOB, arrival_column="timestamp", max_executors=EXECUTORS)
-        try:
+
+        def start_plain() -> Any:
+            query = plain.writer(there.session).start()
+            running.callback(query.stop)
+            take(plain, query, WARM_UP)
+            return query
+
+        def start_under() -> Any:
+            running.callback(shutil.rmtree, JobFolder(JOB).path, ignore_errors=True)
+            query = penstock.start(under.writer(there.session), job=JOB, arrival_column="timestamp", max_executors=EXECUTORS)
+            running.callback(query.stop)
             take(under, query, WARM_UP)
-            plain_batches: list[Batch] = []
-            under_batches: list[Batch] = []
-            for pair in range(pairs):
-                both = [(plain, plain_query, plain_batches), (under, query, under_batches)]
-                for turns, its_query, batches in both if pair % 2 == 0 else reversed(both):
-                    batches.extend(take(turns, its_query, 1))
-            held_mb = driver_memory_mb(there.session)
-        finally:
-            query.stop()
-            plain_query.stop()
-            shutil.rmtree(JobFolder(JOB).path, ignore_errors=True)
-    return overhead_of(alone, plain_batches, under_batches, rows_per_batch=ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_mb=held_mb - alone_mb)
+            return query
+
+        if plain_first:
+            plain_query = start_plain()
+            alone, before_mb = take(plain, plain_query, ALONE), driver_memory_mb(there.session)
+            query = start_under()
+        else:
+            query, plain_query, alone, before_mb = start_under(), start_plain(), (), None
+        batches = take_pairs(take, (plain, plain_query), (under, query), pairs)
+        extra_mb = None if before_mb is None else driver_memory_mb(there.session) - before_mb
+    return Start(alone=alone, plain=batches[0], under=batches[1]), extra_mb
+
+
+def take_pairs(take: Any, plain: tuple[Turns, Any], under: tuple[Turns, Any], pairs: int) -> tuple[tuple[Batch, ...], tuple[Batch, ...]]:
+    """Which of the two comes first alternates."""
+    plain_batches: list[Batch] = []
+    under_batches: list[Batch] = []
+    for pair in range(pairs):
+        both = [(plain, plain_batches), (under, under_batches)]
+        for (turns, query), batches in both if pair % 2 == 0 else reversed(both):
+            batches.extend(take(turns, query, 1))
+    return tuple(plain_batches), tuple(under_batches)
 
 
 def one_batch(turns: Turns, query: Any) -> Batch:
