@@ -47,9 +47,13 @@ def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[by
         )
 
 
-def cluster_state(ui_port: int) -> dict[str, Any]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{ui_port}/json/", timeout=2) as answer:
-        return dict(json.load(answer))
+def workers_alive(ui_port: int) -> int:
+    """How many the Master knows; none while it does not answer, or answers with an empty page, as it does while its pages are being put up."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{ui_port}/json/", timeout=2) as answer:
+            return int(json.load(answer)["aliveworkers"])
+    except (OSError, ValueError):
+        return 0
 
 
 def launch(folder: Path, slots: int) -> tuple[list[subprocess.Popen[bytes]], dict[str, Any]]:
@@ -64,11 +68,8 @@ def launch(folder: Path, slots: int) -> tuple[list[subprocess.Popen[bytes]], dic
     )  # fmt: skip
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and master.poll() is None and worker.poll() is None:
-        try:
-            if cluster_state(ui_port)["aliveworkers"] == 1:
-                return [worker, master], {"master": url, "ui_port": ui_port, "keeper_pid": os.getpid()}
-        except OSError:
-            pass
+        if workers_alive(ui_port) == 1:
+            return [worker, master], {"master": url, "ui_port": ui_port, "keeper_pid": os.getpid()}
         time.sleep(0.1)
     for process in (worker, master):
         end_process(process)
