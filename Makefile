@@ -9,7 +9,7 @@ RUN = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/pytho
 setup:
 	@sh tools/setup
 
-demo: setup            ## a job on the embedded cluster, steered by a script, drawn at the end (about four minutes)
+demo: setup            ## a job on the embedded cluster that the policy scales, beside a static deployment, drawn at the end (under five minutes)
 	@$(RUN) $(BIN)/penstock demo
 
 demo-realtime: setup   ## Kafka and Spark's Real-Time Mode: an embedded broker, a feeder, and a change of the mode on the way (under five minutes)

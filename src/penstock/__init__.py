@@ -9,7 +9,7 @@ Importing this package is light: executors do it too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,13 +22,14 @@ __all__ = ["__version__", "attach", "register", "start"]
 def start(
     writer: Any, *, job: str | None = None, name: str | None = None, arrival_column: str | None = None,
     min_executors: int = 1, max_executors: int | None = None, latency_p95_s: float | None = None, recovery_s: float | None = None,
-    metrics: str | None = "127.0.0.1:0", **settings: float,
+    metrics: str | None = "127.0.0.1:0", autopilot: Mapping[str, Any] | None = None, **settings: float,
 ) -> QueryHandle:  # fmt: skip
     """Start a streaming query under Penstock, in place of `writer.start()`.
 
     `job` names it for `penstock status` and the other commands (default: the application's name); `arrival_column` is the column of the source
     that says when a row arrived (default: `timestamp` for Kafka, `arrival` for a trace). The limits say how few and how many executors
-    an operator may ask for (default: as many as run now). Further keywords are settings by name, such as `reading_interval_s=15`.
+    an operator or the autopilot may ask for (default: as many as run now). `autopilot` has the keys of the job file's `[autopilot]` table, such as
+    `{"mode": "shadow", "policy": "daedalus"}` (default: observe). Further keywords are settings by name, such as `reading_interval_s=15`.
     The result behaves as a StreamingQuery; its `awaitTermination()` survives restarts by Penstock.
     """
     from penstock.spark.refusals import refuse_connect, refuse_other_spark
@@ -42,7 +43,10 @@ def start(
     metrics = None if metrics == "off" else metrics
 
     def host() -> Any:
-        return script_host(writer._spark, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+        return script_host(
+            writer._spark, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics,
+            autopilot=autopilot or {},
+        )  # fmt: skip
 
     return start_writer(host, writer, name, arrival_column)
 
@@ -50,7 +54,7 @@ def start(
 def attach(
     query: Any, *, restart: Callable[[Any], Any] | None = None, job: str | None = None, name: str | None = None,
     min_executors: int = 1, max_executors: int | None = None, latency_p95_s: float | None = None, recovery_s: float | None = None,
-    metrics: str | None = "127.0.0.1:0", **settings: float,
+    metrics: str | None = "127.0.0.1:0", autopilot: Mapping[str, Any] | None = None, **settings: float,
 ) -> QueryHandle:  # fmt: skip
     """Watch a query that already runs, and scale its executors.
 
@@ -71,7 +75,10 @@ def attach(
     metrics = None if metrics == "off" else metrics
 
     def host() -> Any:
-        return script_host(session, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics)
+        return script_host(
+            session, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics,
+            autopilot=autopilot or {},
+        )  # fmt: skip
 
     return attach_query(host, query, name, restart)
 

@@ -34,9 +34,14 @@ class Actuator(Protocol):
 
 
 class Fitter(Protocol):
-    """Where slow fits are done. `ask` returns at once; `report` is called with the result, from any thread, also when there is none."""
+    """Where slow fits are done. `ask` returns at once; `report` is called with the result, from any thread, also when there is none.
+
+    `close` gives up what is under way; who asks after it is told so.
+    """
 
     def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Testbed(Protocol):

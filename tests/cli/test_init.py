@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from penstock.cli.app import app
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile import load_job
 
@@ -48,3 +49,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = init(str(tmp_path / "file" / "job"))
     assert isinstance(result.exception, UserMistake) and str(result.exception) == f"{tmp_path}/file/job: cannot be written: Not a directory"
+
+
+def test_every_mode_of_trust_is_explained_and_observe_is_the_one_taken(tmp_path: Path) -> None:
+    init(str(tmp_path))
+    text = (tmp_path / "job.toml").read_text()
+    assert load_job(tmp_path / "job.toml").spec.autopilot == Autopilot()
+    section = text[text.index("[autopilot]") : text.index("[settings]")]
+    assert 'mode = "observe" ' in section
+    assert [mode for mode in ("shadow", "ask", "active") if f'# "{mode}": ' not in section] == []

@@ -8,16 +8,20 @@ from io import StringIO
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planned import wants
 from rich.console import Console
 
-from penstock.cli.screen import ViewState, event_lines, one_line, render, sparkline
+from penstock.cli.cells import one_line, sparkline
+from penstock.cli.pilot import Pilot
+from penstock.cli.screen import ViewState, event_lines, render
+from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.event import Event, NothingToDo, QueryFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.dashboard.example import START_S, example_run
 
 READINGS, EVENTS = example_run()
-NEW = ViewState(job="demo", mode="observe", master="spark://127.0.0.1:7077", promises=Promises(latency_p95_s=5))
+NEW = ViewState(job="demo", pilot=Pilot(mode="observe"), master="spark://127.0.0.1:7077", promises=Promises(latency_p95_s=5))
 
 
 def state_after(readings: Sequence[Reading], events: Sequence[Event] = (), height: int | None = None) -> ViewState:
@@ -133,3 +137,22 @@ def test_one_line_is_printable_and_one_line(text: str) -> None:
 @given(st.lists(st.none() | st.floats(0, 1e12)), st.integers(0, 100))
 def test_a_sparkline_is_as_long_as_what_it_shows(values: list[float | None], width: int) -> None:
     assert len(sparkline(values, width)) == min(len(values), width)
+
+
+@pytest.mark.parametrize("height", [24, 40])
+def test_the_autopilot_has_its_lines_below_the_numbers_and_the_terminal_is_not_overrun(height: int) -> None:
+    at_s = READINGS[34].at_s
+    decided = Decided(at_s=at_s - 12, mode="ask", policy="thumb", decision=wants(2, 4), effect="proposed")
+    proposed = Proposed(at_s=at_s - 12, proposal=7, executors=2, before=4, policy="thumb", expires_s=at_s + 500)
+    paused = PolicyPaused(at_s=at_s - 5, who="ann", until_s=None)
+    text = shown(state_after(READINGS[:35], [*EVENTS, decided, proposed, paused], height=height))
+    assert "demo · ask · up" in text and "12s ago: thumb: executors 4 -> 2" in text
+    assert "proposal    7: 2 executors, expires in 8m20s; penstock approve 7, or reject 7" in text
+    assert "paused      by ann until it is resumed; penstock resume" in text
+    assert len(text.splitlines()) < height
+
+
+def test_what_comes_all_the_time_has_no_line_among_the_events() -> None:
+    kept = Decided(at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
+    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, executors=3)
+    assert event_lines([kept, graded], str) == []

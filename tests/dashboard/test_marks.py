@@ -3,6 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.core.domain.autopilot_event import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.decision import Comparison
 from penstock.core.domain.event import ExecutorLost, InstructionGiven, NothingToDo
 from penstock.dashboard.example import example_run
 from penstock.dashboard.marks import LABEL_CHARACTERS, Kind, marks, rows_for_labels
@@ -30,6 +32,30 @@ def test_a_change_of_a_query_is_marked_by_its_new_value_cut_to_size() -> None:
 
 def test_a_lost_executor_is_a_failure() -> None:
     assert [mark.kind for mark in marks([ExecutorLost(at_s=0, executor_id="1", reason="gone")])] == [Kind.FAILURE]
+
+
+def test_what_becomes_of_the_trust_in_a_policy_is_marked() -> None:
+    why = Comparison(code="partitions", value=2.0, limit=4.0)
+    events = [
+        AutopilotChanged(at_s=1.0, changes=(("mode", "shadow", "ask"),)),
+        AutopilotChanged(at_s=2.0, changes=(("max_step", "none", "2"),)),
+        Proposed(at_s=3.0, proposal=1, executors=5, before=3, policy="hpa", expires_s=9.0),
+        ScalingIneffective(at_s=4.0, before=3, after=5, throughput_before_rows_per_s=9.0, throughput_after_rows_per_s=9.0, bottleneck=why),
+        PromiseBroken(at_s=5.0, promise="latency p95", value=3.0, limit=2.0),
+        RolledBack(at_s=6.0, reason="blind", before=2, executors=4),
+        PolicyPaused(at_s=6.0, who="penstock", until_s=None),
+        PolicyResumed(at_s=7.0, who="ann"),
+    ]
+    assert [(mark.kind, mark.label) for mark in marks(events)] == [
+        (Kind.TRUST, "mode ask"),
+        (Kind.TRUST, "5 proposed"),
+        (Kind.FAILURE, "brought nothing"),
+        (Kind.FAILURE, "promise broken"),
+        (Kind.FAILURE, "rolled back"),
+        (Kind.TRUST, "paused"),
+        (Kind.TRUST, "resumed"),
+    ]
+    assert all(len(mark.label) <= LABEL_CHARACTERS for mark in marks(events))
 
 
 @given(PLACES)

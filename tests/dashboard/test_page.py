@@ -1,9 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+from planned import wants
+
+from penstock.core.domain.autopilot_event import Decided, PromiseBroken, ProposalEnded, Proposed
 from penstock.core.domain.event import Event, InstructionGiven, NothingToDo, QueryFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
@@ -74,6 +79,31 @@ def test_secrets_are_masked_in_the_words_of_events() -> None:
 def test_turns_that_did_nothing_are_left_out() -> None:
     assert any(isinstance(event, NothingToDo) for event in EVENTS)
     assert "nothing to do" not in page_of(READINGS, EVENTS)
+
+
+def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_not() -> None:
+    decided = Decided(at_s=START_S + 60, mode="ask", policy="thumb", decision=wants(2, 4), effect="proposed")
+    events = [
+        *EVENTS,
+        decided,
+        replace(decided, at_s=START_S + 65, decision=wants(4, 4), effect="kept"),
+        Proposed(at_s=START_S + 60, proposal=7, executors=2, before=4, policy="thumb", expires_s=START_S + 660),
+        ProposalEnded(at_s=START_S + 70, proposal=7, how="approved", who="ann"),
+        replace(decided, at_s=START_S + 70, effect="approved"),
+        PromiseBroken(at_s=START_S + 90, promise="latency p95", value=6.0, limit=5.0),
+    ]
+    text = unescape(page_of(READINGS, events))
+    for words in (
+        "proposal 7 of thumb: executors 4 -> 2",
+        "proposal 7 was approved by ann",
+        "thumb: executors 4 -> 2, the smallest size that holds (approved)",
+        "promise broken: latency p95 6 s, 5 s were promised",
+        "wanted by the policy",
+        "2 proposed",
+        "decided by thumb",
+    ):
+        assert words in text
+    assert "thumb keeps" not in text and "waiting for a word" not in text
 
 
 def test_the_picture_follows_the_colours_of_the_page() -> None:

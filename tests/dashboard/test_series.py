@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from planned import wants
 
-from penstock.dashboard.example import example_run
+from penstock.core.domain.autopilot_event import AutopilotChanged, Decided, PolicyPaused
+from penstock.core.domain.event import RunEnded
+from penstock.dashboard.example import START_S, example_run
 from penstock.dashboard.series import series, widths_s
 
 READINGS, _ = example_run()
@@ -44,6 +47,20 @@ def test_many_readings_are_folded_without_losing_a_peak() -> None:
     assert columns.lag_rows.max() == 1e6
     assert np.isnan(columns.excess_lag_rows).all()
     assert columns.arrival_rows_per_s == pytest.approx(np.full(100, 0.5))
+
+
+def test_the_size_a_policy_wants_holds_until_its_next_word_and_not_while_it_does_not_decide() -> None:
+    def decided(after_s: float, executors: int) -> Decided:
+        return Decided(at_s=START_S + after_s, mode="shadow", policy="thumb", decision=wants(executors, 3), effect="shadow")
+
+    events = [
+        decided(10.0, 4), decided(20.0, 5), PolicyPaused(at_s=START_S + 30.0, who="ann", until_s=None), decided(40.0, 2),
+        AutopilotChanged(at_s=START_S + 50.0, changes=(("mode", "shadow", "observe"),)), decided(60.0, 3), RunEnded(at_s=START_S + 70.0, job="j", reason="r"),
+    ]  # fmt: skip
+    sizes = series(READINGS[:16], events).executors_decided.tolist()
+    known = [None if np.isnan(size) else size for size in sizes]
+    assert known == [None, None, 4, 4, 5, 5, None, None, 2, 2, None, None, 3, 3, None, None]
+    assert np.isnan(series(READINGS[:16]).executors_decided).all()
 
 
 def test_no_reading_gives_empty_columns() -> None:

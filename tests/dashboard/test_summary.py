@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles
+from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.dashboard.example import example_run
-from penstock.dashboard.pooled import pooled_quantiles
 from penstock.dashboard.summary import summarise
 
 READINGS, EVENTS = example_run()

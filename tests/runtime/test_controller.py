@@ -323,6 +323,9 @@ class Fitting:
             raise self.broken
         self.asked.append((asked, report))
 
+    def close(self) -> None:
+        self.asked.clear()
+
     def finish(self) -> None:
         for asked, report in self.asked:
             report(FitDone(number=asked.number, took_s=1.0))

@@ -8,27 +8,50 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from penstock.core.assessment import Assessment
 from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot_event import AutopilotChanged
+from penstock.core.domain.command import Pause
+from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.event import MemoryLost
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake
+from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.knowledge import Desired
+from penstock.core.policies.policy import Need
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.remote.client import RemoteJob
 from penstock.runtime.clock import SteadyClock
-from penstock.runtime.fakes import FakePlant, FolderBeside
+from penstock.runtime.fakes import FakePlant, FolderBeside, InlineFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
+from penstock.runtime.reread import Reread
 from penstock.stores.reader import HistoryReader
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
 DECLARED = Desired(executors=2, triggers={"q": Trigger(interval_s=5.0)}, rate_limits_rows_per_s={"q": None}, partitions={"q": None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanting:
+    """A policy that wants four executors."""
+
+    name: str = "wanting"
+    period_s: float = 1.0
+    needs: frozenset[Need] = frozenset()
+    faithful: bool = True
+
+    def decide(self, seen: Assessment) -> Decision:
+        return Decision(policy=self.name, executors=4, current=seen.current, why=Comparison(code="capacity_below_load"))
 
 
 @pytest.fixture
@@ -38,9 +61,9 @@ def root() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def opened(root: Path) -> Host:
+def opened(root: Path, terms: Terms = TERMS, **more: Any) -> Host:
     clock = SteadyClock()
-    host = Host(folder=JobFolder("orders", root), terms=TERMS, clock=clock, redactor=Redactor(frozenset({"hunter2"})))
+    host = Host(folder=JobFolder("orders", root), terms=terms, clock=clock, redactor=Redactor(frozenset({"hunter2"})), **more)
     host.prepare()
     plant = FakePlant(clock, executors=2, triggers={"q": Trigger(interval_s=5.0)})  # type: ignore[arg-type]
     about = About(job="orders", master="spark://hunter2@host:7077", mode="observe", spark_version="4.3.0")
@@ -125,3 +148,61 @@ def test_a_disk_that_fills_up_later_is_said_and_the_loop_goes_on(root: Path) -> 
     with HistoryReader.open(host.history_path) as history:
         kinds = [type(row.event).__name__ for row in history.events()]
     assert "MemoryLost" in kinds and "MemoryRegained" in kinds and kinds[-1] == "RunEnded"
+
+
+class Rereading:
+    """A job file that can be changed while the job runs."""
+
+    def __init__(self) -> None:
+        self.found: Reread | None = None
+
+    def __call__(self) -> Reread | None:
+        found, self.found = self.found, None
+        return found
+
+
+def test_the_status_tells_what_the_autopilot_is_at_and_follows_the_terms(root: Path) -> None:
+    rereading = Rereading()
+    host = opened(root, replace(TERMS, autopilot=Autopilot(mode="ask")), policy=Wanting(), reread=rereading)
+    wait_until(lambda: host.events_by_kind["Proposed"])
+    state = RemoteJob(host.folder.socket).ask("status")
+    told = state["autopilot"]
+    assert (state["mode"], told["mode"], told["policy"], told["paused"], told["infeasible"]) == ("ask", "ask", "auto", None, [])
+    assert {key: told["last"][key] for key in ("executors", "current", "direction", "effect")} == {
+        "executors": 4, "current": 2, "direction": "up", "effect": "proposed",
+    }  # fmt: skip
+    assert "executors 2 -> 4" in told["last"]["words"] and told["last"]["at_s"] <= host.clock.now_s()
+    assert {key: told["proposal"][key] for key in ("number", "executors", "policy")} == {"number": 1, "executors": 4, "policy": "wanting"}
+    assert told["proposal"]["expires_s"] > host.clock.now_s()
+
+    event = AutopilotChanged(at_s=host.clock.now_s(), changes=(("mode", "ask", "shadow"),))
+    rereading.found = Reread(event=event, autopilot=Autopilot(mode="shadow", policy="static"))
+    wait_until(lambda: host.events_by_kind["AutopilotChanged"])
+    state = RemoteJob(host.folder.socket).ask("status")
+    assert (state["mode"], state["autopilot"]["policy"], state["autopilot"]["proposal"]) == ("shadow", "static", None)
+
+    host.controller.submit(Pause(at_s=host.clock.now_s(), who="ann", reason="lunch")).result(10)
+    paused = RemoteJob(host.folder.socket).ask("status")["autopilot"]["paused"]
+    assert paused == {"who": "ann", "until_s": None, "reason": "lunch"}
+    assert host.metrics_url is not None
+    with urllib.request.urlopen(host.metrics_url) as answer:
+        metrics = answer.read().decode()
+    assert 'penstock_policy_paused{job="orders"} 1.0' in metrics and 'penstock_mode{job="orders",mode="shadow"} 1.0' in metrics
+    host.close("the test is over")
+
+
+def test_a_host_without_a_decision_says_so(root: Path) -> None:
+    host = opened(root)
+    assert host.status()["autopilot"] == {"mode": "observe", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
+    host.close("the test is over")
+
+
+def test_closing_a_host_closes_its_fitter_even_if_nothing_was_opened(root: Path) -> None:
+    said: list[FitDone] = []
+    for started in (True, False):
+        fitter = InlineFitter()
+        unopened = Host(folder=JobFolder("unopened", root), terms=TERMS, clock=SteadyClock(), redactor=Redactor(), fitter=fitter)
+        host = opened(root, fitter=fitter) if started else unopened
+        host.close("the test is over")
+        fitter.ask(FitAsked(number=1), said.append)
+    assert [done.error for done in said] == ["the fitter was closed"] * 2

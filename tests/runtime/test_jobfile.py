@@ -120,7 +120,6 @@ def test_every_key_of_a_whole_file_arrives_in_the_job(load: Load, tmp_path: Path
             ),
             QuerySpec(name="counted", function="package.module:count", sources=("clicks",), sink=SinkSpec(foreach_batch=f"{tmp_path}/job.py:write")),
         ),
-        mode="observe",
         config=Config(reading_interval_s=15, hold_s=600, restart_budget=9, history_days=1.5),
         spark_conf={"spark.executor.memory": "1g", "spark.executor.cores": "1", "spark.ui.enabled": "false"},
     )
@@ -295,3 +294,4 @@ def test_the_scaffold_stays_right_when_all_its_comments_with_keys_are_taken_in(t
     assert loaded.spec.name == "averages"
     assert loaded.spec.queries[0].rate_limit_rows_per_s == 20_000
     assert "hunter2" in loaded.secrets
+    assert (loaded.spec.autopilot.only, [each.name for each in loaded.spec.autopilot.calendar]) == ("up", ["sale"])

@@ -220,3 +220,9 @@ def test_a_history_without_work_is_a_mistake_in_one_line(batches: History) -> No
     for readings in ([], silent):
         with pytest.raises(UserMistake, match="nothing to simulate"):
             calibrated(readings, (), CONFIG)
+
+
+def test_a_job_that_was_often_behind_its_load_is_said_to_be_hard_to_simulate() -> None:
+    overloaded = micro_batches(arrivals=wave(7000.0, share=0.5), changes={})
+    (note,) = calibrated(overloaded.readings, overloaded.events, CONFIG).notes[-1:]
+    assert "the job was behind its load in" in note

@@ -17,7 +17,7 @@ def test_executors_come_and_leave_live_and_a_crashed_one_is_replaced_after_a_sca
     plant.engine.read()
 
     up = plant.carry_out(ScaleExecutors(number=1, executors=3))
-    assert up.done and up.took_s > 0
+    assert up.done and up.took_s > 0 and up.down_s is None, "the query works on meanwhile"
     assert len(plant.engine.pool.running()) == 3
     down = plant.carry_out(ScaleExecutors(number=2, executors=2))
     assert down.done

@@ -22,6 +22,7 @@ def test_trigger_and_limit_change_on_the_same_checkpoint_and_the_outcome_says_wh
     before = query.query.id
     outcome = plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=300.0))
     assert outcome.done and outcome.took_s > 0
+    assert outcome.down_s is not None and 0 < outcome.down_s <= outcome.took_s
     assert outcome.delayed_rows is not None and 0 < outcome.delayed_rows < 20_000
     assert "down" in outcome.reason
     assert query.query.id == before, "it is the same query, from the same checkpoint"

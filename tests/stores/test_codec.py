@@ -2,21 +2,33 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+import taught
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot_event import Decided
+from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.event import Event, NothingToDo, TurnFailed, event_classes
+from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.learnt import Learnt
+from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
 from penstock.core.redaction import Redactor
-from penstock.stores.codec import decode, decode_event, decode_instruction, encode, encode_knowledge
+from penstock.core.terms import Terms
+from penstock.stores.codec import decode, decode_command, decode_event, decode_instruction, encode, encode_knowledge
 from penstock.stores.faults import DecodeError
+from penstock.stores.words import closed_words
 
 st.register_type_strategy(float, st.floats(allow_nan=False))
 KNOWLEDGE = Knowledge(
@@ -52,6 +64,55 @@ def test_an_outcome_comes_back_as_it_was(outcome: Outcome) -> None:
 def test_knowledge_comes_back_without_what_was_under_way() -> None:
     busy = replace(KNOWLEDGE, pending=(Pending(instruction=ScaleExecutors(number=3, executors=3), since_s=1.0),))
     assert decode(Knowledge, encode_knowledge(busy)) == KNOWLEDGE
+
+
+@given(command=st.sampled_from([SetExecutors, SetTrigger, SetRateLimit, SetPartitions, Approve, Reject, Pause, Resume, Release]).flatmap(st.from_type))
+def test_every_command_comes_back_as_it_was(command: Command) -> None:
+    assert decode_command(type(command).__name__, encode(command)) == command
+
+
+@given(value=st.floats(width=64))
+def test_every_float_comes_back_to_the_last_bit(value: float) -> None:
+    back = decode(Outcome, encode(Outcome(number=1, done=True, took_s=value))).took_s
+    assert struct.pack("d", back) == struct.pack("d", value) or (math.isnan(back) and math.isnan(value))
+
+
+def test_a_number_is_written_as_it_is_declared_so_that_what_was_read_back_is_written_in_the_same_bytes() -> None:
+    autopilot = Autopilot(parameters={"grace_s": 120}, downtime_s=30, max_step=2, hours=(Hours(days=(1,), from_s=0, until_s=60),))
+    text = encode(autopilot)
+    assert '"parameters":{"grace_s":120.0}' in text and '"downtime_s":30.0' in text and '"max_step":2,' in text
+    assert '"hours":[{"days":[1],"from_s":0.0,"until_s":60.0}]' in text
+    assert encode(decode(Autopilot, text)) == text
+
+
+def test_fields_can_be_left_out() -> None:
+    assert encode(Outcome(number=1, done=True, took_s=0.5), without=("down_s", "delayed_rows", "reason")) == '{"number":1,"done":true,"took_s":0.5}'
+
+
+def test_what_was_learnt_comes_back_to_the_last_bit() -> None:
+    learnt, unlearnt = taught.learnt(), Learnt()
+    text = encode(learnt)
+    back = decode(Learnt, text)
+    assert back == learnt and encode(back) == text
+    assert all(getattr(learnt, each.name) != getattr(unlearnt, each.name) for each in fields(Learnt)), "there is something in every model"
+
+
+def test_a_secret_that_is_a_word_of_ours_makes_no_history_unreadable() -> None:
+    """Whatever the vocabulary is made of: what was written can be read, and means what it meant."""
+    redactor = Redactor(closed_words())
+    decision = Decision(policy="daedalus", executors=2, current=3, why=Comparison(code="smallest_that_holds"), guards=(Comparison(code="limits"),))
+    prediction = Prediction(kind="capacity", made_s=1.0, value=1.0, low=0.0, high=2.0, executors=2)
+    event = Decided(at_s=1.0, mode="active", policy="daedalus", decision=decision, effect="asked", predictions=(prediction,))
+    assert decode_event("Decided", encode(event, redactor)) == event
+    terms = Terms(autopilot=Autopilot(mode="ask", policy="hpa", parameters={"target": 0.5}, only="up", guards="off"))
+    assert decode(Terms, encode(terms, redactor)) == terms
+    learnt = replace(Learnt(), downtimes=Downtimes().learn([DowntimeSeen(kind="rescale_up", downtime_s=20.0)]), live=("rescale_up",))
+    assert decode(Learnt, encode(learnt, redactor)) == learnt
+
+
+def test_every_word_that_is_chosen_from_a_list_is_our_own() -> None:
+    assert {"observe", "shadow", "ask", "active", "proposed", "executor_loss", "recovery", "utilization_law", "percentile", "broken_promises"} <= closed_words()
+    assert {"none_passes", "quota", "spark_dra", "grace_s", "running", "rate-limit", "ScaleExecutors", "SetExecutors"} <= closed_words()
 
 
 def test_keys_keep_the_order_of_declaration_and_no_space_is_wasted() -> None:

@@ -2,13 +2,20 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock.core.config import Config
+from penstock.core.domain.event import NothingToDo
 from penstock.core.errors import UserMistake
+from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.learnt import Learnt
+from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.redaction import Redactor
+from penstock.runtime.fakes import blank_reading
+from penstock.stores.codec import encode, encode_knowledge
 from penstock.stores.connection import open_writer
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
@@ -34,7 +41,7 @@ def test_an_older_file_is_brought_up_step_by_step_with_its_rows(tmp_path: Path) 
     path = tmp_path / "history.db"
     file_with_one_reading(path)
     with closing(open_at(path, LATER)) as connection:
-        assert version_of(connection) == 3
+        assert version_of(connection) == len(LATER)
         assert connection.execute("SELECT at_s, decided_by FROM readings").fetchall() == [(1.0, "none")]
 
 
@@ -44,7 +51,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> Non
     with pytest.raises(UserMistake, match="no such table: nowhere"):
         open_at(path, (*LATER, ("DROP TABLE nowhere",)))
     with closing(open_at(path, MIGRATIONS)) as connection:
-        assert version_of(connection) == 1
+        assert version_of(connection) == len(MIGRATIONS)
         assert [column[1] for column in connection.execute("PRAGMA table_info(readings)")] == ["id", "at_s", "json"]
 
 
@@ -52,7 +59,7 @@ def test_a_newer_file_is_refused_by_writer_and_reader_and_left_alone(tmp_path: P
     path = tmp_path / "history.db"
     open_at(path, LATER).close()
     before = path.read_bytes()
-    line = r"was written by a newer Penstock \(schema 3, this one knows 1\): upgrade, or give another state folder"
+    line = rf"was written by a newer Penstock \(schema {len(LATER)}, this one knows {len(MIGRATIONS)}\): upgrade, or give another state folder"
     with pytest.raises(UserMistake, match=line):
         History.open(path, config=Config(), redactor=Redactor())
     with pytest.raises(UserMistake, match=line):
@@ -63,7 +70,7 @@ def test_a_newer_file_is_refused_by_writer_and_reader_and_left_alone(tmp_path: P
 def test_a_reader_does_not_migrate_but_says_who_does(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     path.touch()
-    with pytest.raises(UserMistake, match="has schema 0, this Penstock reads 1: run the job once"):
+    with pytest.raises(UserMistake, match=rf"has schema 0, this Penstock reads {len(MIGRATIONS)}: run the job once"):
         HistoryReader.open(path)
 
 
@@ -93,3 +100,29 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         History.open(path, config=Config(), redactor=Redactor())
     assert str(path) in str(refusal.value)
     assert "damaged" in str(refusal.value) or "malformed" in str(refusal.value)
+
+
+def test_old_histories_are_migrated(tmp_path: Path) -> None:
+    """A file of the first schema: knowledge in one piece, and nothing of how its turns came about."""
+    path = tmp_path / "history.db"
+    capacity = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=2, throughput_rows_per_s=900.0)])
+    knowledge = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2), next_number=7, learnt=Learnt(t_max=capacity), last=blank_reading(1.0))
+    with closing(open_at(path, MIGRATIONS[:1])) as connection:
+        connection.execute("INSERT INTO readings (at_s, json) VALUES (1.0, ?)", (encode(blank_reading(1.0)),))
+        connection.execute("INSERT INTO knowledge (id, json) VALUES (1, ?)", (encode_knowledge(knowledge),))
+    with History.open(path, config=Config(), redactor=Redactor()) as history:
+        assert history.load() == knowledge
+        later = replace(knowledge, next_number=8)
+        history.append(2.0, events=[NothingToDo(at_s=2.0)], knowledge=later)
+    with HistoryReader.open(path) as reader:
+        assert reader.knowledge() == later, "what was learnt has moved to its own table"
+        assert list(reader.turns()) == []
+
+
+def test_an_old_history_that_knows_nothing_of_an_autopilot_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    old = '{"declared":{"executors":1},"desired":{"executors":2},"holds":[],"pending":[],"next_number":3,"last":null}'
+    with closing(open_at(path, MIGRATIONS[:1])) as connection:
+        connection.execute("INSERT INTO knowledge (id, json) VALUES (1, ?)", (old,))
+    with History.open(path, config=Config(), redactor=Redactor()) as history:
+        assert history.load() == Knowledge(declared=Desired(executors=1), desired=Desired(executors=2), next_number=3)

@@ -20,7 +20,7 @@ from penstock.core.domain.reading import (
     StageReading,
 )
 from penstock.core.domain.trigger import Trigger
-from penstock.telemetry.exposition import metrics_text
+from penstock.telemetry.exposition import AutopilotState, metrics_text
 
 
 def samples(text: bytes) -> list[Sample]:
@@ -80,7 +80,7 @@ def test_every_number_of_a_reading_is_exposed_exactly_once() -> None:
 
 
 def test_every_metric_has_a_help_text_a_type_and_our_prefix() -> None:
-    families = list(text_string_to_metric_families(metrics_text("demo", full_reading(), {"RunStarted": 1}, Promises(latency_p95_s=2)).decode()))
+    families = list(text_string_to_metric_families(metrics_text("demo", full_reading(), {"RunStarted": 1}, Promises(latency_p95_s=2), AUTOPILOT).decode()))
     assert len(families) > 40
     assert all(each.name.startswith("penstock_") and each.documentation and each.type in ("gauge", "counter") for each in families)
 
@@ -103,6 +103,27 @@ def test_before_the_first_reading_only_version_promises_and_events_are_there() -
         ("penstock_events_total", "QueryFailed", 2.0),
         ("penstock_events_total", "RunStarted", 1.0),
     }
+
+
+AUTOPILOT = AutopilotState(mode="ask", target_executors=5, paused=False, proposal_open=True, errors={"recovery": 0.25, "capacity": 0.1})
+
+
+def test_what_the_autopilot_is_at_is_exposed_before_the_first_reading_too() -> None:
+    found = samples(metrics_text("demo", None, {}, Promises(), AUTOPILOT))
+    assert {(each.name, each.labels.get("kind") or each.labels.get("mode"), each.value) for each in found if each.name != "penstock_build_info"} == {
+        ("penstock_target_executors", None, 5.0),
+        ("penstock_policy_paused", None, 0.0),
+        ("penstock_proposal_open", None, 1.0),
+        ("penstock_mode", "ask", 1.0),
+        ("penstock_prediction_error", "capacity", 0.1),
+        ("penstock_prediction_error", "recovery", 0.25),
+    }
+    assert all(each.labels["job"] == "demo" for each in found if each.name != "penstock_build_info")
+
+
+def test_a_kind_of_prediction_that_was_never_graded_is_left_out() -> None:
+    names = {each.name for each in samples(metrics_text("demo", None, {}, Promises(), replace(AUTOPILOT, errors={})))}
+    assert "penstock_prediction_error" not in names and "penstock_mode" in names
 
 
 def test_samples_are_labelled_by_job_query_stage_executor_and_quantile() -> None:

@@ -94,16 +94,36 @@ def models(
 
 
 @app.command()
+def honesty(
+    minutes: Annotated[float, typer.Option(min=2, help="How long the run on Spark is; without --calibrate-from another one, half as long, comes first.")] = 4.0,
+    calibrate_from: Annotated[
+        str | None, typer.Option(help="Calibrate the simulator by a recorded run of the demonstration's job.", metavar="HISTORY.DB|JOB")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The same trace and policy on real embedded Spark and in the simulator: average executors, rescales and latency side by side."""
+    from penstock.bench.honesty import measure_honesty
+    from penstock.cli.like import history_of
+
+    source = None if calibrate_from is None else history_of(calibrate_from)
+    with bar("seconds on Spark") as progress:
+        result = measure_honesty(minutes, source, progress)
+    show(result, as_json, "honesty of the simulator")
+
+
+@app.command()
 def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
     """Run the long targets of all issues; writes one JSON and one table."""
     from penstock.bench.ceiling import measure_ceiling
     from penstock.bench.feeder import measure_feeder
+    from penstock.bench.honesty import measure_honesty
     from penstock.bench.models.all import measure_models
     from penstock.bench.modes import measure_modes
     from penstock.bench.overhead.measure import measure_overhead
 
     measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, 40, progress),
+        "honesty": lambda progress: measure_honesty(4.0, None, progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
         "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
         "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),

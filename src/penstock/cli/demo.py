@@ -1,10 +1,11 @@
-"""`penstock demo`: the embedded cluster, a job, an operator who steers it at set times, and a picture of it all."""
+"""`penstock demo`: the embedded cluster, a job, the policy that scales it, and a picture of it all."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.run import run_job
+from penstock.core.domain.event import Event
 from penstock.core.domain.job import JobSpec
+from penstock.core.domain.reading import Reading
 from penstock.core.errors import PenstockError
 from penstock.remote.client import RemoteJob
 from penstock.runtime.home import JobFolder
@@ -27,19 +30,19 @@ FRESH = ("checkpoint", "demo.png", "demo.html")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """What is shown: a job of `workloads`, for how long, and what the operator says when, in seconds since its start."""
+    """What is shown: a job of `workloads`, for how long, and what an operator says when, in seconds since its start; where nobody speaks, the policy
+    decides."""
 
     workload: str
     says: str
     lasts_s: float
-    operator: tuple[tuple[float, str, dict[str, Any]], ...]
+    operator: tuple[tuple[float, str, dict[str, Any]], ...] = ()
 
 
 SCALING = Demonstration(
     workload="lookup",
-    says="a rate that climbs past one executor and falls again; an operator scales in time",
-    lasts_s=205.0,
-    operator=tuple((at_s, "scale", {"executors": executors}) for at_s, executors in ((15.0, 2), (40.0, 4), (150.0, 2), (182.0, 1))),
+    says="a rate that climbs past one executor and falls again; the policy decides how many there are",
+    lasts_s=215.0,
 )
 REAL_TIME = Demonstration(
     workload="clicks",
@@ -55,7 +58,9 @@ REAL_TIME = Demonstration(
 
 def demo(
     folder: Annotated[Path | None, typer.Option("--folder", help="Where the job, its picture and its page go (default: out/demo).")] = None,
-    realtime: Annotated[bool, typer.Option("--realtime", help="Show Kafka and Spark's Real-Time Mode instead of live scaling.")] = False,
+    realtime: Annotated[
+        bool, typer.Option("--realtime", help="Show Kafka and Spark's Real-Time Mode, steered by hand, instead of a policy that scales.")
+    ] = False,
 ) -> None:
     """Show what Penstock does, in about four minutes: nothing to prepare, nothing left running."""
     console = Console()
@@ -68,7 +73,7 @@ def demo(
     code = run_job(load_job(folder / "job.toml"), for_s=shown.lasts_s)
     operator.stop()
     if code == 0:
-        show(console, spec, folder)
+        show(console, spec, folder, beside_a_static_one=not shown.operator)
         for mishap in operator.mishaps:
             console.print(f"the operator was refused: {mishap}", highlight=False)
     sys.exit(code or (1 if operator.mishaps else 0))
@@ -122,8 +127,8 @@ class Operator(threading.Thread):
         return float(reading["uptime_s"]) if reading else 0.0
 
 
-def show(console: Console, spec: JobSpec, folder: Path) -> None:
-    """What happened: a summary, and where the picture and the page are."""
+def show(console: Console, spec: JobSpec, folder: Path, *, beside_a_static_one: bool) -> None:
+    """What happened: a summary, what the policy saved, and where the picture and the page are."""
     from penstock.dashboard.page import write_page
     from penstock.dashboard.picture import draw
     from penstock.dashboard.summary import summarise
@@ -137,7 +142,17 @@ def show(console: Console, spec: JobSpec, folder: Path) -> None:
     for name, value in summary.rows():
         table.add_row(name, value)
     console.print(table)
+    if beside_a_static_one:
+        show_beside_static(console, readings, events, spec)
     draw(readings, events, spec.promises, folder / "demo.png", "Penstock demonstration")
     write_page(readings, events, spec.promises, folder / "demo.html", title="Penstock demonstration", summary=summary)
     for what, path in (("picture", folder / "demo.png"), ("page", folder / "demo.html"), ("history", history)):
         console.print(f"{what}: {path}", highlight=False, soft_wrap=True)
+
+
+def show_beside_static(console: Console, readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec) -> None:
+    from penstock.cli.beside_static import beside_static
+
+    found = beside_static(readings, events, spec)
+    console.print(found.table())
+    console.print(found.note(), highlight=False, soft_wrap=True)

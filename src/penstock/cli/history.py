@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +10,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from penstock.cli.jobs import JobOption, remembered_job
+from penstock.cli.cells import clock_time
+from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
+from penstock.cli.remembered import FileOption, history_of
+from penstock.cli.report import known
 from penstock.core.domain.event import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.routine import is_routine
 from penstock.core.domain.units import count_words, parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.stores.reader import EventRow, HistoryReader
@@ -23,9 +26,10 @@ from penstock.stores.reader import EventRow, HistoryReader
 
 def history(
     job: JobOption = None,
-    file: Annotated[Path | None, typer.Option("--file", help="A history file instead of a job's own.", metavar="HISTORY.DB")] = None,
+    file: FileOption = None,
     last: Annotated[str | None, typer.Option("--last", help="Only the last so long.", metavar="DURATION")] = None,
     events: Annotated[bool, typer.Option("--events", help="Only events.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also decisions that changed nothing, and the grade of every prediction.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")] = False,
     csv: Annotated[Path | None, typer.Option("--csv", help="Export CSV files to this folder.", metavar="FOLDER")] = None,
     parquet: Annotated[Path | None, typer.Option("--parquet", help="Export Parquet files to this folder.", metavar="FOLDER")] = None,
@@ -34,7 +38,7 @@ def history(
     """Print what a job did, or export it."""
     from penstock.stores.export import export
 
-    path = file or remembered_job(job).history
+    path = history_of(job, file)
     with HistoryReader.open(path) as reader:
         since_s = float("-inf")
         span = reader.span()
@@ -52,9 +56,9 @@ def history(
         readings = [] if events else list(reader.readings(since_s))
         rows = list(reader.events(since_s))
     if as_json:
-        typer.echo(json.dumps(as_object(readings, rows)))
+        typer.echo(json.dumps(known(as_object(readings, rows))))
     else:
-        show(Console(), path, readings, rows)
+        show(Console(), path, readings, rows, everything)
 
 
 def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) -> None:
@@ -84,20 +88,27 @@ def as_object(readings: list[Reading], rows: list[EventRow]) -> dict[str, object
     return {"readings": [asdict(reading) for reading in readings], "events": happened}
 
 
-def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow]) -> None:
-    """Readings thinned to a screenful, then the events."""
+def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow], everything: bool) -> None:
+    """Readings thinned to a screenful, then the events; what comes all the time is counted unless everything is wanted."""
     console.print(f"history {path}: {len(readings)} readings, {len(rows)} events", markup=False, highlight=False, soft_wrap=True)
     if readings:
         table = Table(box=None, header_style="bold")
         for column in ("time", "rate/s", "done/s", "lag rows", "excess", "p50 s", "p95 s", "p99 s", "executors", "busy"):
             table.add_column(column, justify="right")
         for reading in readings[:: max(1, len(readings) // 30)]:
-            table.add_row(time.strftime("%H:%M:%S", time.localtime(reading.at_s)), *columns(reading))
+            table.add_row(clock_time(reading.at_s), *columns(reading))
         console.print(table)
-    for row in rows:
-        if not isinstance(row.event, NothingToDo):
-            console.print(f"{time.strftime('%H:%M:%S', time.localtime(row.event.at_s))}  {row.event.words()}", markup=False, highlight=False, soft_wrap=True)
-            print_tracebacks(console, [row.event], str)
+    told = [row.event for row in rows if not isinstance(row.event, NothingToDo)]
+    routine = 0 if everything else sum(map(is_routine, told))
+    for event in told:
+        if everything or not is_routine(event):
+            console.print(f"{clock_time(event.at_s)}  {event.words()}", markup=False, highlight=False, soft_wrap=True)
+            print_tracebacks(console, [event], str)
+    if routine:
+        console.print(
+            f"{routine} routine events (decisions that changed nothing, grades of predictions) are not shown: --all, penstock grade, penstock explain",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def columns(reading: Reading) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Protocol
 
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from penstock.cli.screen import ViewState, count, event_lines, one_line, percent, render, seconds
+from penstock.cli.cells import count, day_time, one_line, percent, seconds
+from penstock.cli.pilot import Pilot
+from penstock.cli.screen import ViewState, event_lines, render
 from penstock.core.domain.event import Event, QueryFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
@@ -41,7 +42,7 @@ def view_for(
 ) -> View:
     """The live view where there is a terminal, else log lines; 0 logs every reading."""
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveView(console, ViewState(job=one_line(job), mode=mode, master=one_line(redact(master)), promises=promises), redact)
+        return LiveView(console, ViewState(job=one_line(job), pilot=Pilot(mode=mode), master=one_line(redact(master)), promises=promises), redact)
     return PlainLog(console, redact, every_s=log_every_s)
 
 
@@ -92,8 +93,7 @@ class PlainLog:
         """Nothing to put back."""
 
     def _print(self, at_s: float, words: str) -> None:
-        line = f"{datetime.fromtimestamp(at_s):%Y-%m-%d %H:%M:%S} {words}"
-        self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        self._console.print(f"{day_time(at_s)} {words}", markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def print_tracebacks(console: Console, events: Sequence[Event], redact: Callable[[str], str]) -> None:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from penstock.cli.cells import UNKNOWN, WIDEST, Sparkline, bar, clock_time, columns, count, one_line, percent, seconds
+from penstock.cli.pilot import Pilot, pilot_view
+from penstock.core.domain.autopilot_event import (
+    AutopilotRefused,
+    FitFailed,
+    PhaseFailed,
+    PromiseBroken,
+    RolledBack,
+    ScalingIneffective,
+    TargetInfeasible,
+)
 from penstock.core.domain.event import (
     Event,
     ExecutorLost,
@@ -18,19 +27,18 @@ from penstock.core.domain.event import (
     FeedFailed,
     InstructionFailed,
     MemoryLost,
-    NothingToDo,
     QueryFailed,
     QueryGivenUp,
     TurnFailed,
 )
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
-from penstock.core.domain.units import count_words, duration_words
+from penstock.core.domain.routine import is_routine
+from penstock.core.domain.units import duration_words
 
-UNKNOWN = "–"
-BARS = "▁▂▃▄▅▆▇█"
-TROUBLE = (ExecutorLost, FeedBehind, FeedFailed, InstructionFailed, MemoryLost, QueryFailed, QueryGivenUp, TurnFailed)
-READINGS_KEPT, EVENTS_KEPT = 60, 8
+DISTRUST = (AutopilotRefused, FitFailed, PhaseFailed, PromiseBroken, RolledBack, ScalingIneffective, TargetInfeasible)
+TROUBLE = (ExecutorLost, FeedBehind, FeedFailed, InstructionFailed, MemoryLost, QueryFailed, QueryGivenUp, TurnFailed, *DISTRUST)
+READINGS_KEPT, EVENTS_KEPT = WIDEST, 8
 LINES_WITHOUT_ROWS = 13
 FEWEST_EVENTS = 3
 
@@ -49,7 +57,7 @@ class ViewState:
     """All that the view shows; `height` is the terminal's lines, None for as many as it takes."""
 
     job: str
-    mode: str
+    pilot: Pilot
     master: str
     promises: Promises
     readings: tuple[Reading, ...] = ()
@@ -59,12 +67,13 @@ class ViewState:
     def after(self, reading: Reading | None, events: Sequence[Event], redact: Callable[[str], str]) -> ViewState:
         """The state with a reading and events more; the oldest go."""
         readings = self.readings if reading is None else (*self.readings, reading)
-        return replace(self, readings=readings[-READINGS_KEPT:], lines=(*self.lines, *event_lines(events, redact))[-EVENTS_KEPT:])
+        lines = (*self.lines, *event_lines(events, redact))
+        return replace(self, readings=readings[-READINGS_KEPT:], lines=lines[-EVENTS_KEPT:], pilot=self.pilot.after(events, redact))
 
 
 def event_lines(events: Sequence[Event], redact: Callable[[str], str]) -> list[EventLine]:
-    """The events worth a line; turns that did nothing are not."""
-    told = (event for event in events if not isinstance(event, NothingToDo))
+    """The events worth a line; what comes all the time and changes nothing is not."""
+    told = (event for event in events if not is_routine(event))
     return [EventLine(at_s=event.at_s, words=one_line(redact(event.words())), trouble=isinstance(event, TROUBLE)) for event in told]
 
 
@@ -74,33 +83,12 @@ def render(state: ViewState) -> RenderableType:
     if not state.readings:
         return Group(*parts, Text("waiting for the first reading", style="dim"), Text(), _events(state.lines))
     reading = state.readings[-1]
-    queries, executors, events = _shares(state.height, len(reading.queries), len(reading.executors))
-    parts += [_numbers(state.readings, state.promises), Text(), _queries(reading.queries, queries), Text(), _executors(reading.executors, executors), Text()]
+    pilot = state.pilot.lines(reading.at_s)
+    height = None if state.height is None else state.height - len(pilot)
+    queries, executors, events = _shares(height, len(reading.queries), len(reading.executors))
+    parts += [_numbers(state.readings, state.promises), *([pilot_view(pilot, wrapped=state.height is None)] if pilot else []), Text()]
+    parts += [_queries(reading.queries, queries), Text(), _executors(reading.executors, executors), Text()]
     return Group(*parts, _events(state.lines[-events:]))
-
-
-def sparkline(values: Sequence[float | None], width: int) -> str:
-    """The last `width` values as bars from 0 to their highest; a gap where one is unknown.
-
-    >>> sparkline([0, 1, None, 4, 8], 4)
-    '▁ ▄█'
-    """
-    shown = values[-width:] if width > 0 else ()
-    top = max((value for value in shown if value is not None), default=0) or 1
-    return "".join(" " if value is None else BARS[max(0, round(value / top * len(BARS)) - 1)] for value in shown)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sparkline:
-    """A sparkline as wide as there is room."""
-
-    values: Sequence[float | None]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(sparkline(self.values, options.max_width), style="cyan", no_wrap=True)
-
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(min(8, options.max_width), min(READINGS_KEPT, options.max_width))
 
 
 def _header(state: ViewState) -> RenderableType:
@@ -108,7 +96,7 @@ def _header(state: ViewState) -> RenderableType:
     grid = Table.grid(expand=True, padding=(0, 2))
     grid.add_column(no_wrap=True, overflow="ellipsis", ratio=3)
     grid.add_column(no_wrap=True, overflow="ellipsis", ratio=2, justify="right", style="dim")
-    grid.add_row(Text.assemble(("penstock ", "bold cyan"), (state.job, "bold"), (f" · {state.mode}{up}", "dim")), Text(state.master))
+    grid.add_row(Text.assemble(("penstock ", "bold cyan"), (state.job, "bold"), (f" · {state.pilot.mode}{up}", "dim")), Text(state.master))
     return grid
 
 
@@ -120,11 +108,11 @@ def _numbers(readings: Sequence[Reading], promises: Promises) -> RenderableType:
     grid.add_column(no_wrap=True, ratio=1)
     lag = Text.assemble((count(now.lag_rows), "bold"), " rows  ", (seconds(now.lag_s), "bold"), f"  excess {count(now.excess_lag_rows)}")
     executors = Text.assemble((str(now.executors_running), "bold"), f" running, {now.executors_requested} requested  ", *_work(now))
-    grid.add_row("rate", _rate(now.arrival_rows_per_s), _Sparkline([each.arrival_rows_per_s for each in readings]))
-    grid.add_row("throughput", _rate(now.throughput_rows_per_s), _Sparkline([each.throughput_rows_per_s for each in readings]))
-    grid.add_row("lag", lag, _Sparkline([each.lag_rows for each in readings]))
-    grid.add_row("latency", _latency(now.latency, promises), _Sparkline([each.latency.p95_s if each.latency else None for each in readings]))
-    grid.add_row("executors", executors, _Sparkline([each.executors_running for each in readings]))
+    grid.add_row("rate", _rate(now.arrival_rows_per_s), Sparkline([each.arrival_rows_per_s for each in readings]))
+    grid.add_row("throughput", _rate(now.throughput_rows_per_s), Sparkline([each.throughput_rows_per_s for each in readings]))
+    grid.add_row("lag", lag, Sparkline([each.lag_rows for each in readings]))
+    grid.add_row("latency", _latency(now.latency, promises), Sparkline([each.latency.p95_s if each.latency else None for each in readings]))
+    grid.add_row("executors", executors, Sparkline([each.executors_running for each in readings]))
     return grid
 
 
@@ -158,7 +146,7 @@ def _verdict(p95_s: float | None, promised_s: float | None) -> tuple[str, str]:
 def _queries(queries: Sequence[QueryReading], shown: int) -> RenderableType:
     replays = any(query.replayed_rows for query in queries)
     heads = ("state", "batch", "trigger", "limit", "rows/s", "lag", "p95", "batch time", *(["replayed"] if replays else []))
-    table = _table(_shown("query", shown, len(queries)), *heads, left=2)
+    table = columns(_shown("query", shown, len(queries)), *heads, left=2)
     for query in queries[:shown]:
         table.add_row(
             Text(query.name),
@@ -176,10 +164,10 @@ def _queries(queries: Sequence[QueryReading], shown: int) -> RenderableType:
 
 
 def _executors(executors: Sequence[ExecutorReading], shown: int) -> RenderableType:
-    table = _table(_shown("executor", shown, len(executors)), "busy", "", "rows/s", "CPU cores", left=2)
+    table = columns(_shown("executor", shown, len(executors)), "busy", "", "rows/s", "CPU cores", left=2)
     for each in executors[:shown]:
         cpu = UNKNOWN if each.cpu_cores is None else f"{each.cpu_cores:.2f}"
-        table.add_row(Text(f"{each.executor_id} {each.host}"), _bar(each.busyness), percent(each.busyness), count(each.throughput_rows_per_s), cpu)
+        table.add_row(Text(f"{each.executor_id} {each.host}"), bar(each.busyness), percent(each.busyness), count(each.throughput_rows_per_s), cpu)
     return table
 
 
@@ -188,16 +176,8 @@ def _events(lines: Sequence[EventLine]) -> RenderableType:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for line in lines:
-        grid.add_row(f"{datetime.fromtimestamp(line.at_s):%H:%M:%S}", Text(line.words, style="red" if line.trouble else ""))
+        grid.add_row(clock_time(line.at_s), Text(line.words, style="red" if line.trouble else ""))
     return grid
-
-
-def _table(*heads: str, left: int) -> Table:
-    """A table without lines; its first `left` columns are names, the others numbers."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for i, head in enumerate(heads):
-        table.add_column(head, no_wrap=True, overflow="ellipsis", justify="left" if i < left else "right", max_width=24 if i == 0 else None)
-    return table
 
 
 def _shown(name: str, shown: int, there_are: int) -> str:
@@ -212,36 +192,3 @@ def _shares(height: int | None, queries: int, executors: int) -> tuple[int, int,
     queries = min(queries, max(1, (free - FEWEST_EVENTS) // 2))
     executors = min(executors, max(1, free - FEWEST_EVENTS - queries))
     return queries, executors, min(EVENTS_KEPT, max(1, free - queries - executors))
-
-
-def _bar(busyness: float | None, width: int = 10) -> Text:
-    if busyness is None:
-        return Text(UNKNOWN)
-    full = round(min(max(busyness, 0.0), 1.0) * width)
-    return Text.assemble(("━" * full, "cyan"), ("┄" * (width - full), "bright_black"))
-
-
-def count(rows: float | None) -> str:
-    return UNKNOWN if rows is None else count_words(rows)
-
-
-def seconds(value_s: float | None) -> str:
-    """A measured time for people.
-
-    >>> seconds(0.02), seconds(2.345), seconds(100), seconds(None)
-    ('20 ms', '2.3 s', '1m40s', '–')
-    """
-    if value_s is None:
-        return UNKNOWN
-    if value_s < 0.9995:
-        return f"{value_s * 1000:.0f} ms"
-    return f"{value_s:.1f} s" if value_s < 99.95 else duration_words(round(value_s))
-
-
-def percent(ratio: float | None) -> str:
-    return UNKNOWN if ratio is None else f"{ratio:.0%}"
-
-
-def one_line(text: str) -> str:
-    """The text without line breaks and control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

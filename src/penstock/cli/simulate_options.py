@@ -8,22 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.domain.job import Limits, Promises
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES, with_parameters
-from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.record import Fault
 from penstock.tables.trace import read_trace
+from penstock.wiring.simulation import SHORTEST_RUN_S
 
 if TYPE_CHECKING:
-    from penstock.cli.like import Like
+    from penstock.wiring.whatif import Like
 
 ALL = "all"
-USUAL_DOWNTIME_S = 30.0
 USUAL_MOST = 12
-SHORTEST_RUN_S = 60.0
+LEAST_LAST_S = 300.0
+"""Less of a recorded run tells nothing of a policy."""
 
 
 def needed(lowest: float, *, above: bool = False, **numbers: float | None) -> None:
@@ -62,6 +61,17 @@ def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like |
     return Promises(
         latency_p95_s=recorded.latency_p95_s if latency_ms is None else latency_ms / 1000, recovery_s=recorded.recovery_s if recovery_s is None else recovery_s
     )
+
+
+def last_of(text: str) -> float:
+    """Seconds of `--last`."""
+    try:
+        seconds = parse_duration_s(text)
+    except UserMistake as mistake:
+        raise UserMistake(f"--last: {mistake}") from None
+    if seconds < LEAST_LAST_S:
+        raise UserMistake(f"--last: found {text}, at least {LEAST_LAST_S:g}s are needed")
+    return seconds
 
 
 def policies_of(name: str) -> tuple[str, ...]:
@@ -128,45 +138,3 @@ def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
     if lasts_s < SHORTEST_RUN_S:
         raise UserMistake(f"{trace or name}: it lasts {lasts_s:g} s, at least {SHORTEST_RUN_S:g} s are needed")
     return name, load
-
-
-def continuous(
-    *, capacity_per_worker: float, interval: float, downtime: float | None, downtime_in: float | None, timeout: float | None, noise: float | None,
-    skew: float | None, rate_limit: float | None,
-) -> ContinuousSettings:  # fmt: skip
-    """A rescale costs what a failure does, unless it is told what taking workers away costs."""
-    usual = ContinuousSettings(capacity_rows_per_s=capacity_per_worker)
-    needed(usual.pause_s, above=True, interval=interval)
-    down_s = USUAL_DOWNTIME_S if downtime is None else downtime
-    return ContinuousSettings(
-        capacity_rows_per_s=capacity_per_worker,
-        interval_s=interval,
-        downtime_s=down_s,
-        timeout_s=usual.timeout_s if timeout is None else timeout,
-        up_s=down_s,
-        down_s=down_s if downtime_in is None else downtime_in,
-        noise=usual.noise if noise is None else noise,
-        skew=usual.skew if skew is None else skew,
-        rate_limit_rows_per_s=rate_limit,
-    )
-
-
-def micro_batch(
-    *, capacity_per_worker: float, row_cost_us: float | None, trigger: float, overhead: float, partitions: int, cores: int, downtime: float | None,
-    downtime_in: float | None, timeout: float | None, noise: float | None, skew: float | None, rate_limit: float | None,
-) -> MicroBatchSettings:  # fmt: skip
-    """A row costs what leaves a worker the capacity it was given, unless its cost is given."""
-    usual = MicroBatchSettings()
-    return MicroBatchSettings(
-        overhead_s=overhead,
-        row_s=cores / capacity_per_worker if row_cost_us is None else row_cost_us / 1e6,
-        partitions=partitions,
-        cores_per_executor=cores,
-        trigger=Trigger(interval_s=trigger),
-        rate_limit_rows_per_s=rate_limit,
-        skew=usual.skew if skew is None else skew,
-        noise=usual.noise if noise is None else noise,
-        up_s=usual.up_s if downtime is None else downtime,
-        down_s=usual.down_s if downtime_in is None else downtime_in,
-        timeout_s=usual.timeout_s if timeout is None else timeout,
-    )

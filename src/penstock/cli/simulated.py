@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH
 from penstock.cli.report import Report, draw_into, known, present
-from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.score import LatencyMs
+from penstock.simulator.score import LatencyMs, Score
 from penstock.wiring.simulation import Failure, Simulated
 
 if TYPE_CHECKING:
-    from penstock.cli.like import Like
+    from penstock.wiring.whatif import Like
 
 
 def present_runs(name: str, runs: Sequence[Simulated], *, together: bool, like: Like | None, as_json: bool, plot: Path | None) -> None:
     """All runs of one trace, `together` even if there is only one; with what is to be said of the recorded job they are like."""
-    found, rows = ({}, []) if like is None else (like.as_object(), like.as_rows())
+    found, rows = ({}, []) if like is None else (like_object(like), like_rows(like))
 
     def draw(path: Path) -> None:
         from penstock.dashboard.simulated import draw_simulated
@@ -43,22 +44,52 @@ def present_runs(name: str, runs: Sequence[Simulated], *, together: bool, like: 
     draw_into(plot, draw, as_json)
 
 
+def like_object(like: Like) -> dict[str, Any]:
+    return {"like": like.name, "own_error": asdict(like.error), "notes": list(like.found.notes)}
+
+
+def like_rows(like: Like) -> list[tuple[str, str]]:
+    """How far to believe a simulation that is like a recorded job."""
+
+    def off(share: float | None) -> str:
+        return "unknown" if share is None else f"{share:+.1%}"
+
+    error = f"executors {off(like.error.executors)}, p95 {off(like.error.latency_p95)}, throughput {off(like.error.throughput)}"
+    return [("simulator on the recorded run", error), *(("note", note) for note in like.found.notes)]
+
+
 def as_object(run: Simulated) -> dict[str, Any]:
+    """All that was found; `queries` only of a graph."""
     score = run.score
-    return {
+    found = {
         "policy": run.policy,
-        "engine": "continuous" if isinstance(run.setup.engine, ContinuousSettings) else "micro-batch",
+        "engine": CONTINUOUS if run.setup.is_continuous else MICRO_BATCH,
         "duration_s": score.duration_s,
         "worker_seconds": score.worker_seconds,
         "average_workers": score.average_workers,
         "rescales": score.rescales,
-        "latency_ms": {name: getattr(score.latency, name, None) for name in ("mean", "p50", "p95", "p99")},
+        "latency_ms": latency_object(score.latency),
         "within_latency": score.within_latency,
         "failures": [{"at_s": each.at_s, "predicted_s": each.predicted_s, "measured_s": each.measured_s} for each in run.failures],
         "violation_s": score.violation_s,
         "profiling_worker_seconds": run.profiling_worker_seconds,
         "seed": run.setup.seed,
     }
+    return {**found, "queries": {name: query_object(each) for name, each in run.queries.items()}} if run.queries else found
+
+
+def query_object(score: Score) -> dict[str, Any]:
+    return {
+        "arrived_rows": score.arrived_rows,
+        "processed_rows": score.processed_rows,
+        "latency_ms": latency_object(score.latency),
+        "within_latency": score.within_latency,
+        "violation_s": score.violation_s,
+    }
+
+
+def latency_object(latency: LatencyMs | None) -> dict[str, Any]:
+    return {name: getattr(latency, name, None) for name in ("mean", "p50", "p95", "p99")}
 
 
 def as_rows(run: Simulated) -> list[tuple[str, str]]:
@@ -67,11 +98,12 @@ def as_rows(run: Simulated) -> list[tuple[str, str]]:
         ("worker-seconds", f"{score.worker_seconds:,.0f}, {score.average_workers:.2f} workers on average"),
         ("rescales", f"{score.rescales}"),
         ("latency", latency_words(score.latency)),
+        *((f"  of {name}", latency_words(each.latency)) for name, each in run.queries.items()),
         *((f"failure at {each.at_s:,.0f} s", failure_words(each)) for each in run.failures),
         ("promises broken for", f"{score.violation_s:,.0f} s"),
     ]
     if score.within_latency is not None and promised.latency_p95_s is not None:
-        rows.insert(3, (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{score.within_latency:.2%} of all rows"))
+        rows.insert(3 + len(run.queries), (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{score.within_latency:.2%} of all rows"))
     if run.profiling_worker_seconds is not None:
         rows.append(("profiling before it", f"{run.profiling_worker_seconds:,.0f} worker-seconds"))
     return rows

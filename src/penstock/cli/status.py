@@ -8,12 +8,20 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from penstock.cli.cells import clock_time
 from penstock.cli.jobs import JobOption, running_job
+from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, render
+from penstock.core.domain.autopilot_event import Decided, FitTaken, Graded
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.stores.codec import decode
+
+ROUTINE = tuple(kind.__name__ for kind in (Decided, FitTaken, Graded))
+"""Events that come all the time; the last decision has a line of its own."""
+
+EVENTS_SHOWN = 8
 
 
 def status(job: JobOption = None, as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:
@@ -26,7 +34,7 @@ def status(job: JobOption = None, as_json: Annotated[bool, typer.Option("--json"
 
 
 def show(console: Console, state: dict[str, Any]) -> None:
-    view = ViewState(job=state["job"], mode=state["mode"], master=state["master"], promises=Promises(**state["promises"]))
+    view = ViewState(job=state["job"], pilot=Pilot.of(state["autopilot"]), master=state["master"], promises=Promises(**state["promises"]))
     if state["reading"] is None:
         console.print(f"job {state['job']} is starting")
         return
@@ -38,7 +46,8 @@ def show(console: Console, state: dict[str, Any]) -> None:
         console.print(
             f"{hold['knob']} held at {hold['value']} by {hold['who']} for {duration_words(max(0, round(hold['until_s'] - reading.at_s)))} more", markup=False
         )
-    for event in state["events"][-8:]:
+    told = [event for event in state["events"] if event["kind"] not in ROUTINE]
+    for event in told[-EVENTS_SHOWN:]:
         console.print(f"  {clock_time(event['at_s'])}  {event['words']}", markup=False, highlight=False, soft_wrap=True)
     if state["metrics"]:
         console.print(f"metrics: {state['metrics']}   history: {state['history']}", markup=False, highlight=False, soft_wrap=True)
@@ -52,9 +61,3 @@ def feed_words(feed: dict[str, Any]) -> str:
     """
     behind = f"{feed['behind_s']:.1f} s behind its trace (at most {feed['worst_behind_s']:.1f} s so far)"
     return f"feed {feed['topic']}: {feed['sent_rows']:,.0f} rows sent, {feed['rate_rows_per_s']:,.0f}/s now, {behind}"
-
-
-def clock_time(at_s: float) -> str:
-    from datetime import datetime
-
-    return datetime.fromtimestamp(at_s).strftime("%H:%M:%S")

@@ -69,15 +69,19 @@ def release(job: JobOption = None) -> None:
 
 def steer(remote: RemoteJob, verb: str, hold: str | None, wait: bool, **arguments: Any) -> None:
     """Say it to the job, and show what comes of it."""
-    hold_s = None if hold is None else parse_duration_s(hold)
-    try:
-        answer = remote.ask(verb, hold_s=hold_s, **arguments)
-    except Refused as refusal:
-        raise UserMistake(str(refusal)) from None
+    answer = asked(remote, verb, hold_s=None if hold is None else parse_duration_s(hold), **arguments)
     for line in answer["said"]:
         typer.echo(line)
     if wait and answer["numbers"]:
         follow(remote, answer["numbers"])
+
+
+def asked(remote: RemoteJob, verb: str, **arguments: Any) -> dict[str, Any]:
+    """What the job answers; a refusal is the user's to put right."""
+    try:
+        return remote.ask(verb, **arguments)
+    except Refused as refusal:
+        raise UserMistake(str(refusal)) from None
 
 
 def follow(remote: RemoteJob, numbers: list[int]) -> None:

@@ -10,6 +10,7 @@ from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
+from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -32,7 +33,8 @@ class Assessment:
 
     `current` is the size the policy steers: what is desired, or its own in shadow. `uptime_s` is since start, restart, failure or rescale,
     whichever was last; `since_rescale_s` None is "never". `load_rows_per_s` is the mean since the last decision. `stops` holds those of
-    "rescale_up" and "rescale_down" that stop the job. `earlier` is what the policy recommended within the last hour, the newest last.
+    "rescale_up" and "rescale_down" that stop the job. `batch_laws` are those of a job with a single query in micro-batches.
+    `earlier` is what the policy recommended within the last hour, the newest last.
     """
 
     at_s: float
@@ -52,6 +54,7 @@ class Assessment:
     cpu_cores_each: float | None = None
     capacities: Mapping[int, Estimate] = field(default_factory=dict)
     capacity_from: str = ""
+    batch_laws: LikelyLaws | None = None
     t_max: Mapping[int, Estimate] = field(default_factory=dict)
     forecast: Forecast | None = None
     arrivals: Arrivals | None = None

@@ -36,6 +36,10 @@ class Config:
     forecast_interval_s: float = setting(60.0, "a forecast is used for so long before the next is made", lowest=1, highest=3600)
     fit_timeout_s: float = setting(120.0, "a fit that has not come back by then is given up", lowest=1, highest=3600)
 
+    fit_memory_mb: int = setting(2048, "a fit that needs more memory than this fails", lowest=256, highest=1_000_000)
+    keyframe_interval_s: float = setting(900.0, "time between two keyframes of the history, from which a replay can start", lowest=1, highest=86400)
+    learnt_save_interval_s: float = setting(60.0, "what was learnt is written at most so often, and with each rescale", lowest=1, highest=3600)
+
     def __post_init__(self) -> None:
         for each in fields(self):
             check(each.name, getattr(self, each.name))

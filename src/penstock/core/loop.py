@@ -105,7 +105,8 @@ def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> t
     try:
         assessed, seen = assess(knowledge, at_s, terms, policy.needs)
         settled = settle(assessed, seen, policy.decide(seen), terms, policy)
-        predictions = foresee(seen, settled.decision) if settled.is_news else ()
+        runs = knowledge.desired.executors if terms.autopilot.mode == "shadow" else None
+        predictions = foresee(seen, settled.decision, runs) if settled.is_news else ()
     except Exception as error:
         return phase_failed(knowledge, "plan", error, at_s, policy.period_s)
     if not settled.is_news:

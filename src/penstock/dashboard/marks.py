@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from penstock.core.domain.autopilot_event import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
 from penstock.core.domain.event import Event, ExecutorLost, InstructionGiven, QueryFailed, QueryGivenUp, QueryRestarted
+from penstock.core.domain.trust import mode_in
 
 LABEL_CHARACTERS = 18
 
@@ -18,6 +20,7 @@ class Kind(Enum):
     CHANGE = "change"
     RESTART = "restart"
     FAILURE = "failure"
+    TRUST = "trust"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +33,8 @@ class Mark:
 
 
 def marks(events: Sequence[Event]) -> list[Mark]:
-    """The rescales, changes, restarts and failures among the events, in the order of time."""
-    return sorted((mark for event in events for mark in _mark(event)), key=lambda mark: mark.at_s)
+    """The rescales, changes, restarts and failures among the events, and what became of the trust in the policy, in the order of time."""
+    return sorted((mark for event in events for mark in (*_mark(event), *_trust(event))), key=lambda mark: mark.at_s)
 
 
 def rows_for_labels(starts: Sequence[float], widths: Sequence[float], at_most: int) -> list[int | None]:
@@ -66,6 +69,24 @@ def _mark(event: Event) -> Iterator[Mark]:
             yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="given up")
         case ExecutorLost():
             yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="executor lost")
+
+
+def _trust(event: Event) -> Iterator[Mark]:
+    match event:
+        case PromiseBroken():
+            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="promise broken")
+        case RolledBack():
+            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="rolled back")
+        case ScalingIneffective():
+            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="brought nothing")
+        case Proposed(executors=executors):
+            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label=f"{executors} proposed")
+        case PolicyPaused():
+            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label="paused")
+        case PolicyResumed():
+            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label="resumed")
+        case AutopilotChanged() if mode := mode_in(event):
+            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label=_short(f"mode {mode}"))
 
 
 def _short(text: str) -> str:

@@ -8,9 +8,10 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from penstock.core.domain.event import Event, NothingToDo
+from penstock.core.domain.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.routine import is_routine
 from penstock.dashboard.palette import THEME
 from penstock.dashboard.picture import svg
 from penstock.dashboard.style import STYLE
@@ -39,7 +40,7 @@ def page(
     readings: Sequence[Reading], event_rows: Sequence[Event], promises: Promises, *, title: str, summary: RunSummary, redact: Callable[[str], str] = str
 ) -> str:
     """The page of a run as text."""
-    told = [event for event in event_rows if not isinstance(event, NothingToDo)]
+    told = [event for event in event_rows if not is_routine(event)]
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -53,7 +54,7 @@ def page(
 <h1>{escape(title)}</h1>
 <p class="when">{escape(_when(readings))}</p>
 {_summary(summary)}
-<figure class="picture">{_inline(svg(readings, told, promises))}</figure>
+<figure class="picture">{_inline(svg(readings, event_rows, promises))}</figure>
 <h2>What happened</h2>
 {_events(told, redact)}
 </body>

@@ -53,13 +53,15 @@ def latency(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
 
 
 def executors(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
-    """What runs against what was asked for."""
+    """What runs against what was asked for, and what the policy wants where that is something else: in shadow, or while a proposal waits."""
     _head(axes, "Executors", "")
     axes.fill_between(x, columns.executors_running, step="post", color=BLUE, alpha=0.2, linewidth=0)
     _line(axes, x, columns.executors_running, BLUE, "running", drawstyle="steps-post")
     _line(axes, x, columns.executors_requested, INK, "requested", drawstyle="steps-post", linewidth=1, linestyle=(0, (2, 1.5)))
+    if np.any(np.isfinite(columns.executors_decided) & (columns.executors_decided != columns.executors_requested)):
+        _line(axes, x, columns.executors_decided, PURPLE, "wanted by the policy", drawstyle="steps-post", linewidth=1.2)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    _from_zero(axes, _top(columns.executors_running, columns.executors_requested))
+    _from_zero(axes, _top(columns.executors_running, columns.executors_requested, columns.executors_decided))
     _legend(axes)
 
 

@@ -16,13 +16,13 @@ from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.dashboard.marks import Kind, Mark, marks, rows_for_labels
-from penstock.dashboard.palette import FONT, GREEN, INK, MUTED, PAPER, PURPLE, VERMILION
+from penstock.dashboard.palette import BLUE, FONT, GREEN, INK, MUTED, PAPER, PURPLE, VERMILION
 from penstock.dashboard.panels import bare, executors, lag, latency, width_pt, workload
 from penstock.dashboard.series import series
 from penstock.dashboard.summary import NOTHING
 
 PANELS = (workload, lag, latency, executors)
-MARK_COLOUR = {Kind.RESCALE: MUTED, Kind.CHANGE: PURPLE, Kind.RESTART: GREEN, Kind.FAILURE: VERMILION}
+MARK_COLOUR = {Kind.RESCALE: MUTED, Kind.CHANGE: PURPLE, Kind.RESTART: GREEN, Kind.FAILURE: VERMILION, Kind.TRUST: BLUE}
 
 WIDTH_IN, LEFT_IN, RIGHT_IN = 10.0, 0.5, 0.12
 PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN
@@ -67,7 +67,7 @@ def svg(readings: Sequence[Reading], events: Sequence[Event], promises: Promises
 def _figure(readings: Sequence[Reading], events: Sequence[Event], promises: Promises, title: str) -> Figure:
     if not readings:
         return _nothing(title)
-    columns, found = series(readings), _few(marks(events))
+    columns, found = series(readings, events), _few(marks(events))
     start_s = min([float(columns.at_s[0]), *(mark.at_s for mark in found)])
     last_s = max([float(columns.at_s[-1]), *(mark.at_s for mark in found)])
     in_minutes = last_s - start_s <= LONGEST_IN_MINUTES_S

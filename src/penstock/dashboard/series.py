@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.domain.autopilot_event import Decided, PolicyPaused
+from penstock.core.domain.event import Event, RunEnded
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.trust import mode_in
 
 Array = NDArray[np.float64]
 
 AVERAGED = ("arrival_rows_per_s", "throughput_rows_per_s")
-WORST = ("lag_rows", "excess_lag_rows", "p50_s", "p95_s", "p99_s", "executors_running", "executors_requested")
+WORST = ("lag_rows", "excess_lag_rows", "p50_s", "p95_s", "p99_s", "executors_running", "executors_requested", "executors_decided")
 GAP_STEPS = 4
 """A pause of more than so many usual steps is a gap: the driver was away, and nothing is known of that time."""
 
@@ -32,14 +35,28 @@ class Series:
     p99_s: Array
     executors_running: Array
     executors_requested: Array
+    executors_decided: Array
 
 
-def series(readings: Sequence[Reading], at_most: int = 1500) -> Series:
+def series(readings: Sequence[Reading], events: Sequence[Event] = (), at_most: int = 1500) -> Series:
     """The columns of the readings in the order of time, folded to `at_most` points: rates by their mean, the rest by its worst."""
     ordered = sorted(readings, key=lambda reading: reading.at_s)
-    table = np.array([_row(reading) for reading in ordered], dtype=np.float64).reshape(len(ordered), 1 + len(AVERAGED) + len(WORST))
+    rows = [(*_row(reading), size) for reading, size in zip(ordered, decided_sizes(ordered, events), strict=True)]
+    table = np.array(rows, dtype=np.float64).reshape(len(ordered), 1 + len(AVERAGED) + len(WORST))
     columns = _with_gaps(_folded(table, at_most)).T
     return Series(**dict(zip(("at_s", *AVERAGED, *WORST), columns, strict=True)))
+
+
+def decided_sizes(readings: Sequence[Reading], events: Sequence[Event]) -> list[int | None]:
+    """The size that the policy wanted at each reading; None where none decided: before the first time, paused, observing, not running."""
+    steps: list[tuple[float, int | None]] = []
+    for event in sorted(events, key=lambda event: event.at_s):
+        if isinstance(event, Decided):
+            steps.append((event.at_s, event.decision.executors))
+        elif isinstance(event, (PolicyPaused, RunEnded)) or mode_in(event) == "observe":
+            steps.append((event.at_s, None))
+    places = np.searchsorted([at_s for at_s, _ in steps], [reading.at_s for reading in readings], side="right")
+    return [None if place == 0 else steps[place - 1][1] for place in places]
 
 
 def gap_s(at_s: Array) -> float:

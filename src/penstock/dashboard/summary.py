@@ -12,7 +12,8 @@ from penstock.core.domain.event import Event, ExecutorLost, InstructionDone, Que
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.units import count_words, duration_words
-from penstock.dashboard.pooled import pooled_quantiles
+from penstock.core.models.latency.pooled import pooled_quantiles
+from penstock.dashboard.decided import DecidedSummary, summarise_decisions
 from penstock.dashboard.series import Array, widths_s
 
 UNKNOWN = "–"
@@ -37,6 +38,7 @@ class RunSummary:
     rescales: int
     restarts: int
     failures: int
+    decided: DecidedSummary | None = None
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary as names and words, to print."""
@@ -52,6 +54,7 @@ class RunSummary:
             ("rescales", str(self.rescales)),
             ("restarts", str(self.restarts)),
             ("failures", str(self.failures)),
+            *(self.decided.rows() if self.decided else ()),
         ]
 
     def _promise_words(self) -> str:
@@ -88,6 +91,7 @@ def summarise(readings: Sequence[Reading], events: Sequence[Event], promises: Pr
         rescales=sum(isinstance(event, InstructionDone) and event.knob == "executors" for event in events),
         restarts=sum(isinstance(event, QueryRestarted) for event in events),
         failures=sum(isinstance(event, QueryFailed | ExecutorLost) for event in events),
+        decided=summarise_decisions(events),
     )
 
 

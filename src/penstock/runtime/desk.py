@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
-from penstock.core.domain.event import CommandRefused, ExecutorsMissing, InstructionFailed, InstructionGiven, NothingToDo, SourceRateSet
+from penstock.core.domain.autopilot_event import PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.event import (
+    CommandRefused,
+    CommandTaken,
+    Event,
+    ExecutorsMissing,
+    HoldEnded,
+    InstructionFailed,
+    InstructionGiven,
+    SourceRateSet,
+)
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor
@@ -14,6 +24,10 @@ from penstock.ports import Clock
 from penstock.runtime.controller import Controller
 
 ANSWER_S = 25.0
+WISHES = (SetExecutors, SetTrigger, SetRateLimit, SetPartitions, Approve)
+"""Commands whose answer holds the instructions that the same turn gave."""
+
+TO_THE_POLICY = ("approve", "reject", "pause", "resume")
 SetSourceRate = Callable[[str | None, float | None], str]
 
 
@@ -51,12 +65,17 @@ class Desk:
         return self._command(command_of(verb, asked, who, self._clock.now_s()))
 
     def _command(self, command: Command) -> Mapping[str, Any]:
+        """What the turn that heard it said about it; a turn has more to say, which nobody asked about."""
         events = self._controller.submit(command).result(timeout=ANSWER_S)
-        told = [event for event in events if not isinstance(event, NothingToDo)]
-        refused = [event for event in told if isinstance(event, CommandRefused)]
-        if refused and len(refused) == len(told):
+        taken = [event for event in events if is_taken(event, command.who)]
+        refused = [event for event in events if isinstance(event, CommandRefused) and event.who == command.who]
+        if refused and not taken:
             raise Refused(refused[0].words())
-        return {"said": [event.words() for event in told], "numbers": [event.number for event in told if isinstance(event, InstructionGiven)]}
+        given = [event for event in events if isinstance(event, InstructionGiven) and isinstance(command, WISHES)]
+        told: list[Event] = [*refused, *taken, *given]
+        answer: dict[str, Any] = {"said": [event.words() for event in told], "numbers": [event.number for event in given]}
+        paused = [event for event in taken if isinstance(event, PolicyPaused)]
+        return answer | ({"paused_until_s": paused[-1].until_s} if paused else {})
 
     def _outcomes(self, numbers: list[int]) -> Mapping[str, Any]:
         """Which of these instructions are still under way, how the others ended, and which of those were not carried out."""
@@ -79,6 +98,13 @@ class Desk:
         return {"said": [event.words()], "numbers": []}
 
 
+def is_taken(event: Event, who: str) -> bool:
+    """Whether it says that a command of this operator was taken."""
+    if isinstance(event, HoldEnded):
+        return not event.expired
+    return isinstance(event, (CommandTaken, PolicyPaused, PolicyResumed, ProposalEnded)) and event.who == who
+
+
 def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
     """The command behind a request."""
     hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
@@ -93,4 +119,17 @@ def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Co
         return SetPartitions(at_s=at_s, who=who, hold_s=hold_s, partitions=int(asked["partitions"]), query=query)
     if verb == "release":
         return Release(at_s=at_s, who=who)
+    if verb in TO_THE_POLICY:
+        return to_the_policy(verb, asked, who, at_s)
     raise UserMistake(f"there is no command {verb!r}")
+
+
+def to_the_policy(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
+    """What is said to the policy, not to the job."""
+    if verb == "pause":
+        hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
+        return Pause(at_s=at_s, who=who, hold_s=hold_s, reason=str(asked.get("reason") or ""))
+    if verb == "resume":
+        return Resume(at_s=at_s, who=who)
+    number = None if asked.get("proposal") is None else int(asked["proposal"])
+    return Approve(at_s=at_s, who=who, proposal=number) if verb == "approve" else Reject(at_s=at_s, who=who, proposal=number)

@@ -16,6 +16,7 @@ from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.fitting import FitAsked, FitDone, fitted
 from penstock.core.knowledge import Knowledge
+from penstock.core.recorded import Recorded
 
 EPOCH_S = 1_700_000_000.0
 
@@ -106,15 +107,27 @@ class FakePlant:
 class InlineFitter:
     """Fits at once, in the turn that asks: time stands still meanwhile, so a simulation is the same every time."""
 
+    def __init__(self) -> None:
+        self._closed = False
+
     def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None:
+        report(FitDone(number=asked.number, took_s=0.0, error="the fitter was closed") if self._closed else self._fitted(asked))
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _fitted(self, asked: FitAsked) -> FitDone:
         try:
-            report(fitted(asked))
+            return fitted(asked)
         except Exception as error:
-            report(FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}"))
+            return FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}")
 
 
 class MemoryStore:
-    """A history that forgets when the process ends. What is under way is not kept: an instruction dies with the controller that gave it."""
+    """A history that forgets when the process ends, and how its turns came about at once: nobody can turn them again.
+
+    What is under way is not kept: an instruction dies with the controller that gave it.
+    """
 
     def __init__(self) -> None:
         self._knowledge: Knowledge | None = None
@@ -131,7 +144,7 @@ class MemoryStore:
 
     def append(
         self, at_s: float, *, reading: Reading | None = None, events: Sequence[Event] = (), instructions: Sequence[tuple[Instruction, float]] = (),
-        outcomes: Sequence[tuple[Outcome, float]] = (), knowledge: Knowledge | None = None,
+        outcomes: Sequence[tuple[Outcome, float]] = (), knowledge: Knowledge | None = None, recorded: Recorded | None = None,
     ) -> tuple[Event, ...]:  # fmt: skip
         if reading is not None:
             self.readings.append(reading)

@@ -13,15 +13,18 @@ from typing import Any, Protocol
 from penstock.core.domain.event import Event, NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired
+from penstock.core.policies.policy import Policy
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.leases import FileLease
-from penstock.ports import Actuator, BesideCheckpoint, Clock, Source
+from penstock.ports import Actuator, BesideCheckpoint, Clock, Fitter, Source
 from penstock.remote.server import SocketServer
+from penstock.runtime.autopilot_view import AutopilotView
 from penstock.runtime.controller import Controller
 from penstock.runtime.desk import Desk
 from penstock.runtime.home import JobFolder
 from penstock.runtime.joblease import CheckpointLease, take_local
+from penstock.runtime.reread import Reread
 from penstock.runtime.snapshots import Snapshots, restore_history
 from penstock.stores.codec import encode
 from penstock.stores.history import History
@@ -43,7 +46,7 @@ class Engine(Source, Actuator, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a host says about its job."""
+    """What a host says about its job; `mode` is the one it starts in."""
 
     job: str
     master: str
@@ -53,11 +56,15 @@ class About:
 
 
 class Host:
-    """Hosts one job. `prepare` before Spark starts, `open` once it runs, `close` at the end; every event passes through `note`."""
+    """Hosts one job. `prepare` before Spark starts, `open` once it runs, `close` at the end; every event passes through `note`.
+
+    The fitter is the host's from here on: `close` closes it, also where nothing was opened. `reread` and `policy` are for the controller.
+    """
 
     def __init__(
-        self, *, folder: JobFolder, terms: Terms, clock: Clock, redactor: Redactor, metrics_address: str | None = "127.0.0.1:0", views: Sequence[View] = ()
-    ) -> None:
+        self, *, folder: JobFolder, terms: Terms, clock: Clock, redactor: Redactor, metrics_address: str | None = "127.0.0.1:0", views: Sequence[View] = (),
+        fitter: Fitter | None = None, reread: Callable[[], Reread | None] = lambda: None, policy: Policy | None = None,
+    ) -> None:  # fmt: skip
         self.folder = folder
         self.terms = terms
         self.clock = clock
@@ -69,6 +76,10 @@ class Host:
         self.feeds: Callable[[], list[dict[str, Any]]] = list
         self._metrics_address = metrics_address
         self._views = list(views)
+        self._fitter = fitter
+        self._reread = reread
+        self._policy = policy
+        self._autopilot = AutopilotView()
         self._early: list[Event] = []
         self._local: FileLease | None = None
         self._about: About | None = None
@@ -111,8 +122,9 @@ class Host:
             restore_history(beside, self.history_path)
         self._history = History.open(self.history_path, config=self.terms.config, redactor=self.redactor)
         self._controller = Controller(
-            source=engine, actuator=engine, memory=self._history, clock=self.clock, terms=self.terms, declared=declared, sinks=[self], on_reading=self._show
-        )
+            source=engine, actuator=engine, memory=self._history, clock=self.clock, terms=self.terms, declared=declared, sinks=[self], on_reading=self._show,
+            fitter=self._fitter, reread=self._reread, policy=self._policy,
+        )  # fmt: skip
         promises, limits = self.terms.promises, self.terms.limits
         started = RunStarted(
             at_s=self.clock.now_s(), job=about.job, master=about.master, mode=about.mode, spark_version=about.spark_version, resumed=self._controller.resumed,
@@ -144,6 +156,8 @@ class Host:
             if self._snapshots:
                 self._snapshots.close()
             self._history.close()
+        if self._fitter:
+            self._fitter.close()
         if self._telemetry:
             self._telemetry.close()
         if self._local:
@@ -158,6 +172,7 @@ class Host:
 
     def emit(self, events: Sequence[Event]) -> None:
         """Remember the latest events and show them."""
+        self._autopilot.hear(events)
         self.events_by_kind.update(type(event).__name__ for event in events)
         self.recent = [*self.recent, *(event for event in events if not isinstance(event, NothingToDo))][-RECENT_EVENTS:]
         for view in self._views:
@@ -168,8 +183,10 @@ class Host:
             view.update(reading)
 
     def _metrics(self) -> bytes:
-        reading = self._controller.last_reading if self._controller else None
-        return metrics_text(self.folder.name, reading, self.events_by_kind, self.terms.promises)
+        controller = self._controller
+        reading = controller.last_reading if controller else None
+        autopilot = self._autopilot.state(controller.knowledge, controller.terms) if controller else None
+        return metrics_text(self.folder.name, reading, self.events_by_kind, self.terms.promises, autopilot)
 
     def _health(self) -> Health:
         if self._controller is None or self._controller.last_turn_s is None:
@@ -187,13 +204,14 @@ class Host:
 
     def status(self) -> dict[str, Any]:
         """The state of the job, for people and programs outside."""
-        knowledge, reading = self.controller.knowledge, self.controller.last_reading
+        knowledge, terms, reading = self.controller.knowledge, self.controller.terms, self.controller.last_reading
         assert self._about is not None
         about = self._about
         return {
             "job": about.job,
             "master": about.master,
-            "mode": about.mode,
+            "mode": terms.autopilot.mode,
+            "autopilot": self._autopilot.status(knowledge, terms),
             "spark_version": about.spark_version,
             "application_id": about.application_id,
             "history": str(self.history_path),

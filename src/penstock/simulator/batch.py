@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
 from penstock.core.monitor.facts import ArrivalSample, BatchFact, ExecutorShare, StageFact
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.load import Load
 from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.rows import Rows
 
 PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 """Of the arrival times that are told of a batch, as Spark's observed metrics are asked for them."""
@@ -27,36 +28,55 @@ class Batch:
     """Rows from number `first_row` on, taken in at `started_s`; while nothing goes wrong it takes `planned_s`, and `work_s` of that for its tasks.
 
     `stretch` is by how much its tasks are slower than warm ones without noise. It `takes_all` if no row was left to the next batch.
+    Its tasks begin at `works_from_s`. From then on it may have to share the executors: at `speed` 1 it has them to itself, and at `done_s` its tasks
+    are done if that stays so; at speed 0 it waits, with `left_s` of work. One that hangs is not done before `hung_s`.
     """
 
     batch_id: int
     first_row: float
     rows: float
     started_s: float
-    ends_s: float
+    works_from_s: float
+    done_s: float
     planned_s: float
     overhead_s: float
     work_s: float
     stretch: float
     executors: tuple[str, ...]
     takes_all: bool
+    hung_s: float = -inf
+    speed: float = 1.0
+    left_s: float = 0.0
+
+    @property
+    def ends_s(self) -> float:
+        return max(self.done_s, self.hung_s)
 
     @property
     def duration_s(self) -> float:
         return self.ends_s - self.started_s
 
+    def at_speed(self, speed: float, now_s: float) -> Batch:
+        """From now on as fast as its share of the executors lets it be."""
+        if speed == self.speed:
+            return self
+        left_s = max(0.0, self.done_s - now_s) * self.speed if self.speed > 0 else self.left_s
+        return replace(self, speed=speed, left_s=left_s, done_s=now_s + left_s / speed if speed > 0 else inf)
+
     def hung(self, until_s: float) -> Batch:
         """With a task that does not end before then."""
-        return replace(self, ends_s=until_s) if until_s > self.ends_s else self
+        return replace(self, hung_s=until_s) if until_s > max(self.hung_s, self.started_s) else self
 
     def longer(self, seconds: float) -> Batch:
-        return replace(self, ends_s=self.ends_s + seconds)
+        if self.speed == 0:
+            return replace(self, left_s=self.left_s + seconds)
+        return replace(self, done_s=self.ends_s + seconds / self.speed)
 
     def again(self, from_s: float) -> Batch:
         """All of its tasks from then on: nobody was left to go on with them."""
-        return replace(self, ends_s=from_s + self.planned_s)
+        return replace(self, done_s=from_s + self.planned_s, works_from_s=from_s, hung_s=-inf, speed=1.0)
 
-    def arrived_s(self, load: Load) -> tuple[FloatArray, FloatArray]:
+    def arrived_s(self, load: Rows) -> tuple[FloatArray, FloatArray]:
         """When its rows had arrived: at `PROBABILITIES`, and those that stand for the others; all before they were taken in."""
         arrived_s = np.minimum(load.arrived_s(self.first_row + LOOKED_AT * self.rows), self.started_s)
         return arrived_s[: len(PROBABILITIES)], arrived_s[len(PROBABILITIES) :]

@@ -31,6 +31,9 @@ from penstock.simulator.recorded import (
     usual_plan,
 )
 
+OFTEN = 0.1
+"""A job that was behind its load in a larger share of the readings is hard to simulate."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
@@ -72,7 +75,7 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
         start_s=first.at_s - since_checkpoint_s,
         executors=max(1, first.executors_running),
         faults=tuple(fault for fault in recorded_faults(readings) if fault.at_s > first.at_s),
-        notes=(*notes, *why, *left_out(readings, whole, seen)),
+        notes=(*notes, *why, *left_out(readings, whole, seen), *behind(seen)),
     )
 
 
@@ -98,3 +101,11 @@ def left_out(readings: Sequence[Reading], whole: Seen, seen: Seen) -> tuple[str,
         words = "no limit" if limit is None else f"a limit of {limit:,.0f} rows/s"
         notes.append(f"trigger or rate limit changed: the usual ones are simulated, {trigger} and {words}")
     return tuple(notes)
+
+
+def behind(seen: Seen) -> tuple[str, ...]:
+    """In words, that the job was often so far behind its load that latencies cannot be met well: there they sum up every error of its cost."""
+    late = sum((query.excess_lag_rows or 0.0) > max(query.trigger.interval_s, 1.0) * (query.arrival_rows_per_s or 0.0) for _, query in seen)
+    if late <= OFTEN * len(seen):
+        return ()
+    return (f"the job was behind its load in {late / len(seen):.0%} of the readings: there a small error of its capacity makes a large one of its latency",)

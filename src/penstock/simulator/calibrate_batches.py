@@ -96,11 +96,12 @@ def law_of(cost: BatchCost, measured: Sequence[Told]) -> tuple[BatchLaw, str]:
 
 
 def guessed_law(cost: BatchCost, measured: Sequence[Told]) -> BatchLaw:
-    """One that agrees with the middle one of the batches; without any, the usual one."""
+    """One that agrees with the middle one of the batches whose executors were warmest; without any, the usual one."""
     usual = MicroBatchSettings()
     if not measured:
         return BatchLaw(overhead_s=usual.overhead_s, row_s=usual.row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor)
-    _, query, batch = sorted(measured, key=lambda each: each[2].duration_s)[len(measured) // 2]
+    warmest = sorted(measured, key=lambda each: math.inf if each[0].since_disturbance_s is None else each[0].since_disturbance_s)[len(measured) // 2 :]
+    _, query, batch = sorted(warmest, key=lambda each: each[2].duration_s)[len(warmest) // 2]
     outside_s = sum(seconds for name, seconds in query.batch.parts_s.items() if name != "addBatch") if query.batch else 0.0
     overhead_s = min(outside_s or usual.overhead_s, batch.duration_s / 2)
     of_one = BatchLaw(overhead_s=0.0, row_s=1.0, partitions=batch.tasks or cost.partitions, cores_per_executor=cost.cores_per_executor)

@@ -8,8 +8,8 @@ import numpy as np
 
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.batch import Batch
-from penstock.simulator.load import Load
 from penstock.simulator.record import Record, Seconds
+from penstock.simulator.rows import Rows
 
 LEAST_ROWS = 1e-6
 """Less than this waits only by rounding."""
@@ -39,7 +39,7 @@ class Diary:
     def stood_still(self, from_s: float, until_s: float) -> None:
         self._stops.append((from_s, until_s))
 
-    def write(self, until_s: float, load: Load) -> None:
+    def write(self, until_s: float, load: Rows) -> None:
         """All whole seconds until then."""
         count = math.floor(until_s - self._record.end_s + 1e-9)
         if count < 1:

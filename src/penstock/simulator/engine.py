@@ -16,7 +16,12 @@ class Engine(Protocol):
 
     @property
     def record(self) -> Record:
-        """What truly happened so far."""
+        """What truly happened so far, to all queries together."""
+        ...
+
+    @property
+    def records(self) -> dict[str, Record]:
+        """The same for each query by its name."""
         ...
 
     def advance(self, until_s: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.load import Load
+from penstock.simulator.rows import Rows
 
 SLIVER_ROWS = 1e-3
 """Of a row: less than that is rounding, and waits for nothing."""
@@ -47,7 +47,7 @@ def waiting(lag_rows: float, arrived_rows: FloatArray, capacity_rows: FloatArray
     return np.concatenate(([lag_rows], net + np.maximum(lag_rows, -np.minimum.accumulate(net))))
 
 
-def flowing(load: Load, edges_s: FloatArray, position: float, capacity_rows_per_s: float, working: FloatArray) -> Flow:
+def flowing(load: Rows, edges_s: FloatArray, position: float, capacity_rows_per_s: float, working: FloatArray) -> Flow:
     """What a job does between seconds that begins with so many rows processed; `working` is the share of each second in which it works.
 
     Rows wait in line: those of a second waited since its middle row arrived.

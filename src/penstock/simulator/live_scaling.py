@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,11 +36,11 @@ class UnderWay:
 class LiveScaling:
     """One rescale at a time: new executors are used when they are ready, surplus ones leave between two batches, or when nobody waits for that any longer."""
 
-    def __init__(self, pool: Pool, agenda: Agenda, settings: MicroBatchSettings, record: Record, seed: int) -> None:
+    def __init__(self, pool: Pool, agenda: Agenda, settings: MicroBatchSettings, records: Sequence[Record], seed: int) -> None:
         self._pool = pool
         self._agenda = agenda
         self._settings = settings
-        self._record = record
+        self._records = records
         self._key = key_of(seed, COMING)
         self._under_way: UnderWay | None = None
 
@@ -104,5 +104,7 @@ class LiveScaling:
         if under_way is not None and not under_way.leaving and len(self._pool.running) == under_way.after:
             self._under_way = None
             if under_way.after != under_way.before:
-                self._record.rescales.append(Rescaled(asked_s=under_way.asked_s, done_s=at_s, before=under_way.before, after=under_way.after))
+                done = Rescaled(asked_s=under_way.asked_s, done_s=at_s, before=under_way.before, after=under_way.after)
+                for record in self._records:
+                    record.rescales.append(done)
             under_way.report(Outcome(number=under_way.instruction.number, done=True, took_s=at_s - under_way.asked_s))

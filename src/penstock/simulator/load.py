@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -59,6 +59,12 @@ class Load:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             since_s = np.where(more <= 0, 0.0, 2 * more / divisor)
         return self.begins_s[piece] + since_s
+
+    def times(self, share: float) -> Load:
+        """So many times the rows."""
+        if share == 1.0:
+            return self
+        return replace(self, rate_rows_per_s=share * self.rate_rows_per_s, slope=share * self.slope, rows_before=share * self.rows_before)
 
     def then(self, at_s: float, rate_rows_per_s: float) -> Load:
         """This load until `at_s`, and a constant rate from then on.

@@ -16,6 +16,7 @@ from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.record import Record
 from penstock.simulator.recorded import Seen, of_kind, of_query
 
 
@@ -29,10 +30,28 @@ class OwnError:
     throughput: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rerun:
+    """The recorded sizes once more in the simulator: what truly happened there, and how far that is from what was recorded."""
+
+    record: Record
+    error: OwnError
+
+
 def own_error(found: Calibrated, readings: Sequence[Reading], config: Config, *, seed: int = 0) -> OwnError:
+    return rerun(found, readings, config, seed=seed).error
+
+
+def rerun(found: Calibrated, readings: Sequence[Reading], config: Config, *, seed: int = 0) -> Rerun:
     """The recorded sizes, triggers and limits run again, read at the recorded moments; compared a window after the start."""
     seen = [each for each in of_kind(of_query(readings, found.settings.query), found.kind) if each[0].at_s >= found.start_s]
-    again = run_again(found, seen, config, seed)
+    engine = first_engine(found, seen, seed)
+    error = compared(found, seen, run_again(engine, found, seen, config), config)
+    return Rerun(record=engine.record, error=error)
+
+
+def compared(found: Calibrated, seen: Seen, again: Sequence[Reading], config: Config) -> OwnError:
+    """Each recorded reading with the simulated one of its moment."""
     pairs = [each for each in zip(seen, again, strict=True) if each[1].at_s >= found.start_s + config.reading_window_s]
     flows = [(query, simulated.queries[0]) for (_, query), simulated in pairs]
     late = [(weighed(one), weighed(other)) for one, other in flows if one.latency is not None and other.latency is not None]
@@ -48,10 +67,10 @@ def own_error(found: Calibrated, readings: Sequence[Reading], config: Config, *,
     )
 
 
-def run_again(found: Calibrated, seen: Seen, config: Config, seed: int) -> list[Reading]:
+def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> list[Reading]:
     """A reading of the simulated run for each recorded one; whatever the next one shows changed is asked for right after the one before it."""
     clock = SimulatedClock(found.start_s)
-    plant = SimulatedPlant(first_engine(found, seen, seed), clock, config)
+    plant = SimulatedPlant(engine, clock, config)
     again: list[Reading] = []
     for number, (reading, _) in enumerate(seen):
         clock.wait(reading.at_s - clock.now_s())

@@ -36,6 +36,9 @@ class Score:
     violation_s: float
     """Seconds beyond the promised latency, and seconds of recoveries beyond the promised one."""
     recoveries: tuple[Struck, ...]
+    arrived_rows: float
+    processed_rows: float
+    """Replays included."""
 
 
 def score(record: Record, promises: Promises, from_s: float = -math.inf) -> Score:
@@ -56,6 +59,8 @@ def score(record: Record, promises: Promises, from_s: float = -math.inf) -> Scor
         within_latency=within(latency_s, rows, promises.latency_p95_s),
         violation_s=late_seconds(seconds, promises.latency_p95_s) + overdue_s(struck, promises.recovery_s, record.end_s),
         recoveries=struck,
+        arrived_rows=float(seconds.arrived_rows.sum()),
+        processed_rows=float(seconds.finished_rows.sum()),
     )
 
 

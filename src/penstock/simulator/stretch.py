@@ -1,4 +1,4 @@
-"""Seconds of a continuous job that are worked out ahead, and lived through bit by bit for as long as nothing else happens."""
+"""Seconds of a continuous query that are worked out ahead, and lived through bit by bit for as long as nothing else happens."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.fluid import Flow
 from penstock.simulator.record import Seconds
 
+LEAST_CAPACITY = 1e-9
+"""Rows/s: where others take everything, nothing is left to divide by."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stretch:
-    """The seconds from number `first` on; `cpu_s` has a row a second and a column a worker."""
+    """The same seconds as they flow, and as the record will keep them."""
 
-    first: int
     flow: Flow
     seconds: Seconds
-    cpu_s: FloatArray
-
-    @property
-    def end(self) -> int:
-        return self.first + len(self.flow.finished_rows)
 
 
-def latency_s(flow: Flow, capacity_rows_per_s: float, paused_s: FloatArray, settings: ContinuousSettings) -> FloatArray:
+def latency_s(flow: Flow, capacity_rows_per_s: FloatArray, paused_s: FloatArray, settings: ContinuousSettings) -> FloatArray:
     """Mean latency of the rows of each second, 0 where there are none: the way through, the queue of M/M/1, the wait in line.
 
+    The capacity is what others leave of the workers.
     A pause p within a second also delays the rows that come in it, and those that queue behind them: by p^2 / 2 / (1 - u) on average.
     """
-    utilization = np.minimum(0.95, flow.finished_rows / capacity_rows_per_s)
+    utilization = np.minimum(0.95, flow.finished_rows / np.maximum(capacity_rows_per_s, LEAST_CAPACITY))
     queued_s = (settings.queue_s * utilization + paused_s**2 / 2) / (1 - utilization)
     return np.where(flow.finished_rows > 0, settings.base_s + queued_s + flow.wait_s, 0.0)
 

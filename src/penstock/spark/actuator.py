@@ -79,6 +79,7 @@ class SparkActuator:
             number=instruction.number,
             done=scaled[0].done,
             took_s=time.monotonic() - began,
+            down_s=max(each.down_s for each in costs),
             delayed_rows=None if None in delayed else sum(rows for rows in delayed if rows is not None),
             reason=scaled[0].reason or changed_words(costs[-1]),
         )
@@ -119,8 +120,14 @@ class SparkActuator:
         settings = QuerySettings(trigger=instruction.trigger, rate_limit_rows_per_s=instruction.rate_limit_rows_per_s, partitions=partitions)
         began = time.monotonic()
         changed = query.change(settings, self._config.commit_wait_s, lambda: self._repartition(query, instruction.partitions))
-        took_s = time.monotonic() - began
-        return Outcome(number=instruction.number, done=True, took_s=took_s, delayed_rows=changed.delayed_rows, reason=changed_words(changed))
+        return Outcome(
+            number=instruction.number,
+            done=True,
+            took_s=time.monotonic() - began,
+            down_s=changed.down_s,
+            delayed_rows=changed.delayed_rows,
+            reason=changed_words(changed),
+        )
 
     def _repartition(self, query: ManagedQuery, partitions: int | None) -> None:
         """Re-partition the state of a stopped query; a query without state takes the number at its next start."""

@@ -4,41 +4,44 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from penstock.core.domain import autopilot_event  # noqa: F401  # its classes are events that a history holds
+from penstock.core.domain.command import Command
 from penstock.core.domain.event import Event, event_classes
 from penstock.core.domain.instruction import Instruction
-from penstock.core.domain.trigger import Kind
 from penstock.core.knowledge import Knowledge
 from penstock.core.redaction import Redactor
 from penstock.stores.faults import DecodeError
+from penstock.stores.words import closed_words
 
 Value = TypeVar("Value")
 
-_CLOSED_WORDS = frozenset(get_args(Kind))
-"""Words of our own vocabulary: they are never a secret, and a value without them could not be read back."""
-
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}
+_shapes: dict[type[Any], tuple[tuple[str, bool], ...]] = {}
 
 
-def encode(value: object, redactor: Redactor = Redactor()) -> str:
-    """A value as JSON: keys in the order of declaration, exact floats, no secret in any text.
+def encode(value: object, redactor: Redactor = Redactor(), *, without: Collection[str] = ()) -> str:
+    """A value as JSON: keys in the order of declaration, those in `without` left out, exact floats, no secret in any text.
 
-    >>> from penstock.core.domain.instruction import ScaleExecutors
+    A number is written as it is declared, a float with its point, so that what was read back is written in the same bytes.
+
+    >>> from penstock.core.domain.instruction import Outcome, ScaleExecutors
     >>> encode(ScaleExecutors(number=7, executors=3))
     '{"number":7,"executors":3}'
+    >>> encode(Outcome(number=7, done=True, took_s=2), without=("down_s", "delayed_rows", "reason"))
+    '{"number":7,"done":true,"took_s":2.0}'
     """
-    return json.dumps(_plain(value, redactor.text), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json.dumps(_plain(value, redactor.text, without=without), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def encode_knowledge(knowledge: Knowledge, redactor: Redactor = Redactor()) -> str:
+def encode_knowledge(knowledge: Knowledge, redactor: Redactor = Redactor(), *, without: Collection[str] = ()) -> str:
     """Knowledge as JSON, without what is under way: an instruction dies with the controller that gave it."""
-    return encode(replace(knowledge, pending=()), redactor)
+    return encode(knowledge, redactor, without=("pending", *without))
 
 
 def decode(kind: type[Value], text: str) -> Value:
@@ -59,6 +62,10 @@ def decode_instruction(kind: str, text: str) -> Instruction:
     return decode(_named(kind, {each.__name__: each for each in Instruction.__subclasses__()}), text)
 
 
+def decode_command(kind: str, text: str) -> Command:
+    return decode(_named(kind, {each.__name__: each for each in Command.__subclasses__()}), text)
+
+
 def _named(kind: str, known: Mapping[str, type[Value]]) -> type[Value]:
     if kind not in known:
         raise DecodeError(f"it holds a {kind}, which this Penstock does not know")
@@ -72,19 +79,40 @@ def _adapter(kind: type[Value]) -> TypeAdapter[Value]:
     return _adapters[kind]
 
 
-def _plain(value: Any, redact: Callable[[str], str]) -> Any:
-    """The value in what JSON knows; a float it does not know becomes its name, which reads back as the float."""
+def _plain(value: Any, redact: Callable[[str], str], floats: bool = False, without: Collection[str] = ()) -> Any:
+    """The value in what JSON knows; a float it does not know becomes its name, which reads back as the float.
+
+    With `floats` every number within is declared as one; fields of the value itself may be left out.
+    """
     match value:
-        case None | bool() | int():
-            return value
-        case str():
-            return value if value in _CLOSED_WORDS else redact(value.encode("utf-8", "replace").decode())
         case float():
             return value if math.isfinite(value) else str(value)
-        case Mapping():
-            return {_plain(key, redact): _plain(each, redact) for key, each in value.items()}
+        case None | bool() | int():
+            return float(value) if floats and type(value) is int else value
+        case str():
+            return value if value in closed_words() else redact(value.encode("utf-8", "replace").decode())
         case tuple() | list():
-            return [_plain(each, redact) for each in value]
-        case _ if is_dataclass(value):
-            return {each.name: _plain(getattr(value, each.name), redact) for each in fields(value)}
+            return [_plain(each, redact, floats) for each in value]
+        case _ if hasattr(value, "__dataclass_fields__"):
+            return {name: _plain(getattr(value, name), redact, inner) for name, inner in _shape(type(value)) if name not in without}
+        case Mapping():
+            return {_plain(key, redact): _plain(each, redact, floats) for key, each in value.items()}
     raise TypeError(f"the history cannot hold a {type(value).__name__}")
+
+
+def _shape(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a class, each with whether all the numbers in it are declared as floats."""
+    if kind not in _shapes:
+        hints = get_type_hints(kind)
+        kinds = {each.name: set(_innermost(hints[each.name])) for each in fields(kind)}
+        _shapes[kind] = tuple((name, float in inner and int not in inner) for name, inner in kinds.items())
+    return _shapes[kind]
+
+
+def _innermost(hint: Any) -> Iterator[Any]:
+    """The types that a type is made of; what a class holds is its own matter."""
+    parts = get_args(hint)
+    if not parts:
+        yield hint
+    for part in parts:
+        yield from _innermost(part)

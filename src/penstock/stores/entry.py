@@ -10,19 +10,29 @@ from penstock.core.domain.event import Event, NothingToDo
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
+from penstock.core.learnt import Learnt
+from penstock.core.recorded import Recorded
 from penstock.core.redaction import Redactor
-from penstock.stores.codec import encode, encode_knowledge
+from penstock.stores.codec import encode
+from penstock.stores.knowing import write_knowledge, write_learnt
+from penstock.stores.turns import write_turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One turn: what was seen, what happened, what was asked and what came of it, each with its time."""
+    """One turn: what was seen, what happened, what was asked and what came of it, each with its time.
+
+    `recorded` is the turn itself, to be turned again, with a keyframe where that may start; `learnt` is what of the knowledge is not written every time.
+    """
 
     reading: Reading | None = None
     events: Sequence[Event] = ()
     instructions: Sequence[tuple[Instruction, float]] = ()
     outcomes: Sequence[tuple[Outcome, float]] = ()
     knowledge: Knowledge | None = None
+    learnt: Learnt | None = None
+    recorded: Recorded | None = None
+    keyframe: bool = False
 
     @property
     def rows(self) -> int:
@@ -32,17 +42,23 @@ class Entry:
 
 def write_entry(connection: sqlite3.Connection, entry: Entry, redactor: Redactor) -> None:
     """Insert the rows of one turn, inside the caller's transaction."""
+    reading_id = None
     if entry.reading is not None:
-        connection.execute("INSERT INTO readings (at_s, json) VALUES (?, ?)", (entry.reading.at_s, encode(entry.reading, redactor)))
+        row = (entry.reading.at_s, encode(entry.reading, redactor))
+        reading_id = connection.execute("INSERT INTO readings (at_s, json) VALUES (?, ?)", row).lastrowid
+    if entry.recorded is not None:
+        write_turn(connection, entry.recorded, reading_id, redactor, keyframe=entry.keyframe)
     for event in entry.events:
         _write_event(connection, event, redactor)
     for instruction, at_s in entry.instructions:
-        row = (at_s, type(instruction).__name__, encode(instruction, redactor))
-        connection.execute("INSERT INTO instructions (at_s, kind, json) VALUES (?, ?, ?)", row)
+        given = (at_s, type(instruction).__name__, encode(instruction, redactor))
+        connection.execute("INSERT INTO instructions (at_s, kind, json) VALUES (?, ?, ?)", given)
     for outcome, at_s in entry.outcomes:
         connection.execute("INSERT INTO outcomes (at_s, json) VALUES (?, ?)", (at_s, encode(outcome, redactor)))
     if entry.knowledge is not None:
-        connection.execute("INSERT OR REPLACE INTO knowledge (id, json) VALUES (1, ?)", (encode_knowledge(entry.knowledge, redactor),))
+        write_knowledge(connection, entry.knowledge, reading_id if entry.knowledge.last is entry.reading else None, redactor)
+    if entry.learnt is not None:
+        write_learnt(connection, entry.learnt, redactor)
 
 
 def _write_event(connection: sqlite3.Connection, event: Event, redactor: Redactor) -> None:

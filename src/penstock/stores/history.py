@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,15 +12,17 @@ from typing import Self
 
 from penstock.core.config import Config
 from penstock.core.domain.event import Event, MemoryLost, MemoryRegained
-from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
+from penstock.core.learnt import Learnt
+from penstock.core.recorded import Recorded
 from penstock.core.redaction import Redactor
 from penstock.stores.bounds import Bounds, is_too_large, keep_within
-from penstock.stores.codec import decode
 from penstock.stores.connection import open_writer
 from penstock.stores.entry import Entry, write_entry
 from penstock.stores.faults import explained, is_disk_trouble
+from penstock.stores.knowing import read_knowledge
 from penstock.stores.transaction import transaction
 
 _CLEAN_EVERY = 20
@@ -30,25 +33,32 @@ class History:
 
     A disk that fails later is no reason to stop a job: `append` and `save` never raise for it. What could not be written is counted and said,
     the newest knowledge is kept in memory and written as soon as the disk takes it.
+
+    A keyframe is kept with every turn that does not follow from the one written before it, and once in a while: a replay can start there.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, bounds: Bounds, redactor: Redactor) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, config: Config, redactor: Redactor) -> None:
         self.path = path
         self._connection = connection
-        self._bounds = bounds
+        self._config = config
+        self._bounds = Bounds.of(config)
         self._redactor = redactor
         self._lock = Lock()
         self._closed = False
         self._lost: MemoryLost | None = None
         self._forgotten = 0
         self._unsaved: Knowledge | None = None
+        self._learnt: Learnt | None = None
+        self._learnt_written: Learnt | None = None
+        self._learnt_written_s = -math.inf
+        self._turn_written: Recorded | None = None
+        self._keyframe_s = -math.inf
         self._until_cleaning = 0
 
     @classmethod
     def open(cls, path: Path, *, config: Config, redactor: Redactor) -> History:
         """Open or begin the history at `path`; `UserMistake` if it cannot be written or is not ours to write."""
-        bounds = Bounds.of(config)
-        return cls(path, open_writer(path, wal_bytes=bounds.wal_bytes), bounds=bounds, redactor=redactor)
+        return cls(path, open_writer(path, wal_bytes=Bounds.of(config).wal_bytes), config=config, redactor=redactor)
 
     def append(
         self,
@@ -59,12 +69,13 @@ class History:
         instructions: Sequence[tuple[Instruction, float]] = (),
         outcomes: Sequence[tuple[Outcome, float]] = (),
         knowledge: Knowledge | None = None,
+        recorded: Recorded | None = None,
     ) -> tuple[Event, ...]:
         """Remember one turn, whole or not at all; returns the events of memory lost or regained, which it writes itself.
 
         After `close` nothing is remembered any more.
         """
-        entry = Entry(reading=reading, events=events, instructions=instructions, outcomes=outcomes, knowledge=knowledge)
+        entry = Entry(reading=reading, events=events, instructions=instructions, outcomes=outcomes, knowledge=knowledge, recorded=recorded)
         with self._lock:
             if self._closed:
                 return ()
@@ -78,13 +89,12 @@ class History:
             if self._unsaved is not None:
                 return self._unsaved
             with explained("the knowledge in the history cannot be read", self.path, "use the Penstock that wrote it, or give another state folder"):
-                row = self._connection.execute("SELECT json FROM knowledge").fetchone()
-                return None if row is None else decode(Knowledge, row[0])
+                return read_knowledge(self._connection)
 
     def save(self, knowledge: Knowledge) -> None:
-        """Remember what the controller knows; if the disk refuses, the next `append` tries again and says so."""
+        """Remember all that the controller knows; if the disk refuses, the next `append` tries again and says so."""
         with self._lock:
-            self._unsaved = knowledge
+            self._unsaved, self._learnt = knowledge, knowledge.learnt
             if not self._closed:
                 self._save_unsaved()
 
@@ -103,12 +113,15 @@ class History:
         self.close()
 
     def _write(self, entry: Entry, at_s: float) -> tuple[Event, ...]:
-        self._unsaved = entry.knowledge or self._unsaved
+        if entry.knowledge is not None:
+            self._unsaved, self._learnt = entry.knowledge, entry.knowledge.learnt
         regained = MemoryRegained(at_s=at_s, forgotten=self._forgotten)
         gap = (self._lost, regained) if self._lost else ()
-        trouble = self._try_to_write(replace(entry, knowledge=self._unsaved, events=(*gap, *entry.events)))
+        whole = replace(entry, knowledge=self._unsaved, events=(*gap, *entry.events), learnt=self._learnt_due(entry, at_s), keyframe=self._keyframe_due(entry))
+        trouble = self._try_to_write(whole)
         if trouble is None:
-            self._unsaved, self._lost, self._forgotten = None, None, 0
+            self._written(whole, at_s)
+            self._lost, self._forgotten = None, 0
             return gap[1:]
         self._forgotten += entry.rows
         if self._lost:
@@ -116,9 +129,30 @@ class History:
         self._lost = MemoryLost(at_s=at_s, reason=self._redactor.text(f"{self.path}: {trouble}"))
         return (self._lost,)
 
+    def _learnt_due(self, entry: Entry, at_s: float) -> Learnt | None:
+        """What was learnt since it was last written, where that is a while ago or the job is rescaled."""
+        rescaled = any(isinstance(instruction, ScaleExecutors) for instruction, _ in entry.instructions)
+        due = rescaled or at_s - self._learnt_written_s >= self._config.learnt_save_interval_s
+        return self._learnt if due and self._learnt is not self._learnt_written else None
+
+    def _keyframe_due(self, entry: Entry) -> bool:
+        turn = entry.recorded
+        return turn is not None and (not turn.follows(self._turn_written) or turn.inputs.at_s - self._keyframe_s >= self._config.keyframe_interval_s)
+
+    def _written(self, entry: Entry, at_s: float) -> None:
+        """Keep in mind what the file has, once it has it."""
+        self._unsaved = None
+        if entry.learnt is not None:
+            self._learnt_written, self._learnt_written_s = entry.learnt, at_s
+        if entry.recorded is not None:
+            self._turn_written = entry.recorded
+            self._keyframe_s = entry.recorded.inputs.at_s if entry.keyframe else self._keyframe_s
+
     def _save_unsaved(self) -> None:
-        if self._unsaved is not None and self._try_to_write(Entry(knowledge=self._unsaved)) is None:
-            self._unsaved = None
+        """Write what is known and not in the file."""
+        rest = Entry(knowledge=self._unsaved, learnt=None if self._learnt is self._learnt_written else self._learnt)
+        if (rest.knowledge or rest.learnt) and self._try_to_write(rest) is None:
+            self._written(rest, self._learnt_written_s)
 
     def _try_to_write(self, entry: Entry) -> str | None:
         """Write it in one transaction; if the disk refuses, why."""

@@ -14,13 +14,18 @@ from penstock.core.domain.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
+from penstock.core.terms import Terms
 from penstock.stores.codec import decode, decode_event, decode_instruction
 from penstock.stores.connection import open_reader
 from penstock.stores.faults import explained
+from penstock.stores.knowing import read_knowledge
+from penstock.stores.ran_under import read_terms
+from penstock.stores.turns import TurnRow, read_turns
 
 Value = TypeVar("Value")
 
 _ROWS_AT_ONCE = 500
+_TURNS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +76,27 @@ class HistoryReader:
     def knowledge(self) -> Knowledge | None:
         """What the controller knew last."""
         with self._explained():
-            row = self._connection.execute("SELECT json FROM knowledge").fetchone()
-            return None if row is None else decode(Knowledge, row[0])
+            return read_knowledge(self._connection)
+
+    def terms(self) -> Terms | None:
+        """What the job last ran under, as far as that was written down."""
+        with self._explained():
+            return read_terms(self._connection)
+
+    def turns(self) -> Iterator[TurnRow]:
+        """The turns, in the order in which they were taken."""
+        last = 0
+        while True:
+            with self._explained():
+                rows = read_turns(self._connection, last, _TURNS_AT_ONCE)
+            if not rows:
+                return
+            yield from rows
+            last = rows[-1].number
+
+    def count_turns(self) -> int:
+        with self._explained():
+            return int(self._connection.execute("SELECT count(*) FROM turns").fetchone()[0])
 
     def span(self) -> tuple[float, float] | None:
         """The first and the last moment remembered; None if nothing is."""

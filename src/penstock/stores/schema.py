@@ -29,6 +29,14 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE INDEX instructions_by_time ON instructions (at_s)",
         "CREATE INDEX outcomes_by_time ON outcomes (at_s)",
     ),
+    (
+        "CREATE TABLE turns (id INTEGER PRIMARY KEY, at_s REAL NOT NULL, reading_id INTEGER, json TEXT NOT NULL, marks TEXT NOT NULL)",
+        "CREATE TABLE keyframes (turn_id INTEGER PRIMARY KEY, at_s REAL NOT NULL, json TEXT NOT NULL)",
+        "CREATE TABLE learnt (id INTEGER PRIMARY KEY CHECK (id = 1), json TEXT NOT NULL)",
+        "ALTER TABLE knowledge ADD COLUMN reading_id INTEGER",
+        "CREATE INDEX turns_by_time ON turns (at_s)",
+        "CREATE INDEX keyframes_by_time ON keyframes (at_s)",
+    ),
 )
 """Entry n leads from version n to n + 1; version 0 is an empty file. Entries are added, never changed."""
 

@@ -16,6 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import (
     ExecutorReading,
@@ -27,6 +28,19 @@ from penstock.core.domain.reading import (
 )
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutopilotState:
+    """What the autopilot is at; `errors` are how far its latest predictions were off, by kind, relative to what came."""
+
+    mode: Mode
+    target_executors: int
+    paused: bool
+    proposal_open: bool
+    errors: Mapping[str, float]
+
+
 LATENCY = "Latency from arrival to commit; in Real-Time Mode to the write at the sink"
 
 
@@ -109,16 +123,23 @@ EXECUTOR: tuple[Measure[ExecutorReading], ...] = (
     Measure("executor_cpu_cores", "CPU the executor's process tree took, in cores.", lambda e: e.cpu_cores),
 )
 
+AUTOPILOT: tuple[Measure[AutopilotState], ...] = (
+    Measure("target_executors", "Executors that are wanted; in shadow, that the policy would want.", lambda a: a.target_executors),
+    Measure("policy_paused", "1 while the policy decides nothing.", lambda a: a.paused),
+    Measure("proposal_open", "1 while a proposal waits for a word.", lambda a: a.proposal_open),
+)
+
 PROMISE: tuple[Measure[Promises], ...] = (
     Measure("promised_latency_p95_seconds", "Latency the job promises for 95 % of its rows.", lambda p: p.latency_p95_s),
     Measure("promised_recovery_seconds", "Time within which the job promises to have recovered from a failure.", lambda p: p.recovery_s),
 )
 
 
-def metrics_text(job: str, reading: Reading | None, events_by_kind: Mapping[str, int], promises: Promises) -> bytes:
+def metrics_text(job: str, reading: Reading | None, events_by_kind: Mapping[str, int], promises: Promises, autopilot: AutopilotState | None = None) -> bytes:
     """All that is known of a job in Prometheus' text format; before the first reading only what needs none."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families([*_standing(job, events_by_kind, promises), *(_of_reading(job, reading) if reading else ())]))
+    standing = [*_standing(job, events_by_kind, promises), *(_of_autopilot(job, autopilot) if autopilot else ())]
+    registry.register(_Families([*standing, *(_of_reading(job, reading) if reading else ())]))
     return generate_latest(registry)
 
 
@@ -139,6 +160,18 @@ def _standing(job: str, events_by_kind: Mapping[str, int], promises: Promises) -
     for kind, count in sorted(events_by_kind.items()):
         events.add_metric((job, kind), count)
     yield events
+
+
+def _of_autopilot(job: str, autopilot: AutopilotState) -> Iterator[Metric]:
+    yield from _families(AUTOPILOT, ("job",), [((job,), autopilot)])
+    mode = GaugeMetricFamily("penstock_mode", "1 for the mode that the autopilot is in.", labels=("job", "mode"))
+    mode.add_metric((job, autopilot.mode), 1)
+    yield mode
+    meaning = "How far the latest predictions were off on average, relative to what came."
+    errors = GaugeMetricFamily("penstock_prediction_error", meaning, labels=("job", "kind"))
+    for kind, error in sorted(autopilot.errors.items()):
+        errors.add_metric((job, kind), error)
+    yield errors
 
 
 def _of_reading(job: str, reading: Reading) -> Iterator[Metric]:

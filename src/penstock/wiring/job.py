@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,11 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.references import load_function
 from penstock.runtime.clock import SteadyClock
+from penstock.runtime.fitting import ProcessFitter
 from penstock.runtime.home import JobFolder, home
 from penstock.runtime.host import About, Host, View
-from penstock.runtime.jobfile import LoadedJob
+from penstock.runtime.jobfile import AutopilotWatch, LoadedJob, own_policy
+from penstock.runtime.secrets import Keys
 from penstock.spark.beside import CheckpointFolder
 from penstock.spark.contract import ContractRecipe
 from penstock.spark.cpu import reporting_settings, reports_cpu
@@ -56,8 +59,18 @@ class RunningJob:
         self._reported_cpu: GraphiteCpu | None = None
         self._spark_log = spark_log
         self._on_step = on_step
-        terms = Terms(limits=self.spec.limits, promises=self.spec.promises, config=self.spec.config)
-        self.host = Host(folder=self._folder, terms=terms, clock=SteadyClock(), redactor=self._redactor, metrics_address=self.spec.metrics_address, views=views)
+        config, clock = self.spec.config, SteadyClock()
+        self.host = Host(
+            folder=self._folder,
+            terms=Terms(limits=self.spec.limits, promises=self.spec.promises, config=config, autopilot=self.spec.autopilot, profile=self.spec.profile),
+            clock=clock,
+            redactor=self._redactor,
+            metrics_address=self.spec.metrics_address,
+            views=views,
+            fitter=ProcessFitter(memory_mb=config.fit_memory_mb, timeout_s=config.fit_timeout_s),
+            reread=AutopilotWatch(loaded, clock),
+            policy=own_policy(self.spec.autopilot, self.spec.folder),
+        )
 
     @property
     def engine(self) -> SparkEngine:
@@ -164,18 +177,35 @@ class RunningJob:
 
 def check_code(spec: JobSpec) -> None:
     """Find the functions, and read the traces, that a job names, before anything starts."""
+    for _, check in code_checks(spec):
+        with spark_may_come_later():
+            check()
+
+
+def code_checks(spec: JobSpec) -> Iterator[tuple[Keys, Callable[[], object]]]:
+    """What is looked at before anything starts, and where the job file, its shorthands written out, names it."""
     for query in spec.queries:
-        with spark_may_come_later():
-            load_function(query.function, spec.folder, what=f"queries.{query.name}.function")
+        keys = ("queries", query.name)
+        yield (*keys, "function"), partial(load_function, query.function, spec.folder, what=f"queries.{query.name}.function")
         if query.sink.foreach_batch:
-            with spark_may_come_later():
-                load_function(query.sink.foreach_batch, spec.folder, what=f"queries.{query.name}.sink.foreach_batch")
-    traces = [source.options for source in spec.sources if source.format == "trace"]
-    for given in [*traces, *(feed.options for feed in spec.kafka.feeds)]:
-        options = {**given, "folder": spec.folder}
+            what = f"queries.{query.name}.sink.foreach_batch"
+            yield (*keys, "sink", "foreach_batch"), partial(load_function, query.sink.foreach_batch, spec.folder, what=what)
+    for source in spec.sources:
+        if source.format == "trace":
+            yield ("sources", source.name), partial(check_trace, source.options, spec.folder, what=f"sources.{source.name}")
+    for feed in spec.kafka.feeds:
+        yield ("kafka", "feeds", feed.topic), partial(check_trace, feed.options, spec.folder, what=f"kafka.feeds.{feed.topic}")
+    yield ("autopilot", "policy"), partial(own_policy, spec.autopilot, spec.folder)
+
+
+def check_trace(given: Mapping[str, str], folder: str, *, what: str) -> None:
+    """Read a trace, and make its first row."""
+    options = {**given, "folder": folder}
+    try:
         recipe_of(options)
-        with spark_may_come_later():
-            as_batch(row_maker(options)(np.arange(1, dtype=np.int64), 0))
+        as_batch(row_maker(options)(np.arange(1, dtype=np.int64), 0))
+    except UserMistake as mistake:
+        raise UserMistake(f"{what}: {mistake}") from None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import atexit
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,8 +19,10 @@ from penstock.core.knowledge import Desired
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.clock import SteadyClock
+from penstock.runtime.fitting import ProcessFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
+from penstock.runtime.jobfile import own_policy, scripted_autopilot
 from penstock.spark.attached import AttachedRecipe, RestartFunction
 from penstock.spark.beside import CheckpointFolder
 from penstock.spark.engine import SparkEngine
@@ -40,7 +43,16 @@ class ScriptHost:
 
     def __init__(self, session: SparkSession, job: str, terms: Terms, metrics: str | None) -> None:
         self.terms = terms
-        self.host = Host(folder=JobFolder(job), terms=terms, clock=SteadyClock(), redactor=Redactor(), metrics_address=metrics)
+        config = terms.config
+        self.host = Host(
+            folder=JobFolder(job),
+            terms=terms,
+            clock=SteadyClock(),
+            redactor=Redactor(),
+            metrics_address=metrics,
+            fitter=ProcessFitter(memory_mb=config.fit_memory_mb, timeout_s=config.fit_timeout_s),
+            policy=own_policy(terms.autopilot),
+        )
         self.session = session
         self._lock = threading.RLock()
         self._opened = False
@@ -91,7 +103,11 @@ class ScriptHost:
         beside = CheckpointFolder(self.engine.files, recipe.checkpoint) if recipe.checkpoint else None
         context = self.session.sparkContext
         about = About(
-            job=self.host.folder.name, master=str(context.master), mode="observe", spark_version=self.session.version, application_id=context.applicationId
+            job=self.host.folder.name,
+            master=str(context.master),
+            mode=self.terms.autopilot.mode,
+            spark_version=self.session.version,
+            application_id=context.applicationId,
         )
         declared = Desired(executors=self.terms.limits.first, triggers={name: trigger}, rate_limits_rows_per_s={name: None}, partitions={name: None})
         self.host.open(self.engine, declared, about, beside)
@@ -123,7 +139,7 @@ class ScriptHost:
 
 def script_host(
     session: SparkSession, job: str | None, *, min_executors: int, max_executors: int | None, promises: Promises,
-    settings: Mapping[str, Any], metrics: str | None,
+    settings: Mapping[str, Any], metrics: str | None, autopilot: Mapping[str, Any],
 ) -> ScriptHost:  # fmt: skip
     """The host of a job in this script, made at its first query."""
     check_session(session)
@@ -137,9 +153,9 @@ def script_host(
     if min_executors > most:
         raise UserMistake(f"min_executors: found {min_executors}, at most max_executors ({most}) is allowed")
     limits = Limits(min_executors=min_executors, max_executors=most, start_executors=min(most, max(min_executors, executors_of(session))))
-    hosts[name] = ScriptHost(
-        session, name, Terms(limits=limits, promises=promises, config=Config(**{"reading_interval_s": REMOTE_READING_INTERVAL_S, **settings})), metrics
-    )
+    allowed, profile = scripted_autopilot(autopilot, limits, promises, Path.cwd())
+    config = Config(**{"reading_interval_s": REMOTE_READING_INTERVAL_S, **settings})
+    hosts[name] = ScriptHost(session, name, Terms(limits=limits, promises=promises, config=config, autopilot=allowed, profile=profile), metrics)
     return hosts[name]
 
 

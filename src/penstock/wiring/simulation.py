@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.event import Event
 from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired
 from penstock.core.models.anomaly.disturbance import FAILURES
@@ -26,6 +28,7 @@ from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
+from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
@@ -36,6 +39,9 @@ from penstock.simulator.testbed import SimulatedTestbed
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many are simulated."""
+
+SHORTEST_RUN_S = 60.0
+"""A load that lasts less long tells nothing of a policy."""
 
 PROFILED_FIRST = frozenset({"phoebe", "twres"})
 """Policies that know nothing of a job that was not profiled."""
@@ -49,15 +55,23 @@ FORETELLS: frozenset[Need] = frozenset({"load", "capacity"})
 """What must be learnt for a recovery to be foretold."""
 
 
+Simulable = ContinuousSettings | MicroBatchSettings | QueryGraph[ContinuousSettings] | QueryGraph[MicroBatchSettings]
+"""One query, or several that share their executors."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """A job to simulate: what arrives, how its engine works, the terms it runs under, and what strikes it. All times are those of the load."""
 
     load: Arrivals
-    engine: ContinuousSettings | MicroBatchSettings
+    engine: Simulable
     terms: Terms
     faults: tuple[Fault, ...] = ()
     seed: int = 0
+
+    @property
+    def is_continuous(self) -> bool:
+        return self.engine.is_continuous if isinstance(self.engine, QueryGraph) else isinstance(self.engine, ContinuousSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +85,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulated:
-    """A run: how it went, and all that happened in it. `profiling_worker_seconds` were spent before it began."""
+    """A run: how it went, and all that happened in it. `profiling_worker_seconds` were spent before it began.
+
+    `queries` tells how each query of a graph went; a job of one query has none.
+    """
 
     policy: str
     setup: Setup
@@ -79,7 +96,9 @@ class Simulated:
     failures: tuple[Failure, ...]
     record: Record
     events: tuple[Event, ...]
+    readings: tuple[Reading, ...] = ()
     profiling_worker_seconds: float | None = None
+    queries: Mapping[str, Score] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,20 +174,23 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
                 foretold.setdefault(each.made_s, each)
         progress(clock.now_s() - start_s)
     controller.close()
+    record = engine.record
     return Simulated(
         policy=terms.autopilot.policy,
         setup=setup,
-        score=score(engine.record, terms.promises, start_s),
-        failures=failures_of(engine.record, sorted(foretold.values(), key=lambda each: each.made_s)),
-        record=engine.record,
+        score=score(record, terms.promises, start_s),
+        failures=failures_of(record, sorted(foretold.values(), key=lambda each: each.made_s)),
+        record=record,
         events=tuple(memory.events),
+        readings=tuple(memory.readings),
+        queries={name: score(each, terms.promises, start_s) for name, each in engine.records.items()} if isinstance(setup.engine, QueryGraph) else {},
     )
 
 
 def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] = ()) -> Engine:
-    if isinstance(setup.engine, ContinuousSettings):
-        return ContinuousEngine(setup.engine, load, executors=executors, seed=setup.seed, faults=faults)
-    return MicroBatchEngine(setup.engine, load, executors=executors, seed=setup.seed, faults=faults)
+    engine: Any = setup.engine
+    kind = ContinuousEngine if setup.is_continuous else MicroBatchEngine
+    return kind(engine, load, executors=executors, seed=setup.seed, faults=faults)
 
 
 def failures_of(record: Record, foretold: Sequence[Prediction]) -> tuple[Failure, ...]:
@@ -189,6 +211,8 @@ def profiled(setup: Setup) -> Profiled:
     limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
     if most_rows_per_s <= 0:
         raise UserMistake("nothing arrives: there is no rate to profile the job at")
+    if isinstance(setup.engine, QueryGraph) and any(query.arrivals for query in setup.engine.queries):
+        raise UserMistake("a graph in which a query has a trace of its own has no rate to profile it at: give --profile, or another --policy")
     testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
     step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
     sizes = sizes_between(limits.min_executors, limits.max_executors)

@@ -38,6 +38,7 @@ def test_a_profile_gives_latency_validity_and_the_knee_of_each_scale_out_that_ha
     assert [fitted["t_max"][str(s)] for s in (2, 6)] == [18_000, 54_000]
 
 
+@pytest.mark.long
 def test_neither_the_order_of_rows_nor_rows_that_are_there_twice_change_a_knee(tmp_path: Path) -> None:
     rows = profiled() * 2
     random.Random(1).shuffle(rows)

@@ -80,9 +80,9 @@ def test_the_cost_of_batches_is_found_with_its_waves() -> None:
         assert seen.capacities[size].value == pytest.approx(LAW.capacity_rows_per_s(size, INTERVAL_S), rel=0.05), size
 
 
-def test_the_papers_regression_is_asked_where_a_policy_wants_it() -> None:
+def test_the_cost_of_batches_answers_for_a_policy_that_asks_for_the_papers_regression_too() -> None:
     analysed = learnt_from(NEEDS | {"regression"})
-    assert analysed.seen().capacity_from == "utilisation regression: the policy asks for it"
+    assert analysed.seen().capacity_from.startswith("micro-batch cost: ")
 
 
 def test_latency_is_that_of_the_law_at_the_load() -> None:

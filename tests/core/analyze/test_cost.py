@@ -16,7 +16,7 @@ from penstock.core.policies.policy import Need
 DAEDALUS: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast"})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_six_hours_of_turns_forecasts_and_fits() -> None:
     analysed = Analysed(SteadyJob(load=lambda at_s: daily(at_s) + 100.0 * math.sin(at_s)), replace(TERMS, limits=Limits(max_executors=12)), DAEDALUS)
     spent = {"turns": 0.0, "assessments": 0.0, "fits": 0.0}

@@ -80,3 +80,12 @@ def test_of_nothing_known_nothing_is_foreseen() -> None:
     analysed = Analysed(SteadyJob(), needs=LEARNING)
     analysed.turn()
     assert foresee(analysed.seen(), decided(6)) == ()
+
+
+def test_in_shadow_the_size_that_runs_is_foreseen_too_as_only_that_can_be_judged(seen: Assessment) -> None:
+    known = replace(seen, latencies={size: Estimate(value=1.0, low=0.5, high=2.0) for size in (4, 6)})
+    made = foresee(known, decided(6), runs=4)
+    assert [(each.kind, each.executors) for each in made if each.kind in ("capacity", "latency")] == [
+        ("capacity", 6), ("latency", 6), ("capacity", 4), ("latency", 4),
+    ]  # fmt: skip
+    assert foresee(known, decided(4), runs=4) == foresee(known, decided(4))

@@ -31,6 +31,8 @@ EXAMPLES: dict[str, Any] = {
     "Phase": "plan",
     "Comparison": WHY,
     "Decision": Decision(policy="hpa", executors=3, current=2, why=WHY, guards=(WHY,)),
+    "tuple[tuple[str, str, str], ...]": (("mode", "shadow", "active"),),
+    "tuple[str, ...]": ("limits",),
     "tuple[Prediction, ...]": (Prediction(kind="capacity", made_s=1.0, value=2.0, low=1.0, high=3.0, executors=3),),
 }
 

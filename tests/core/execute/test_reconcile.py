@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.event import InstructionGiven
 from penstock.core.domain.instruction import ChangeQuery, Instruction, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.reconcile import reconcile
 from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.steering import Steering
 from penstock.runtime.fakes import blank_reading
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
@@ -59,6 +61,16 @@ def test_a_held_value_names_who_holds_it() -> None:
     holds = (Hold(knob="trigger:b", value="1s", who="bob", until_s=1e9), Hold(knob="trigger:a", value="1s", who="ann", until_s=1e9))
     _, _, (given,) = reconcile(replace(knowing(triggers={"a": FAST}), holds=holds), 5.0)
     assert isinstance(given, InstructionGiven) and given.reason == "held by ann"
+
+
+@pytest.mark.parametrize(("requested", "reason"), [(3, "decided by auto"), (2, "desired state")])
+def test_what_a_cluster_gives_beyond_what_was_asked_for_does_not_leave_in_the_name_of_the_policy(requested: int, reason: str) -> None:
+    knowledge = knowing()
+    assert knowledge.last is not None
+    last = replace(knowledge.last, executors_running=4, executors_requested=requested)
+    decided = Decision(policy="auto", executors=2, current=2, why=Comparison(code="smallest_that_holds"))
+    [given] = reconcile(replace(knowledge, last=last, steering=Steering(mode="active", last=decided)), 5.0)[2]
+    assert isinstance(given, InstructionGiven) and (given.before, given.after, given.reason) == ("4", "2", reason)
 
 
 @pytest.mark.parametrize("state", ["starting", "restarting", "failed", "given up", "stopped"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken
 from penstock.core.domain.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
-from penstock.core.plan.readiness import readiness
+from penstock.core.plan.readiness import Readiness, readiness
+from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
 PROMISED = terms("shadow", latency_p95_s=2.0)
@@ -39,8 +41,14 @@ def graded(kind: Any, predicted: float, count: int) -> list[Event]:
     return [one] * count
 
 
+def judged(readings: list[Reading], events: Sequence[Event], under: Terms = PROMISED) -> Readiness:
+    found = readiness(readings, events, under)
+    assert found is not None
+    return found
+
+
 def codes(*events: Event, readings: list[Reading] | None = None) -> list[tuple[str, str]]:
-    found = readiness(run() if readings is None else readings, events, PROMISED)
+    found = judged(run() if readings is None else readings, events)
     assert found.ready is (not found.reasons)
     assert all(each.why.words() for each in found.reasons)
     return [(each.about, each.why.code) for each in found.reasons]
@@ -48,17 +56,16 @@ def codes(*events: Event, readings: list[Reading] | None = None) -> list[tuple[s
 
 def test_a_shadow_long_enough_right_often_enough_and_no_worse_is_ready() -> None:
     events = [decided(0.0, 3, 4, predictions=latency(1.0)), *graded("latency", 1.2, 20), *graded("capacity", 1.1, 3)]
-    found = readiness(run(), events, PROMISED)
-    assert found.ready
+    found = judged(run(), events)
+    assert found.ready and (found.policy, found.from_s, found.until_s) == ("thumb", 0.0, SIX_HOURS_S)
     assert (found.shadow_s, found.shadow.executor_s, found.run.executor_s) == (SIX_HOURS_S, 3 * SIX_HOURS_S, 4 * SIX_HOURS_S)
     assert (found.shadow.ups, found.shadow.downs, found.run.ups, found.run.downs) == (0, 1, 0, 0)
-    errors: dict[Any, Any] = found.errors
+    errors: Any = found.errors
     assert errors == {"latency": (pytest.approx(0.2), 20), "capacity": (pytest.approx(0.1), 3)}
 
 
 def test_readiness_says_why_not() -> None:
     first = decided(0.0, 3, 4, predictions=latency(1.0))
-    assert codes() == [("", "shadow_too_short")]
     assert codes(decided(0.0, 3, 4), readings=run(3600)) == [("", "shadow_too_short")]
     assert codes(first, *graded("latency", 1.0, 19)) == [("latency", "too_few_grades")]
     assert codes(first, *graded("latency", 1.3, 20)) == [("latency", "error_too_large")]
@@ -82,12 +89,37 @@ def test_a_shadow_counts_from_the_last_decision_in_another_mode() -> None:
 
 def test_hours_are_of_the_jobs_own_time() -> None:
     fast = terms("shadow", time_scale=0.1)
-    assert readiness(run(SIX_HOURS_S // 10), [decided(0.0, 3, 4)], fast).ready
+    assert judged(run(SIX_HOURS_S // 10), [decided(0.0, 3, 4)], fast).ready
 
 
 def test_a_night_without_the_job_is_no_time_in_shadow() -> None:
     late = [replace(reading, at_s=reading.at_s + 40_000.0) for reading in run(3600)]
-    assert readiness([*run(3600), *late], [decided(0.0, 3, 4)], PROMISED).shadow_s == 7200.0
+    assert judged([*run(3600), *late], [decided(0.0, 3, 4)]).shadow_s == 7200.0
+
+
+def test_a_job_that_was_never_in_shadow_is_not_judged() -> None:
+    assert readiness(run(), [], PROMISED) is None
+    assert readiness(run(), [replace(decided(0.0, 3, 4), mode="active")], PROMISED) is None
+
+
+def test_only_the_part_in_shadow_is_judged_when_another_mode_came_after_it() -> None:
+    active = replace(decided(3600.0, 2, 3), mode="active")
+    late = [PromiseBroken(at_s=5000.0, promise="latency p95", value=3.0, limit=2.0), *graded("latency", 9.0, 1)]
+    found = judged(run(), [decided(0.0, 3, 4), active, *(replace(each, at_s=5000.0) for each in late)])
+    assert (found.shadow_s, found.until_s, found.shadow.executor_s) == (3540.0, 3540.0, 3 * 3540.0)
+    assert (found.run.broken, found.errors) == (0, {})
+
+
+def test_agreement_is_by_time() -> None:
+    events = [decided(0.0, 3, 4), decided(3600.0, 4, 3), decided(5400.0, 5, 4)]
+    agreement = judged(run(7200), events).agreement
+    assert agreement is not None and (agreement.fewer, agreement.same, agreement.more) == pytest.approx((0.5, 0.25, 0.25))
+    assert judged([], events).agreement is None
+
+
+def test_what_is_said_of_the_size_that_runs_breaks_no_promise_of_the_one_in_shadow() -> None:
+    of_both = (*latency(1.0), replace(latency(2.5)[0], executors=4))
+    assert codes(decided(0.0, 3, 4, predictions=of_both), *graded("latency", 1.0, 20)) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 8)), min_size=1, max_size=8))
@@ -96,4 +128,4 @@ def test_executor_seconds_are_those_of_the_steps(steps: list[tuple[int, int]]) -
     events = [decided(60.0 * minute, size, 4) for minute, size in minutes.items()]
     ends = [*list(minutes)[1:], 60]
     truth = sum(60.0 * (end - minute) * size for (minute, size), end in zip(minutes.items(), ends, strict=True))
-    assert readiness(run(3600), events, PROMISED).shadow.executor_s == pytest.approx(truth)
+    assert judged(run(3600), events).shadow.executor_s == pytest.approx(truth)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from planned import knowing
 
@@ -12,7 +14,7 @@ from penstock.core.plan.rescales import with_rescale, without_failed
 from penstock.core.steering import Rescale
 from penstock.runtime.fakes import blank_reading
 
-LAST = blank_reading(10.0, executors_running=2, executors_requested=3)
+LAST = blank_reading(10.0, executors_running=2, executors_requested=3, throughput_rows_per_s=100.0)
 RESCALE = Rescale(number=4, before=3, after=5, at_s=10.0)
 
 
@@ -22,6 +24,11 @@ RESCALE = Rescale(number=4, before=3, after=5, at_s=10.0)
 def test_a_rescale_asked_for_is_remembered_where_there_is_a_policy(mode: Mode, rescale: Rescale | None, rescaled_s: float | None) -> None:
     after = with_rescale(knowing(mode, last=LAST), [ScaleExecutors(number=4, executors=5)], 10.0).steering
     assert (after.rescale, after.rescaled_s) == (rescale, rescaled_s)
+
+
+def test_what_leaves_before_the_first_batch_is_no_rescale() -> None:
+    knowledge = knowing(last=replace(LAST, throughput_rows_per_s=None))
+    assert with_rescale(knowledge, [ScaleExecutors(number=4, executors=1)], 10.0) == knowledge
 
 
 def test_a_change_of_a_query_is_no_rescale() -> None:

@@ -49,8 +49,12 @@ def test_a_rejected_size_is_remembered_for_a_while() -> None:
 
 def test_an_answer_that_cannot_be_taken_is_refused_with_its_reason() -> None:
     held = replace(OPEN, holds=(Hold(knob="executors", value="3", who="bob", until_s=1e9),))
-    assert refusal(OPEN, Approve(at_s=10.0, who="ann", proposal=6)) == "the open proposal is 7"
-    assert refusal(knowing("ask"), Reject(at_s=10.0, who="ann")) == "no proposal is open"
+    later = replace(OPEN, steering=replace(OPEN.steering, next_proposal=8))
+    over = knowing("ask", next_proposal=8)
+    assert refusal(later, Approve(at_s=10.0, who="ann", proposal=6)) == "it was answered, replaced or has expired; the open proposal is 7"
+    assert refusal(later, Reject(at_s=10.0, who="ann", proposal=8)) == "there was none of that number; the open proposal is 7"
+    assert refusal(over, Approve(at_s=10.0, who="ann", proposal=7)) == "it was answered, replaced or has expired; no proposal is open"
+    assert refusal(over, Reject(at_s=10.0, who="ann")) == "no proposal is open"
     assert refusal(OPEN, Approve(at_s=10.0, who="ann"), "observe") == "the mode is observe; proposals are made in ask"
     assert "holds the executors" in refusal(held, Approve(at_s=10.0, who="ann"))
     assert refusal(OPEN, Resume(at_s=10.0, who="ann")) == "it is not paused"

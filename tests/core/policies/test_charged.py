@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.assessment import Assessment
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.policies.charged import downtime_s, recovery_after_s, recovery_from_failure_s, repeated_s
 
 DOWNTIMES_S = {"rescale_up": 40.0, "rescale_down": 20.0, "query_restart": 60.0, "executor_loss": 5.0}
@@ -57,6 +58,14 @@ def test_a_smaller_size_is_charged_with_the_longer_batches_that_it_would_have() 
     assert recovery_after_s(batches(50.0), 1) == pytest.approx(outage_s(5.0, 18.0, 0.5))
 
 
+def test_a_failure_of_micro_batches_whose_cost_is_known_is_caught_up_with_batch_by_batch() -> None:
+    """Batches of 6 s every 10 s: 16 s of arrivals wait when it fails and 16 s more when it is back: 16,000 rows in 17 s, then 8,500 in 9.5 s."""
+    law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+    seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
+    assert recovery_from_failure_s(seen, 1, 900.0) == pytest.approx(16.0 + 17.0 + 9.5)
+    assert recovery_from_failure_s(batches(500.0, downtimes_s={"executor_loss": 16.0}), 1, 900.0) != pytest.approx(42.5), "as if it flowed"
+
+
 def test_what_was_never_seen_takes_what_the_paper_begins_with() -> None:
     assert [downtime_s(assessed(), kind) for kind in ("rescale_up", "rescale_down", "query_restart")] == [30.0, 15.0, 30.0]
 
@@ -64,7 +73,7 @@ def test_what_was_never_seen_takes_what_the_paper_begins_with() -> None:
 def test_without_capacity_or_arrivals_nothing_is_charged() -> None:
     assert recovery_after_s(assessed(), 4) is None
     assert recovery_after_s(under(100.0, capacities={}), 6) is None
-    assert recovery_from_failure_s(assessed(), 400.0) is None
+    assert recovery_from_failure_s(assessed(), 4, 400.0) is None
 
 
 @given(load=st.floats(0, 390), more=st.floats(1, 3), size=st.integers(1, 12), live=st.booleans())

@@ -14,6 +14,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.policies.policy import Need
@@ -45,8 +46,9 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
     plant, current = plant_of(reading), current_of(knowledge, terms)
     interval_s, batch_s = interval_of(reading, terms.promises), batch_of(reading)
     load = steering.load.mean_rows_per_s if steering.load.count else reading.arrival_rows_per_s
-    rate = peak_until(forecast, at_s + terms.autopilot.scaled(terms.config.forecast_interval_s), load)
-    rows, rows_from = capacities(learnt.capacity, sizes, interval_s, needs, current) if needs & {"capacity", "regression"} else ({}, "")
+    until_s = at_s + terms.autopilot.scaled(terms.config.forecast_interval_s)
+    rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
+    rows, rows_from = capacities(learnt.capacity, sizes, interval_s, current) if needs & {"capacity", "regression"} else ({}, "")
     since_rescale_s = None if steering.rescaled_s is None else at_s - steering.rescaled_s
     return Assessment(
         at_s=at_s,
@@ -66,12 +68,13 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
         capacities=rows,
         capacity_from=rows_from,
+        batch_laws=_batch_laws(learnt) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
         t_max=_t_max(learnt, sizes) if "profile" in needs else {},
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
         downtimes_s=downtimes_of(learnt) if needs else {},
         stops=RESCALES - set(learnt.live) if plant == "continuous" else frozenset(),
-        latencies=latencies(learnt, reading, sizes, rate) if rate is not None and needs & {"latency", "profile"} else {},
+        latencies={} if rate is None else latencies(learnt, reading, sizes, rate),
         table=learnt.table if "profile" in needs else None,
         stages=stage_needs(learnt.stages, reading) if "stages" in needs else (),
         earlier=steering.earlier,
@@ -94,6 +97,11 @@ def downtimes_of(learnt: Learnt) -> dict[str, float]:
 def _mean_utilization(reading: Reading, plant: Plant, cpu_cores_each: float | None) -> float | None:
     known = [busy for executor in reading.executors if (busy := utilization(executor, plant, cpu_cores_each)) is not None]
     return sum(known) / len(known) if known and not is_stalled(reading) else None
+
+
+def _batch_laws(learnt: Learnt) -> LikelyLaws | None:
+    laws = None if learnt.capacity.by_batches is None else learnt.capacity.by_batches.laws()
+    return laws if isinstance(laws, LikelyLaws) else None
 
 
 def _t_max(learnt: Learnt, sizes: Sequence[int]) -> dict[int, Estimate]:

@@ -7,29 +7,24 @@ from dataclasses import replace
 from math import isfinite
 
 from penstock.core.assessment import Assessment
-from penstock.core.models.capacity.choice import UTILIZATION
 from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.estimate import Estimate
-from penstock.core.policies.policy import Need
 
 MOST_TIMES = 10.0
 """No bound says more than so many times the value: a few batches may leave open whether a row costs anything at all."""
 
 
-def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float, needs: frozenset[Need], current: int) -> tuple[dict[int, Estimate], str]:
+def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float, current: int) -> tuple[dict[int, Estimate], str]:
     """Rows/s of every size of which something is known; and which model answers for the present one, with the reason.
 
-    The paper's regression answers where it is asked for, whatever the batches foretold: without what they foretold there is nothing to choose by.
+    Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
     model = replace(model, by_utilization=model.by_utilization.settled())
-    if "regression" in needs:
-        model = replace(model, here=(), elsewhere=())
     found = {size: bounded(answer) for size, answer in model.capacities(sizes, interval_s).items() if isinstance(answer, Estimate) and isfinite(answer.value)}
     if not found:
         return {}, ""
-    choice = model.choice(current)
-    asked_for = "regression" in needs and choice.model == UTILIZATION
-    return found, f"{choice.model}: {'the policy asks for it' if asked_for else choice.why}"
+    choice = model.choice(current, interval_s)
+    return found, f"{choice.model}: {choice.why}"
 
 
 def carried_by(seen: Assessment, executors: int) -> Estimate | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from penstock.core.analyze.batch_failures import implied_delay_s, laws_of, outage_of
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.analyze.forecasts import points_since
 from penstock.core.assessment import Assessment
@@ -91,7 +92,7 @@ def followed(learnt: Learnt, reading: Reading, window_s: float) -> tuple[Learnt,
 def taught(learnt: Learnt, measured: Iterable[RecoveryMeasured], seen: Assessment, executors: int, window_s: float) -> Learnt:
     """With the downtimes that failures must have had for these recoveries, by the arrivals measured; rescales tell theirs themselves.
 
-    A recovery that no reading shows took less than a window, and so did its downtime: half of one, unless less is known.
+    A recovery that no reading shows took less than a window, and so did its downtime: half of the longest that would not show, unless less is known.
     """
     lessons: list[DowntimeSeen | None] = []
     for each in measured:
@@ -99,15 +100,23 @@ def taught(learnt: Learnt, measured: Iterable[RecoveryMeasured], seen: Assessmen
             continue
         if each.recovery_s > window_s / 2:
             lessons.append(_implied(learnt, each, seen, executors))
-        elif seen.downtimes_s[each.kind] > window_s / 2:
-            lessons.append(DowntimeSeen(kind=each.kind, downtime_s=window_s / 2))
+            continue
+        hidden = _implied(learnt, each, seen, executors) if laws_of(seen) is not None else DowntimeSeen(kind=each.kind, downtime_s=window_s)
+        if hidden is not None and seen.downtimes_s[each.kind] > hidden.downtime_s / 2:
+            lessons.append(replace(hidden, downtime_s=hidden.downtime_s / 2))
     return replace(learnt, downtimes=learnt.downtimes.learn([lesson for lesson in lessons if lesson is not None]))
 
 
 def _implied(learnt: Learnt, measured: RecoveryMeasured, seen: Assessment, executors: int) -> DowntimeSeen | None:
     capacity, repeats_s = carried_by(seen, executors), repeated_s(seen)
     points = points_since(learnt.load.series, measured.started_s - repeats_s)
-    if capacity is None or capacity.value <= 0 or not points:
+    if not points or measured.kind == UNANNOUNCED:
         return None
-    around = Surroundings(arrivals=Arrivals.joined(points, ()), interval_s=repeats_s, scaleout=executors, capacity_rows_per_s=capacity.value)
-    return downtime_lesson(measured, around)
+    arrivals, laws = Arrivals.joined(points, ()), laws_of(seen)
+    if laws is not None:
+        outage = outage_of(seen, executors, measured.started_s, measured.kind)
+        delay_s = implied_delay_s(laws.best, arrivals, outage, measured.recovered_s)
+        return None if delay_s is None else DowntimeSeen(kind=measured.kind, downtime_s=delay_s)
+    if capacity is None or capacity.value <= 0:
+        return None
+    return downtime_lesson(measured, Surroundings(arrivals=arrivals, interval_s=repeats_s, scaleout=executors, capacity_rows_per_s=capacity.value))

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from penstock.core.analyze.batch_failures import by_laws, laws_of, outage_of
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.analyze.disturbances import Failure
+from penstock.core.analyze.latencies import HIGHEST, LOWEST
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.prediction import Prediction
@@ -17,7 +19,7 @@ from penstock.core.models.recovery import phoebe
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.asking import by_formula
 from penstock.core.models.recovery.outage import Outage
-from penstock.core.models.recovery.over_forecast import over_forecast
+from penstock.core.models.recovery.over_forecast import RecoveryModel, over_forecast
 from penstock.core.models.recovery.transition import LiveRescale, transition_s
 from penstock.core.policies.charged import downtime_s, repeated_s
 
@@ -25,40 +27,56 @@ LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
 """Of the horizon: a forecast is graded a minute, five and fifteen ahead."""
 LASTING_S = 900.0
 """Where no horizon is known, what is predicted of a size holds for so long."""
-LOWEST, HIGHEST = 0.1, 0.9
 PERCENTILE, AVERAGE = "p95", "average"
 """Which latency was predicted: that of micro-batches, or the one of a profile."""
 
 
-def foresee(seen: Assessment, decision: Decision) -> tuple[Prediction, ...]:
-    """The load ahead; capacity and latency of the size that was decided; and the recovery from going there."""
-    return (*_loads(seen, decision), *_capacity(seen, decision), *_latency(seen, decision), *_rescale(seen, decision))
+def foresee(seen: Assessment, decision: Decision, runs: int | None = None) -> tuple[Prediction, ...]:
+    """The load ahead; capacity and latency of the size that was decided; and the recovery from going there.
+
+    `runs` is the size that runs where the decision changes nothing (in shadow): only what is said of that one can be judged.
+    """
+    sizes = dict.fromkeys((decision.executors, decision.executors if runs is None else runs))
+    of_sizes = [made for size in sizes for made in (*_capacity(seen, size), *_latency(seen, size))]
+    return (*_loads(seen, decision), *of_sizes, *_rescale(seen, decision))
 
 
 def foresee_failure(seen: Assessment, failure: Failure, executors: int, downtime: Estimate, lag_rows: float) -> Prediction | None:
-    """How long the job will need to recover from a failure just noticed; `lag_rows` waited before it. None where nothing can be said, or never ends."""
+    """How long the job will need to recover from a failure just noticed; `lag_rows` waited before it. None where nothing can be said, or never ends.
+
+    A query in micro-batches catches up batch by batch, anything else as a fluid.
+    """
+    laws = laws_of(seen)
+    if laws is not None:
+        outage = outage_of(seen, executors, failure.at_s, failure.kind, lag_rows)
+        expected = over_arrivals(seen, by_laws(laws, outage, failure.at_s, downtime), failure.at_s)
+        return _recovery(seen, executors, failure.kind, expected)
     capacity = carried_by(seen, executors)
     if capacity is None:
         return None
-    outage = Outage(at_s=failure.at_s, interval_s=repeated_s(seen), downtime_s=downtime.value, lag_rows=lag_rows)
-    return _recovery(seen, executors, failure.kind, expected_recovery(seen, capacity, outage, downtime))
+    fluid = Outage(at_s=failure.at_s, interval_s=repeated_s(seen), downtime_s=downtime.value, lag_rows=lag_rows)
+    return _recovery(seen, executors, failure.kind, expected_recovery(seen, capacity, fluid, downtime))
 
 
 def expected_recovery(seen: Assessment, capacity: Estimate, outage: Outage, downtime: Estimate) -> Estimate | None:
     """Recovery from an outage over what has arrived and is forecast, with bounds from capacity, downtime and forecast; None without any arrivals."""
-    if seen.arrivals is None:
-        return None
 
     def formula(arrivals: Arrivals, asked: Outage, capacity_rows_per_s: float) -> float:
         return phoebe.recovery_s(arrivals, replace(asked, lag_rows=outage.lag_rows), capacity_rows_per_s)
 
-    model = by_formula(capacity, downtime, outage.interval_s, formula=formula)
+    return over_arrivals(seen, by_formula(capacity, downtime, outage.interval_s, formula=formula), outage.at_s)
+
+
+def over_arrivals(seen: Assessment, model: RecoveryModel, at_s: float) -> Estimate | None:
+    """A model asked about a failure at that time over what has arrived and is forecast; None without any arrivals."""
+    if seen.arrivals is None:
+        return None
     if seen.forecast is None:
-        answer: Estimate | NotReady = model(seen.arrivals, outage.at_s)
+        answer: Estimate | NotReady = model(seen.arrivals, at_s)
     else:
         points = zip(seen.arrivals.time_s, seen.arrivals.rate_rows_per_s, strict=True)
         history = [point for point in points if point[0] < seen.forecast.start_s]
-        answer = over_forecast(model, seen.forecast, at_s=outage.at_s, history=history)
+        answer = over_forecast(model, seen.forecast, at_s=at_s, history=history)
     return answer if isinstance(answer, Estimate) else None
 
 
@@ -87,9 +105,9 @@ def _loads(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
         )
 
 
-def _capacity(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
+def _capacity(seen: Assessment, executors: int) -> Iterator[Prediction]:
     """Shown only by a job that works at it, if ever."""
-    known = carried_by(seen, decision.executors)
+    known = carried_by(seen, executors)
     if known is not None:
         yield Prediction(
             kind="capacity",
@@ -97,14 +115,14 @@ def _capacity(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
             value=known.value,
             low=known.low,
             high=known.high,
-            executors=decision.executors,
+            executors=executors,
             expires_s=seen.at_s + lasting_s(seen),
         )
 
 
-def _latency(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
+def _latency(seen: Assessment, executors: int) -> Iterator[Prediction]:
     """Of a size that keeps up: in overload it grows with time, and has no bound."""
-    known = seen.latencies.get(decision.executors)
+    known = seen.latencies.get(executors)
     if known is not None and math.isfinite(known.high):
         yield Prediction(
             kind="latency",
@@ -112,7 +130,7 @@ def _latency(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
             value=known.value,
             low=known.low,
             high=known.high,
-            executors=decision.executors,
+            executors=executors,
             due_s=seen.at_s + LEAD_SHARES[0] * lasting_s(seen),
             about=PERCENTILE if seen.plant == "micro_batch" else AVERAGE,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
@@ -12,17 +13,23 @@ from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.utilization import plant_of
 
+LOWEST, HIGHEST = 0.1, 0.9
+"""Quantiles of a forecast between which the load lies in four of five cases."""
 
-def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate_rows_per_s: float) -> dict[int, Estimate]:
-    """Seconds at this rate of arrivals: the 95th percentile of micro-batches, the worst of the queries; where tasks run all the time, a profile's average."""
+
+def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Estimate) -> dict[int, Estimate]:
+    """Seconds at this rate of arrivals: the 95th percentile of micro-batches, the worst of the queries; where tasks run all the time, a profile's average.
+
+    The bounds of micro-batches are those of what one reading will show, not of the mean of many: that is what the prediction is held against.
+    """
     if plant_of(reading) == "continuous":
-        return {} if learnt.table is None else {size: _by_table(learnt.table, size, rate_rows_per_s) for size in sizes}
+        return {} if learnt.table is None else {size: _by_table(learnt.table, size, rate.value) for size in sizes}
     queries = [query for query in reading.queries if query.name in learnt.batches]
     found: dict[int, Estimate] = {}
     for size in sizes:
         answers = [
-            learnt.batches[query.name].predict(
-                rate_rows_per_s=_share(query.arrival_rows_per_s, reading) * rate_rows_per_s, interval_s=query.trigger.interval_s, scaleout=size
+            learnt.batches[query.name].predict_one(
+                rate_rows_per_s=_part(rate, _share(query.arrival_rows_per_s, reading)), interval_s=query.trigger.interval_s, scaleout=size
             )
             for query in queries
         ]
@@ -32,16 +39,23 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate_rows_
     return found
 
 
-def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float | None) -> float | None:
-    """The largest rate expected before a time; the load without a forecast."""
+def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float | None) -> Estimate | None:
+    """The largest rate expected before a time, and between which rates all of that time is likely to lie; the load without a forecast."""
     if forecast is None:
-        return load_rows_per_s
-    return max(forecast.mean[: max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))])
+        return None if load_rows_per_s is None else Estimate(value=load_rows_per_s, low=load_rows_per_s, high=load_rows_per_s)
+    steps = max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))
+    soon = replace(forecast, mean=forecast.mean[:steps], paths=tuple(path[:steps] for path in forecast.paths))
+    peak, low, high = max(soon.mean), min(soon.at(LOWEST)), max(soon.at(HIGHEST))
+    return Estimate(value=peak, low=max(0.0, min(peak, low)), high=max(peak, high))
 
 
 def _by_table(table: LatencyTable, size: int, rate_rows_per_s: float) -> Estimate:
     expected = table.at(size, rate_rows_per_s)
     return Estimate(value=expected.latency_s, low=expected.latency_s, high=expected.latency_s if expected.valid else math.inf)
+
+
+def _part(rate: Estimate, share: float) -> Estimate:
+    return Estimate(value=share * rate.value, low=share * rate.low, high=share * rate.high)
 
 
 def _share(arrival_rows_per_s: float | None, reading: Reading) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.analyze.batches import batch_measured, cost_of, latency_of
+from penstock.core.analyze.stages import tells_work
 from penstock.core.analyze.workers import workers_reading
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.reading import Reading
@@ -39,8 +40,8 @@ def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]
     if needs & {"capacity", "regression", "latency"}:
         learnt = _with_work(learnt, reading, terms.autopilot, needs)
     if "stages" in needs:
-        stages = {query.name: learnt.stages.get(query.name, StageRates()).learn([query]) for query in reading.queries}
-        learnt = replace(learnt, stages=stages)
+        stages = {query.name: learnt.stages.get(query.name, StageRates()) for query in reading.queries}
+        learnt = replace(learnt, stages={query.name: stages[query.name].learn([query] if tells_work(query) else []) for query in reading.queries})
     if "profile" in needs and terms.profile and learnt.learnt_s is not None and decided_s is not None and learnt.learnt_s <= decided_s:
         row = profile_row(learnt, reading)
         learnt = replace(learnt, profile=learnt.profile.learn([row])) if row else learnt

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.assessment import Assessment
-from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
+from penstock.core.domain.autopilot_event import THROUGHPUT, TargetFeasible, TargetInfeasible
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.event import Event
 from penstock.core.knowledge import Knowledge
@@ -26,7 +26,7 @@ def watch_targets(knowledge: Knowledge, seen: Assessment) -> tuple[Knowledge, li
 
 def targets(seen: Assessment) -> dict[str, Comparison]:
     """By target, why not even the largest size can meet it; by the bounds in its favour, so that little knowledge makes no alarm."""
-    why = {"recovery time": _recovery(seen), "latency": _latency(seen), "throughput": _throughput(seen)}
+    why = {"recovery time": _recovery(seen), "latency": _latency(seen), THROUGHPUT: _throughput(seen)}
     return {target: each for target, each in why.items() if each is not None}
 
 

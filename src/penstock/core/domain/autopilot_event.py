@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.decision import Comparison, Decision, Effect, short
+from penstock.core.domain.decision import Comparison, Decision, Effect, short, sized
 from penstock.core.domain.event import Event
-from penstock.core.domain.prediction import Prediction, PredictionKind
+from penstock.core.domain.prediction import UNITS, Prediction, PredictionKind, subject
 from penstock.core.domain.units import duration_words
 
 EFFECTS: dict[Effect, str] = {
@@ -23,6 +23,8 @@ EFFECTS: dict[Effect, str] = {
 End = Literal["approved", "rejected", "expired", "superseded", "withdrawn"]
 Phase = Literal["analyze", "plan"]
 RollbackReason = Literal["broken_promises", "wrong_predictions", "blind", "policy_fails"]
+THROUGHPUT = "throughput"
+"""The target that nobody promised: to carry what arrives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +39,12 @@ class Decided(Event):
     predictions: tuple[Prediction, ...] = ()
 
     def words(self) -> str:
-        size = f"{self.decision.current} -> {self.decision.executors}" if self.decision.direction != "keep" else f"keeps {self.decision.current}"
-        guards = "".join(f"; {guard.words()}" for guard in self.decision.guards)
-        return f"{self.policy}: executors {size}, {self.decision.why.words()}{guards} ({EFFECTS[self.effect]})"
+        why = "; ".join(each.words() for each in (self.decision.why, *self.decision.guards))
+        effect = "" if self.effect == "kept" else f" ({EFFECTS[self.effect]})"
+        if self.decision.direction == "keep":
+            keeps = "would keep" if self.mode == "shadow" else "keeps"
+            return f"{self.policy} {keeps} {sized(self.decision.current)}: {why}{effect}"
+        return f"{self.policy}: executors {self.decision.current} -> {self.decision.executors}, {why}{effect}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,8 @@ class ProposalEnded(Event):
     who: str = ""
 
     def words(self) -> str:
-        return f"proposal {self.proposal} was {self.how}{f' by {self.who}' if self.who else ''}"
+        how = {"expired": "not answered in time", "superseded": "replaced by another", "withdrawn": "withdrawn"}.get(self.how, self.how)
+        return f"proposal {self.proposal} was {how}{f' by {self.who}' if self.who else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +101,12 @@ class RolledBack(Event):
     def words(self) -> str:
         why = {
             "broken_promises": f"{short(self.value)} promises were broken after it had given executors away",
-            "wrong_predictions": f"its predictions were off by {short(self.value)} of the truth on average",
+            "wrong_predictions": f"its predictions were off by {'?' if self.value is None else f'{self.value:.0%}'} on average",
             "blind": f"no reading came for {short(self.value)} s",
             "policy_fails": f"the policy failed {short(self.value)} times in a row",
         }[self.reason]
-        return f"rolled back, executors {self.before} -> {self.executors}: {why}"
+        size = f"stay {self.before}" if self.before == self.executors else f"{self.before} -> {self.executors}"
+        return f"rolled back, executors {size}: {why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +128,7 @@ class TargetInfeasible(Event):
     why: Comparison
 
     def words(self) -> str:
-        return f"no size can keep the promised {self.target}: {self.why.words()}"
+        return f"no size can {'carry the load' if self.target == THROUGHPUT else f'keep the promised {self.target}'}: {self.why.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +136,7 @@ class TargetFeasible(Event):
     target: str
 
     def words(self) -> str:
-        return f"the promised {self.target} can be kept again"
+        return "the load can be carried again" if self.target == THROUGHPUT else f"the promised {self.target} can be kept again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +176,8 @@ class Graded(Event):
         return abs(self.predicted - self.actual) / abs(self.actual) if self.actual else 0.0
 
     def words(self) -> str:
-        about = f" ({self.about})" if self.about else ""
-        return f"{self.kind}{about} was predicted as {short(self.predicted)}, it was {short(self.actual)}"
+        of_size = f" of {sized(self.executors)}" if self.kind in ("capacity", "latency") else ""
+        return f"{subject(self.kind, self.about)}{of_size} was predicted as {short(self.predicted)} {UNITS[self.kind]}, it was {short(self.actual)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,3 +217,24 @@ class FitFailed(Event):
 
     def words(self) -> str:
         return f"fit {self.fit_number} came to nothing: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutopilotChanged(Event):
+    """`changes` are key, value before, value now; `needs_restart` names what else differs in the file and waits for the next start."""
+
+    changes: tuple[tuple[str, str, str], ...]
+    needs_restart: tuple[str, ...] = ()
+
+    def words(self) -> str:
+        taken = "; ".join(f"{key} {before} -> {now}" for key, before, now in self.changes)
+        later = f"; needs a restart: {', '.join(self.needs_restart)}" if self.needs_restart else ""
+        return f"the job file changed: {taken or 'nothing of [autopilot]'}{later}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutopilotRefused(Event):
+    reason: str
+
+    def words(self) -> str:
+        return f"the job file changed and has a mistake, the old one stays: {self.reason}"

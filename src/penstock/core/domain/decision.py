@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -72,7 +73,17 @@ class Recommended:
 def short(number: float | None) -> str:
     """A number as people read it in a reason.
 
-    >>> short(1234.5), short(0.8731), short(None)
-    ('1,234', '0.873', '?')
+    >>> short(1234.5), short(0.8731), short(math.inf), short(None)
+    ('1,234', '0.873', '∞', '?')
     """
-    return "?" if number is None else f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+    if number is None or math.isinf(number):
+        return "?" if number is None else "∞"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def sized(executors: int) -> str:
+    """
+    >>> sized(1), sized(4)
+    ('1 executor', '4 executors')
+    """
+    return f"{executors} executor{'' if executors == 1 else 's'}"

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.kafka import CpuQuery, KafkaSpec
 from penstock.core.domain.trigger import Trigger
+from penstock.core.models.latency.profile import ProfileSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ class QuerySpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """A whole job, as its file says. `folder` is what relative paths in it start from."""
+    """A whole job, as its file says. `folder` is what relative paths in it start from; `profile` is what was measured of the job beforehand."""
 
     name: str
     folder: str
@@ -82,7 +84,8 @@ class JobSpec:
     master: str | None = None
     limits: Limits = Limits()
     promises: Promises = Promises()
-    mode: str = "observe"
+    autopilot: Autopilot = field(default_factory=Autopilot)
+    profile: tuple[ProfileSeen, ...] = ()
     config: Config = Config()
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     metrics_address: str | None = None
@@ -92,6 +95,10 @@ class JobSpec:
 
     def source(self, name: str) -> SourceSpec:
         return next(each for each in self.sources if each.name == name)
+
+    @property
+    def mode(self) -> Mode:
+        return self.autopilot.mode
 
     @property
     def uses_kafka(self) -> bool:

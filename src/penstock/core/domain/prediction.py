@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 PredictionKind = Literal["capacity", "latency", "forecast", "recovery"]
+UNITS: Mapping[PredictionKind, str] = {"capacity": "rows/s", "latency": "s", "forecast": "rows/s", "recovery": "s"}
+GOOD_ERROR: Mapping[PredictionKind, float] = {"capacity": 0.25, "latency": 0.25, "forecast": 0.25, "recovery": 0.35}
+"""A mean relative error up to this is good enough to decide by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +28,16 @@ class Prediction:
     due_s: float | None = None
     expires_s: float | None = None
     about: str = ""
+
+
+def subject(kind: PredictionKind, about: str) -> str:
+    """What was predicted, in words.
+
+    >>> [subject("forecast", "60 s"), subject("recovery", "rescale_up"), subject("latency", "p95"), subject("capacity", "")]
+    ['load 60 s ahead', 'recovery from rescale up', 'latency p95', 'capacity']
+    """
+    if kind == "forecast":
+        return f"load {about} ahead"
+    if kind == "recovery" and about:
+        return f"recovery from {about.replace('_', ' ')}"
+    return f"{kind} {about}".rstrip()

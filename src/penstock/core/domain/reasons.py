@@ -58,7 +58,7 @@ TARGETS_SAY: Mapping[str, str] = {
     "recovery_below_downtime": "{limit} s are promised, the downtime alone is {value} s",
 }
 READINESS_SAYS: Mapping[str, str] = {
-    "error_too_large": "off by {value} on average, {limit} is allowed",
+    "error_too_large": "off by {value} % on average, {limit} % are allowed",
     "more_breaks": "it would have broken {value} promises, what ran broke {limit}",
     "shadow_too_short": "{value} h in shadow, {limit} h are needed",
     "too_few_grades": "{value} predictions graded, {limit} are needed",

@@ -49,7 +49,8 @@ def reason(knowledge: Knowledge, *knobs: str) -> str:
     if holders:
         return f"held by {holders[0]}"
     last, acts = knowledge.steering.last, knowledge.steering.mode in ("ask", "active")
-    decided = last is not None and acts and "executors" in knobs and last.executors == knowledge.desired.executors
+    asked = knowledge.last is not None and knowledge.last.executors_requested != knowledge.desired.executors
+    decided = last is not None and acts and asked and "executors" in knobs and last.executors == knowledge.desired.executors
     return f"decided by {last.policy}" if last is not None and decided else "desired state"
 
 

@@ -14,8 +14,12 @@ def total(values: Iterable[float | None]) -> float | None:
     >>> total([1.0, 2.0]), total([1.0, None]), total([])
     (3.0, None, None)
     """
-    known = list(values)
-    return None if not known or any(value is None for value in known) else sum(value for value in known if value is not None)
+    found = None
+    for value in values:
+        if value is None:
+            return None
+        found = value if found is None else found + value
+    return found
 
 
 def worst(values: Iterable[T | None], badness: Callable[[T], float]) -> T | None:

@@ -18,11 +18,13 @@ def sampled(earlier: Samples, at_s: float, count: float | None, least_s: float) 
     """
     if count is None:
         return ()
-    if earlier and count < earlier[-1][1]:
-        earlier = ()
-    old = tuple(sample for sample in earlier if at_s - sample[0] >= least_s)
-    young = tuple(sample for sample in earlier if 0 < at_s - sample[0] < least_s)
-    return (*old[-1:], *young, (at_s, count))
+    if not earlier or count < earlier[-1][1]:
+        return ((at_s, count),)
+    newest_old = 0
+    for place, (then_s, _) in enumerate(earlier):
+        if at_s - then_s >= least_s:
+            newest_old = place
+    return (*[sample for sample in earlier[newest_old:] if at_s > sample[0]], (at_s, count))
 
 
 def sampled_each(earlier: Mapping[str, Samples], at_s: float, counts: Mapping[str, float | None], least_s: float) -> dict[str, Samples]:
@@ -40,6 +42,9 @@ def rate_per_s(samples: Samples, least_s: float) -> float | None:
     """
     if len(samples) < 2:
         return None
-    *before, (now_s, now) = samples
-    then_s, then = next((sample for sample in reversed(before) if now_s - sample[0] >= least_s), before[0])
+    now_s, now = samples[-1]
+    place = len(samples) - 2
+    while place > 0 and now_s - samples[place][0] < least_s:
+        place -= 1
+    then_s, then = samples[place]
     return max(0.0, (now - then) / (now_s - then_s))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken
+from penstock.core.domain.autopilot_event import Graded, PromiseBroken
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.event import Event
-from penstock.core.domain.prediction import PredictionKind
+from penstock.core.domain.prediction import GOOD_ERROR, PredictionKind
 from penstock.core.domain.reading import Reading
-from penstock.core.plan.promises import STILL_BROKEN_S
+from penstock.core.plan.shadow import Shadow, in_force, last_shadow, spans, would_break
 from penstock.core.terms import Terms
 
 HOUR_S = 3600.0
@@ -19,9 +19,8 @@ SHADOW_S = 6 * HOUR_S
 """Time in shadow that trust takes."""
 
 FEWEST_GRADES = 20
-MOST_ERROR: dict[PredictionKind, float] = {"capacity": 0.25, "latency": 0.25, "recovery": 0.35}
-SILENT_S = 600.0
-"""Readings further apart were not of a running job."""
+JUDGED: tuple[PredictionKind, ...] = ("capacity", "latency", "recovery")
+"""What a size is chosen by; a forecast is graded too, but a load that surprises everybody speaks against nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +34,15 @@ class Steered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Shares of the time in which the size in shadow was the one that was run, fewer executors, or more."""
+
+    same: float
+    fewer: float
+    more: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unready:
     """One reason against it; `about` is the kind of prediction, empty where it is about none."""
 
@@ -44,12 +52,19 @@ class Unready:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """The shadow of a job since it began, beside what was run; `errors` are mean relative ones with their number, by kind of prediction."""
+    """The last shadow of a job beside what was run meanwhile; `errors` are mean relative ones with their number, by kind of prediction.
 
+    `agreement` is None before there was time to compare.
+    """
+
+    policy: str
+    from_s: float
+    until_s: float
     shadow_s: float
     shadow: Steered
     run: Steered
-    errors: dict[PredictionKind, tuple[float, int]]
+    agreement: Agreement | None
+    errors: Mapping[PredictionKind, tuple[float, int]]
     reasons: tuple[Unready, ...]
 
     @property
@@ -57,80 +72,63 @@ class Readiness:
         return not self.reasons
 
 
-def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms) -> Readiness:
-    """Judge the last stretch of shadow in a job's history.
+def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms) -> Readiness | None:
+    """Judge the last stretch of shadow in a job's history; None if there is none.
 
     A kind of prediction that comes due by itself needs enough grades; capacities and recoveries, which only an overload or a failure shows, are judged
     by those there are.
     """
-    decided = last_shadow([event for event in events if isinstance(event, Decided)])
-    since_s = decided[0].at_s if decided else float("inf")
-    seen = [reading for reading in readings if reading.at_s >= since_s]
-    graded = [event for event in events if isinstance(event, Graded) and event.at_s >= since_s]
+    shadow = last_shadow(events)
+    if shadow is None:
+        return None
+    seen = [reading for reading in readings if shadow.holds(reading.at_s)]
+    during = [event for event in events if shadow.holds(event.at_s)]
+    graded = [event for event in during if isinstance(event, Graded)]
     shadow_s = sum(spans(seen))
-    sizes = [(each.at_s, each.decision.executors) for each in decided]
-    shadow = Steered(
-        executor_s=sum(size * span_s for size, span_s in zip(in_force(sizes, seen), spans(seen), strict=False)),
-        ups=sum(each.decision.direction == "up" for each in decided),
-        downs=sum(each.decision.direction == "down" for each in decided),
-        broken=would_break(decided, seen, terms),
+    wanted, ran = in_shadow(shadow, seen, terms), as_run(seen, sum(isinstance(event, PromiseBroken) for event in during))
+    errors = {kind: mean_error(mine) for kind in JUDGED if (mine := [each for each in graded if each.kind == kind])}
+    timely = {each.kind for one in shadow.decided for each in one.predictions if each.due_s is not None}
+    return Readiness(
+        policy=shadow.decided[-1].policy,
+        from_s=shadow.from_s,
+        until_s=min(shadow.until_s, seen[-1].at_s if seen else shadow.decided[-1].at_s),
+        shadow_s=shadow_s,
+        shadow=wanted,
+        run=ran,
+        agreement=agreement(shadow, seen),
+        errors=errors,
+        reasons=(*too_short(shadow_s, terms), *unproven(errors, timely), *worse(wanted.broken, ran.broken)),
     )
+
+
+def in_shadow(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> Steered:
+    return Steered(
+        executor_s=sum(size * span_s for size, span_s in zip(in_force(shadow.sizes, seen), spans(seen), strict=False)),
+        ups=sum(each.decision.direction == "up" for each in shadow.decided),
+        downs=sum(each.decision.direction == "down" for each in shadow.decided),
+        broken=would_break(shadow, seen, terms),
+    )
+
+
+def as_run(seen: Sequence[Reading], broken: int) -> Steered:
     requested = [reading.executors_requested for reading in seen]
-    run = Steered(
+    return Steered(
         executor_s=sum(reading.executors_running * span_s for reading, span_s in zip(seen, spans(seen), strict=False)),
         ups=sum(later > earlier for earlier, later in pairwise(requested)),
         downs=sum(later < earlier for earlier, later in pairwise(requested)),
-        broken=sum(isinstance(event, PromiseBroken) and event.at_s >= since_s for event in events),
+        broken=broken,
     )
-    errors = {kind: mean_error(mine) for kind in MOST_ERROR if (mine := [each for each in graded if each.kind == kind])}
-    timely = {each.kind for one in decided for each in one.predictions if each.due_s is not None}
-    reasons = (*too_short(shadow_s, terms), *unproven(errors, timely), *worse(shadow.broken, run.broken))
-    return Readiness(shadow_s=shadow_s, shadow=shadow, run=run, errors=errors, reasons=reasons)
 
 
-def last_shadow(decided: Sequence[Decided]) -> list[Decided]:
-    """The decisions in shadow since the last one in another mode."""
-    others = [place for place, each in enumerate(decided) if each.mode != "shadow"]
-    return list(decided[others[-1] + 1 if others else 0 :])
-
-
-def spans(seen: Sequence[Reading]) -> list[float]:
-    """Seconds from each reading to the next; none where the job did not run between them."""
-    return [later.at_s - earlier.at_s if later.at_s - earlier.at_s <= SILENT_S else 0.0 for earlier, later in pairwise(seen)]
-
-
-def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> list[int]:
-    """The value of the last step at each reading; there is one before the first."""
-    values, place = [], 0
-    for reading in seen:
-        while place + 1 < len(steps) and steps[place + 1][0] <= reading.at_s:
-            place += 1
-        values.append(steps[place][1])
-    return values
-
-
-def would_break(decided: Sequence[Decided], seen: Sequence[Reading], terms: Terms) -> int:
-    """How often the size in shadow, by its own predictions, would have fallen short of the load or of the promised latency for long enough to break it.
-
-    Counted as for the job that ran: what stays broken is broken again every so often.
-    """
-    after_s, again_s = terms.autopilot.scaled(terms.autopilot.broken_after_s), terms.autopilot.scaled(STILL_BROKEN_S)
-    places = in_force([(each.at_s, place) for place, each in enumerate(decided)], seen)
-    broken, due_s = 0, None
-    for reading, place in zip(seen, places, strict=True):
-        if not falls_short(decided[place], reading, terms.promises.latency_p95_s):
-            due_s = None
-        elif due_s is None:
-            due_s = reading.at_s + after_s
-        elif reading.at_s >= due_s:
-            broken, due_s = broken + 1, reading.at_s + again_s
-    return broken
-
-
-def falls_short(one: Decided, reading: Reading, promised_s: float | None) -> bool:
-    arriving, capacity = reading.arrival_rows_per_s, one.capacity_rows_per_s
-    late = promised_s is not None and any(each.kind == "latency" and each.value > promised_s for each in one.predictions)
-    return late or (arriving is not None and capacity is not None and arriving > capacity)
+def agreement(shadow: Shadow, seen: Sequence[Reading]) -> Agreement | None:
+    """How the size in shadow compares with the one asked for, over time."""
+    all_s = sum(spans(seen))
+    if all_s <= 0:
+        return None
+    steps = list(zip(in_force(shadow.sizes, seen), (reading.executors_requested for reading in seen), spans(seen), strict=False))
+    fewer_s = sum(span_s for size, requested, span_s in steps if size < requested)
+    more_s = sum(span_s for size, requested, span_s in steps if size > requested)
+    return Agreement(same=(all_s - fewer_s - more_s) / all_s, fewer=fewer_s / all_s, more=more_s / all_s)
 
 
 def mean_error(graded: Sequence[Graded]) -> tuple[float, int]:
@@ -142,14 +140,14 @@ def too_short(shadow_s: float, terms: Terms) -> tuple[Unready, ...]:
     return (Unready(why=Comparison(code="shadow_too_short", value=shadow_s / HOUR_S, limit=needed_s / HOUR_S)),) if shadow_s < needed_s else ()
 
 
-def unproven(errors: dict[PredictionKind, tuple[float, int]], timely: set[PredictionKind]) -> tuple[Unready, ...]:
+def unproven(errors: Mapping[PredictionKind, tuple[float, int]], timely: set[PredictionKind]) -> tuple[Unready, ...]:
     found = []
-    for kind, allowed in MOST_ERROR.items():
+    for kind in JUDGED:
         error, count = errors.get(kind, (0.0, 0))
         if kind in timely and count < FEWEST_GRADES:
             found.append(Unready(about=kind, why=Comparison(code="too_few_grades", value=float(count), limit=float(FEWEST_GRADES))))
-        elif error > allowed:
-            found.append(Unready(about=kind, why=Comparison(code="error_too_large", value=error, limit=allowed)))
+        elif error > GOOD_ERROR[kind]:
+            found.append(Unready(about=kind, why=Comparison(code="error_too_large", value=100 * error, limit=100 * GOOD_ERROR[kind])))
     return tuple(found)
 
 

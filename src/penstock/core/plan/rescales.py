@@ -11,10 +11,13 @@ from penstock.core.steering import Rescale
 
 
 def with_rescale(knowledge: Knowledge, instructions: Sequence[Instruction], at_s: float) -> Knowledge:
-    """Knowledge of a rescale that was just asked for. In shadow the policy's own timer does not run from what others do."""
+    """Knowledge of a rescale that was just asked for. In shadow the policy's own timer does not run from what others do.
+
+    What happens before the first batch is the start of the job, in which a standalone cluster gives more than was asked for: no rescale.
+    """
     steering, reading = knowledge.steering, knowledge.last
     given = next((each for each in instructions if isinstance(each, ScaleExecutors)), None)
-    if given is None or reading is None or steering.mode == "observe":
+    if given is None or reading is None or reading.throughput_rows_per_s is None or steering.mode == "observe":
         return knowledge
     before = max(reading.executors_requested, reading.executors_running)
     rescale = Rescale(number=given.number, before=before, after=given.executors, at_s=at_s)

@@ -53,9 +53,9 @@ def answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: 
     refusal = refuse(knowledge, command, terms)
     proposal, steering = knowledge.steering.proposal, knowledge.steering
     if refusal or proposal is None:
-        which = "the open proposal" if command.proposal is None else f"proposal {command.proposal}"
-        verb = "approve" if isinstance(command, Approve) else "reject"
-        return knowledge, [CommandRefused(at_s=at_s, who=command.who, knob=verb, value=which, reason=refusal)]
+        which = "of the open proposal" if command.proposal is None else f"of proposal {command.proposal}"
+        what = "approval" if isinstance(command, Approve) else "rejection"
+        return knowledge, [CommandRefused(at_s=at_s, who=command.who, knob=what, value=which, reason=refusal)]
     if isinstance(command, Reject):
         steering, ended = without_proposal(steering, at_s, "rejected", command.who)
         quiet_until_s = at_s + terms.autopilot.scaled(terms.autopilot.ask_quiet_s)
@@ -71,10 +71,12 @@ def refuse(knowledge: Knowledge, command: Approve | Reject, terms: Terms) -> str
     proposal = knowledge.steering.proposal
     if terms.autopilot.mode != "ask":
         return f"the mode is {terms.autopilot.mode}; proposals are made in ask"
+    open_now = "no proposal is open" if proposal is None else f"the open proposal is {proposal.number}"
+    if command.proposal is not None and (proposal is None or command.proposal != proposal.number):
+        was = 1 <= command.proposal < knowledge.steering.next_proposal
+        return f"{'it was answered, replaced or has expired' if was else 'there was none of that number'}; {open_now}"
     if proposal is None:
-        return "no proposal is open"
-    if command.proposal is not None and command.proposal != proposal.number:
-        return f"the open proposal is {proposal.number}"
+        return open_now
     if isinstance(command, Approve) and is_held(knowledge):
         return "an operator holds the executors; penstock release lets go of them"
     return ""
@@ -89,6 +91,6 @@ def pause(knowledge: Knowledge, paused: Paused) -> tuple[Knowledge, list[Event]]
 def resume(knowledge: Knowledge, who: str, at_s: float) -> tuple[Knowledge, list[Event]]:
     """Knowledge in which the policy decides again, at once; its failures before the pause are forgotten."""
     if knowledge.steering.paused is None:
-        return knowledge, [CommandRefused(at_s=at_s, who=who, knob="resume", value="the policy", reason="it is not paused")]
+        return knowledge, [CommandRefused(at_s=at_s, who=who, knob="resumption", value="of the policy", reason="it is not paused")]
     steering = replace(knowledge.steering, paused=None, next_s=None, failed_in_a_row=0)
     return replace(knowledge, steering=steering), [PolicyResumed(at_s=at_s, who=who)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.core.assessment import Assessment
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.downtime import Priors
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.models.recovery.transition import LiveRescale, recovery_after_rescale_s
@@ -23,7 +24,7 @@ def recovery_after_s(seen: Assessment, executors: int) -> float | None:
     if seen.arrivals is None or now is None or new is None:
         return None
     if executors == seen.current:
-        return recovery_from_failure_s(seen, new)
+        return recovery_from_failure_s(seen, executors, new)
     kind: DisturbanceKind = "rescale_up" if executors > seen.current else "rescale_down"
     if kind in seen.stops:
         return recovery_s(seen.arrivals, seen.at_s, new, seen.interval_s, downtime_s(seen, kind), seen.excess_lag_rows)
@@ -34,16 +35,23 @@ def recovery_after_s(seen: Assessment, executors: int) -> float | None:
         capacity_new_rows_per_s=new,
         excess_lag_rows=seen.excess_lag_rows,
     )
-    failure_s = recovery_from_failure_s(seen, new)
+    failure_s = recovery_from_failure_s(seen, executors, new)
     return None if failure_s is None else recovery_after_rescale_s(seen.arrivals, rescale, failure_s)
 
 
-def recovery_from_failure_s(seen: Assessment, capacity_rows_per_s: float) -> float | None:
-    """Seconds to recover from a failure now, just before a commit, with this capacity and the lag that is there."""
+def recovery_from_failure_s(seen: Assessment, executors: int, capacity_rows_per_s: float) -> float | None:
+    """Seconds to recover from a failure now, just before a commit, at this size with this capacity and the lag that is there.
+
+    Micro-batches whose cost is known catch up batch by batch (PAPER-NOTES "Catch-up in micro-batches"); anything else as Daedalus sec. 3.4 has it.
+    """
     if seen.arrivals is None:
         return None
+    down_s = downtime_s(seen, failure_of(seen.plant))
+    if seen.batch_laws is not None:
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, interval_s=seen.interval_s, scaleout=executors, lag_rows=seen.excess_lag_rows)
+        return recovery_by_batches_s(seen.batch_laws.best, seen.arrivals, outage)
     repeated = repeated_s(seen, longer(seen.capacity(seen.current), capacity_rows_per_s))
-    return recovery_s(seen.arrivals, seen.at_s, capacity_rows_per_s, repeated, downtime_s(seen, failure_of(seen.plant)), seen.excess_lag_rows)
+    return recovery_s(seen.arrivals, seen.at_s, capacity_rows_per_s, repeated, down_s, seen.excess_lag_rows)
 
 
 def repeated_s(seen: Assessment, batches_longer: float = 1.0) -> float:

@@ -64,7 +64,7 @@ class Daedalus:
     def _recovery_s(self, seen: Assessment, size: int, capacity: float) -> float | None:
         """RT_i of Algorithm 1."""
         change_s = recovery_after_s(seen, size)
-        failure_s = recovery_from_failure_s(seen, capacity) if self.failures_too else change_s
+        failure_s = recovery_from_failure_s(seen, size, capacity) if self.failures_too else change_s
         return None if change_s is None or failure_s is None else max(change_s, failure_s)
 
     def _refuse(self, seen: Assessment, size: int, capacity: float, recovery_s: float) -> Comparison | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -44,18 +44,18 @@ def policy_of(terms: Terms) -> Policy:
     ('daedalus', 30.0, 60.0)
     """
     autopilot = terms.autopilot
-    policy: Policy = _in_time(with_parameters(autopilot.policy, autopilot.parameters), autopilot.time_scale)
+    policy: Policy = in_time(with_parameters(autopilot.policy, autopilot.parameters), autopilot.time_scale)
     return policy
 
 
 def with_parameters(name: str, parameters: Mapping[str, float]) -> Policy:
     """A policy by its name, with some of its parameters; `UserMistake` for a name, a parameter or a value that cannot be."""
     if name not in POLICIES:
-        raise UserMistake(f'autopilot.policy: there is no policy "{name}"; {_nearest(name, POLICIES)}')
+        raise UserMistake(f'autopilot.policy: there is no policy "{name}"; {nearest(name, POLICIES)}')
     declared = parameters_of(name)
     for parameter, value in parameters.items():
         if parameter not in declared:
-            raise UserMistake(f"autopilot.parameters.{parameter}: the policy {name} has no such parameter; {_nearest(parameter, declared)}")
+            raise UserMistake(f"autopilot.parameters.{parameter}: the policy {name} has no such parameter; {nearest(parameter, declared)}")
         check(POLICIES[name], "autopilot.parameters", parameter, value)
     given = {each: int(value) if isinstance(declared[each].default, int) else float(value) for each, value in parameters.items()}
     named: Any = POLICIES[name]
@@ -69,7 +69,7 @@ def parameters_of(name: str) -> Mapping[str, Field[Any]]:
     return {each.name: each for each in fields(declared) if "meaning" in each.metadata}
 
 
-def _in_time(policy: Any, time_scale: float) -> Any:
+def in_time(policy: Any, time_scale: float) -> Any:
     """A policy whose timers are scaled, with the policies that it holds."""
     scaled = {}
     for each in fields(policy):
@@ -77,10 +77,16 @@ def _in_time(policy: Any, time_scale: float) -> Any:
         if each.metadata.get("scales"):
             scaled[each.name] = time_scale * value
         elif is_dataclass(value):
-            scaled[each.name] = _in_time(value, time_scale)
+            scaled[each.name] = in_time(value, time_scale)
     return replace(policy, **scaled)
 
 
-def _nearest(name: str, known: Mapping[str, object]) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What a misspelt name was meant to be, else all that there are.
+
+    >>> nearest("dedalus", POLICIES), nearest("colour", ["period_s"])
+    ('did you mean "daedalus"?', 'there are period_s')
+    """
+    known = list(known)
     close = get_close_matches(name, known, n=1, cutoff=0.6)
     return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(known)}"

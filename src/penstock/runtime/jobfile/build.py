@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,12 @@ from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkS
 from penstock.core.domain.kafka import CpuQuery, KafkaSpec
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.runtime.jobfile import kinds
+from penstock.runtime.jobfile.autopilot import AutopilotBuilder
 from penstock.runtime.jobfile.kafka import KafkaBuilder
 from penstock.runtime.jobfile.mistakes import Mistakes
-from penstock.runtime.jobfile.options import absolute, files_from, flat_options
+from penstock.runtime.jobfile.options import absolute, code, files_from, flat_options
 from penstock.runtime.jobfile.tables import CpuTable, JobTable, LimitsTable, QueryTable, SinkTable, SourceTable
+from penstock.runtime.jobfile.targets import check_targets
 from penstock.runtime.secrets import Keys
 
 _EMBEDDED_READING_INTERVAL_S = 5.0
@@ -32,16 +33,19 @@ class Builder:
     def job(self, table: JobTable, default_name: str) -> JobSpec:
         self._check(table)
         kafka = self._kafka.kafka(table.kafka)
-        return JobSpec(
+        limits = self._limits(table.limits)
+        autopilot = AutopilotBuilder(folder=self.folder, mistakes=self.mistakes)
+        spec = JobSpec(
             name=table.name or default_name,
             folder=str(self.folder),
             checkpoint=absolute(self.folder, table.checkpoint),
             sources=tuple(self._source(name, each, kafka) for name, each in table.sources.items()),
             queries=tuple(self._query(name, each, table.sources, kafka) for name, each in table.queries.items()),
             master=table.master,
-            limits=self._limits(table.limits),
+            limits=limits,
             promises=Promises(latency_p95_s=table.promises.latency_p95, recovery_s=table.promises.recovery),
-            mode=table.autopilot.mode,
+            autopilot=autopilot.autopilot(table.autopilot, limits),
+            profile=autopilot.profile(table.autopilot),
             config=_config(table),
             spark_conf=self._spark_conf(table),
             metrics_address=table.metrics,
@@ -49,6 +53,8 @@ class Builder:
             cpu_query=self._cpu_query(table.cpu),
             ask_executors_cpu=table.cpu.ask_executors,
         )
+        check_targets(spec, self.mistakes)
+        return spec
 
     @property
     def _kafka(self) -> KafkaBuilder:
@@ -59,9 +65,6 @@ class Builder:
             self.mistakes.add(("queries",), "there is none, a job needs a [query] table, or [queries.NAME] tables")
         if not table.sources:
             self.mistakes.add(("sources",), "there is none, a job needs a [source] table, or [sources.NAME] tables")
-        if table.autopilot.mode != "observe":
-            shown = self.mistakes.shown(("autopilot", "mode"))
-            self.mistakes.add(("autopilot", "mode"), f'found {shown}, only "observe" is allowed yet: "shadow", "ask" and "active" come with a later version')
 
     def _limits(self, table: LimitsTable) -> Limits:
         limits = Limits(min_executors=table.min_executors, max_executors=table.max_executors, start_executors=table.start_executors)
@@ -86,7 +89,7 @@ class Builder:
             self.mistakes.add((*keys, "trigger"), f'found {shown}, at least "5s" is allowed: Spark refuses a shorter one')
         return QuerySpec(
             name=name,
-            function=self._function(table.function, (*keys, "function")),
+            function=code(self.folder, table.function, (*keys, "function"), self.mistakes),
             sources=self._sources_of(table, keys, sources),
             sink=self._sink(table.sink, (*keys, "sink"), kafka),
             trigger=table.trigger,
@@ -119,7 +122,7 @@ class Builder:
         for name in options:
             if name.lower() == "checkpointlocation":
                 self.mistakes.add(keys, f'found the option "{name}", only "checkpoint" at the top of the file is allowed: every query has its folder in there')
-        foreach_batch = table.foreach_batch and self._function(table.foreach_batch, (*keys, "foreach_batch"))
+        foreach_batch = table.foreach_batch and code(self.folder, table.foreach_batch, (*keys, "foreach_batch"), self.mistakes)
         return SinkSpec(format=table.format, options=options, foreach_batch=foreach_batch, arrival_field=table.arrival_field)
 
     def _options(self, table: SourceTable | SinkTable, keys: Keys, kafka: KafkaSpec) -> dict[str, str]:
@@ -136,17 +139,6 @@ class Builder:
             if name not in table.model_fields_set:
                 self.mistakes.add(("cpu", name), f"missing, {kind.allowed} is needed")
         return CpuQuery(url=table.prometheus or "", query=table.query or "", label=table.label)
-
-    def _function(self, text: str, keys: Keys) -> str:
-        """The function with its file made absolute; one of a module is left as it is."""
-        file, _, name = text.rpartition(":")
-        if not file.endswith(".py"):
-            return text
-        path = self.folder / file
-        if not os.path.isfile(path):
-            which = f"file {path}" if self.mistakes.declared(keys) == text else "such file"
-            self.mistakes.add(keys, f"found {self.mistakes.shown(keys)}, but there is no {which}")
-        return f"{absolute(self.folder, file)}:{name}"
 
     def _spark_conf(self, table: JobTable) -> dict[str, str]:
         conf = flat_options(table.spark, ("spark",), self.mistakes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any, get_args
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from penstock.runtime.jobfile.kinds import NAME, Kind
@@ -15,21 +18,41 @@ from penstock.runtime.jobfile.tables import JobTable, Table
 from penstock.runtime.secrets import Keys
 
 
-def checked(tree: dict[str, Any], mistakes: Mistakes) -> JobTable | None:
-    """The tables, or None where one is wrong; unknown keys come first, as they often explain what else is missing."""
-    try:
-        return JobTable.model_validate(tree)
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-    for each in sorted(found, key=lambda each: each["type"] != "extra_forbidden"):
-        _explain(each, tree, mistakes)
-    return None
+def checked(tree: dict[str, Any], mistakes: Mistakes) -> JobTable:
+    """The tables, without what is wrong in them; unknown keys are said first, as they often explain what else is missing."""
+    while True:
+        try:
+            return JobTable.model_validate(tree)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False)
+        for each in sorted(found, key=lambda each: each["type"] != "extra_forbidden"):
+            if not mistakes.told(_place(each)):
+                _explain(each, tree, mistakes)
+        for each in found:
+            tree = without(tree, _place(each)[:-1] if each["type"] == "missing" else _place(each))
+
+
+def without(tree: dict[str, Any], keys: Keys) -> dict[str, Any]:
+    """The tree without what the keys lead to; of a list nothing remains, so that places in others stay what they are.
+
+    >>> without({"a": {"b": 1, "c": [2, 3]}, "d": 4}, ("a", "c", 0))
+    {'a': {'b': 1}, 'd': 4}
+    """
+    first, *below = takewhile(lambda key: not isinstance(key, int), keys)
+    inner = tree.get(str(first))
+    if below and isinstance(inner, dict):
+        return {**tree, str(first): without(inner, tuple(below))}
+    return {key: each for key, each in tree.items() if key != first}
+
+
+def _place(error: ErrorDetails) -> Keys:
+    return error["loc"][:-1] if error["loc"][-1] == "[key]" else error["loc"]
 
 
 def _explain(error: ErrorDetails, tree: dict[str, Any], mistakes: Mistakes) -> None:
     keys = error["loc"]
     if error["type"] == "extra_forbidden":
-        known = list(_table_at(keys[:-1]).model_fields)
+        known = [_key(name, field) for name, field in _table_at(keys[:-1]).model_fields.items()]
         mistakes.unknown(keys, known if len(keys) > 1 else [*known, *SHORTHANDS])
     elif error["type"] == "missing":
         mistakes.add(keys, _missing_words(keys, tree))
@@ -37,24 +60,31 @@ def _explain(error: ErrorDetails, tree: dict[str, Any], mistakes: Mistakes) -> N
         mistakes.add(keys[:-1], f"{NAME.allowed} is allowed")
     elif error["type"] == "not_allowed":
         mistakes.found(keys, error["ctx"]["allowed"])
+    elif error["type"] == "tuple_type":
+        mistakes.found(keys, f"a list of tables ([[{mistakes.where(keys)}]])")
     else:
         mistakes.found(keys, "a table")
 
 
 def _missing_words(keys: Keys, tree: dict[str, Any]) -> str:
-    table, field = _table_at(keys[:-1]), str(keys[-1])
-    needed = next((each.allowed for each in table.model_fields[field].metadata if isinstance(each, Kind)), "a table")
+    table = _table_at(keys[:-1])
+    fields = {_key(name, field): field for name, field in table.model_fields.items()}
+    needed = next((each.allowed for each in fields[str(keys[-1])].metadata if isinstance(each, Kind)), "a table")
     beside: Any = tree
     for key in keys[:-1]:
         beside = beside[key]
-    close = get_close_matches(field, [each for each in beside if each not in table.model_fields], n=1, cutoff=0.7)
+    close = get_close_matches(str(keys[-1]), [each for each in beside if each not in fields], n=1, cutoff=0.7)
     return f"missing, {needed} is needed" + (f'; is "{close[0]}" meant to be it?' if close else "")
+
+
+def _key(name: str, field: FieldInfo) -> str:
+    return field.alias or name
 
 
 def _table_at(keys: Keys) -> type[Table]:
     """The table that the keys lead to."""
     at: Any = JobTable
     for key in keys:
-        named_tables = get_args(at)
-        at = named_tables[1] if named_tables else at.model_fields[str(key)].annotation
+        named: Mapping[str, Any] = getattr(at, "model_fields", {})
+        at = named[str(key)].annotation if named else get_args(at)[0 if isinstance(key, int) else 1]
     return at  # type: ignore[no-any-return]

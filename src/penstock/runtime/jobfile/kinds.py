@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import Field as Setting
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from penstock.core.domain.hours import Hours
 from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
 from penstock.core.errors import UserMistake
+from penstock.runtime.jobfile.hours import parse_hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,11 @@ class Kind:
     def _checked(self, value: object) -> object:
         try:
             return self.read(value)
-        except (ValueError, OverflowError, UserMistake):
+        except NOT_READ:
             raise PydanticCustomError("not_allowed", "not allowed", {"allowed": self.allowed}) from None
+
+
+NOT_READ = (ValueError, OverflowError, UserMistake)
 
 
 def must(holds: bool) -> None:
@@ -66,6 +73,20 @@ def number(lowest: float, highest: float, *, seconds: bool = False) -> Kind:
 
     what = 'a number, or a duration such as "5s",' if seconds else "a number"
     return Kind(f"{what} from {lowest:.10g} to {highest:.10g}{' seconds' if seconds else ''}", read)
+
+
+def of_setting(setting: Setting[Any]) -> Kind:
+    """The number that a setting takes, by its own declaration."""
+    lowest, highest = setting.metadata["lowest"], setting.metadata["highest"]
+    if isinstance(setting.default, int):
+        return whole_number(lowest, highest)
+    return number(lowest, highest, seconds=setting.name.endswith("_s"))
+
+
+def any_number(name: str) -> Kind:
+    """A number of which only its name is known; a duration too where that ends in "_s"."""
+    what = 'a number, or a duration such as "5s",' if name.endswith("_s") else "a number"
+    return Kind(what, number(-math.inf, math.inf, seconds=name.endswith("_s")).read)
 
 
 def one_of(*texts: str) -> Kind:
@@ -158,6 +179,29 @@ def _yes_or_no(value: object) -> bool:
     return value in (True, "true")
 
 
+def _hours(value: object) -> tuple[Hours, ...]:
+    """Hours of the week, as a list or a single text.
+
+    >>> _hours("sat-sun")
+    (Hours(days=(5, 6), from_s=0.0, until_s=86400.0),)
+    """
+    given = value if isinstance(value, (list, tuple)) else [value]
+    must(all(isinstance(each, str) for each in given))
+    return tuple(map(parse_hours, given))
+
+
+def _moment_s(value: object) -> float:
+    """Seconds since 1970 of a time with its offset, from TOML or as text.
+
+    >>> _moment_s("2026-11-27T18:00:00+01:00")
+    1795798800.0
+    """
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise ValueError
+    return moment.timestamp()
+
+
 def _connector(value: object) -> tuple[str, ...]:
     """Coordinates and jars, as a list or a single one.
 
@@ -171,6 +215,7 @@ def _connector(value: object) -> tuple[str, ...]:
 
 NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _WORDS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_REFERENCE = rf"(?:\S(?:.*\S)?\.py|{_WORDS}):{_WORDS}"
 _MASTER_PATTERN = r"embedded|yarn|local(-cluster)?(\[.+\])?|(?!sc:)[a-z][a-z0-9+.-]*://\S+"
 _BROKER = r"(?:[A-Za-z][A-Za-z0-9_]*://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:/,\[\]]+):\d{1,5}"
 BOOTSTRAP_PATTERN = rf"embedded|{_BROKER}(?:\s*,\s*{_BROKER})*"
@@ -178,7 +223,10 @@ _CONNECTOR_PATTERN = r"\S(?:.*\S)?\.jar|[^\s:/]+:[^\s:/]+:[^\s:/]+"
 
 NAME = text('a name of at most 100 letters, digits, "_", "." and "-" that starts with a letter, a digit or "_"', NAME_PATTERN)
 MASTER = text('"embedded" or a Spark master such as "spark://host:7077", "yarn" or "k8s://https://host:443" (not Spark Connect)', _MASTER_PATTERN)
-FUNCTION = text('a function such as "job.py:enrich" or "package.module:enrich"', rf"(?:\S(?:.*\S)?\.py|{_WORDS}):{_WORDS}")
+POLICY = text('the name of a policy, or "file.py:Class" for one of your own,', rf"[^:\s]+|{_REFERENCE}")
+HOURS = Kind('hours of the week in UTC such as ["mon-fri 08:00-18:00", "sat-sun", "22:00-06:00"]', _hours)
+MOMENT = Kind("a time with its offset such as 2026-11-27T18:00:00+01:00", _moment_s)
+FUNCTION = text('a function such as "job.py:enrich" or "package.module:enrich"', _REFERENCE)
 DURATION = Kind('a duration above 0 such as "500ms", "5s", "2m" or "1h30m"', _positive_duration_s)
 RATE = Kind('a rate above 0 such as "20000/s", "20k/s" or "1.5M/s"', _rate)
 TRIGGER = Kind('a time ("5s"), "asap", "available-now", { real_time = "15s" } or { processing_time = "5s" }', _trigger)

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.core.domain.job import JobSpec
 from penstock.runtime.jobfile.build import Builder
-from penstock.runtime.jobfile.check import checked
+from penstock.runtime.jobfile.check import checked, without
 from penstock.runtime.jobfile.document import read_document
 from penstock.runtime.jobfile.kinds import NAME_PATTERN
 from penstock.runtime.jobfile.mistakes import Mistakes
@@ -21,9 +21,10 @@ from penstock.runtime.secrets import resolve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedJob:
-    """A job, the secrets in it that nobody may see, and `declared`: the file's content without them, which may be shown."""
+    """A job, its file, the secrets in it that nobody may see, and `declared`: the file's content without them, which may be shown."""
 
     spec: JobSpec
+    path: Path
     secrets: frozenset[str]
     declared: Mapping[str, Any]
 
@@ -31,22 +32,36 @@ class LoadedJob:
         return f"LoadedJob({self.spec.name!r}, {len(self.secrets)} secrets)"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A job file and all mistakes found in it; where there are some, `job` is what remains without them."""
+
+    job: LoadedJob
+    mistakes: Mistakes
+
+
 def load_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> LoadedJob:
     """Read and check a job file; the user's code is not imported. Raises `UserMistake` with one line that shows no secret."""
+    found = examine_job(path, environ=environ)
+    found.mistakes.stop()
+    return found.job
+
+
+def examine_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> Examined:
+    """Read a job file and look for mistakes to its end; `UserMistake` only for one that is no TOML."""
     declared = read_document(path)
     mistakes = Mistakes(str(path), declared)
     full_path = Path(os.path.abspath(path))
     resolved = resolve(declared, folder=full_path.parent, environ=environ)
+    tree = resolved.value
     for keys, problem in resolved.problems:
         mistakes.add(keys, problem)
-    mistakes.stop()
-    name = _name(resolved.value, full_path)
-    table = checked(written_out(resolved.value, name, mistakes), mistakes)
-    mistakes.stop()
-    assert table is not None
+        tree = without(tree, keys)
+    name = _name(tree, full_path)
+    table = checked(written_out(tree, name, mistakes), mistakes)
+    mistakes.settle()
     spec = Builder(folder=full_path.parent, mistakes=mistakes).job(table, default_name=name)
-    mistakes.stop()
-    return LoadedJob(spec=spec, secrets=resolved.secrets, declared=declared)
+    return Examined(job=LoadedJob(spec=spec, path=full_path, secrets=resolved.secrets, declared=declared), mistakes=mistakes)
 
 
 def _name(tree: Mapping[str, Any], path: Path) -> str:

@@ -12,22 +12,35 @@ from penstock.core.errors import UserMistake
 from penstock.runtime.secrets import Keys
 
 _LONGEST_SHOWN = 80
+_FAMILY = {"query": "queries", "sink": "queries", "source": "sources"}
+_DEPTH = {"queries": 3, "sources": 3, "autopilot": 2}
+"""How many keys it takes in these tables to name something that is right or wrong by itself; in all others a table is one thing."""
+_LEADS_TO = {"sources": "sources", "kafka": "bootstrap"}
+"""Of two tables, the key elsewhere that a mistake in them may make wrong."""
 
 
 class Mistakes:
     """A list that grows while the file is checked, and at the end is one `UserMistake` if it is not empty.
 
-    Keys are those of the file with its shorthands written out; `written` leads from their beginnings to what the file has.
+    Keys are those of the file with its shorthands written out; `written` leads from their beginnings to what the file has. A `file` without a
+    name is what a script says.
     """
 
     def __init__(self, file: str, declared: Mapping[str, Any]) -> None:
         self.written: dict[Keys, Keys] = {}
         self._file = file
         self._declared = declared
-        self._lines: list[str] = []
+        self._found: list[tuple[Keys, str]] = []
+        self._settled: tuple[Keys, ...] = ()
 
     def add(self, keys: Keys, line: str) -> None:
-        self._lines.append(f"{self.where(keys)}: {line}")
+        self.repeat(keys, f"{self.where(keys)}: {line}")
+
+    def repeat(self, keys: Keys, line: str) -> None:
+        """Take in a line that says by itself where in the file it belongs."""
+        place = self._in_file(keys)
+        if not any(_follows(place, earlier) for earlier in self._settled):
+            self._found.append((place, f"{self._file}: {line}".removeprefix(": ")))
 
     def found(self, keys: Keys, allowed: str) -> None:
         self.add(keys, f"found {self.shown(keys)}, {allowed} is allowed")
@@ -36,11 +49,28 @@ class Mistakes:
         close = get_close_matches(str(keys[-1]), known, n=1, cutoff=0.7)
         self.add(keys, f'unknown key, did you mean "{close[0]}"?' if close else f"unknown key, allowed are {', '.join(known)}")
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(line for _, line in self._found)
+
+    def told(self, keys: Keys) -> bool:
+        """Whether a mistake at this place is known."""
+        return self._in_file(keys) in {place for place, _ in self._found}
+
+    def within(self, table: str) -> bool:
+        """Whether a mistake anywhere in a table is known."""
+        return any(place[0] == table for place, _ in self._found)
+
+    def settle(self) -> None:
+        """Go on with what is right: from here on a mistake that may only follow from one found so far is left out."""
+        self._settled = tuple(place for place, _ in self._found)
+
     def stop(self) -> None:
         """Raise the first mistake, if there is one, and say how many more there are."""
-        if self._lines:
-            more = f" (and {len(self._lines) - 1} more)" if len(self._lines) > 1 else ""
-            raise UserMistake(f"{self._file}: {self._lines[0]}{more}")
+        if self._found:
+            more = f" (and {len(self._found) - 1} more)" if len(self._found) > 1 else ""
+            raise UserMistake(f"{self._found[0][1]}{more}")
 
     def where(self, keys: Keys) -> str:
         return ".".join(_key_text(each) for each in self._in_file(keys))
@@ -48,7 +78,7 @@ class Mistakes:
     def shown(self, keys: Keys, default: object = None) -> str:
         """The value as the file has it, secrets unresolved."""
         value = self.declared(keys)
-        return _value_text(default if value is None else value)
+        return value_text(default if value is None else value)
 
     def declared(self, keys: Keys) -> Any:
         value: Any = self._declared
@@ -66,6 +96,19 @@ class Mistakes:
         return keys
 
 
+def _follows(place: Keys, earlier: Keys) -> bool:
+    """Whether a mistake may come from an earlier one alone.
+
+    >>> _follows(("queries", "a", "sources"), ("sources", "clicks", "format")), _follows(("autopilot", "policy"), ("autopilot", "mode"))
+    (True, False)
+    """
+    table, cause = (_FAMILY.get(str(each[0]), str(each[0])) for each in (place, earlier))
+    if table != cause:
+        return place[-1] == _LEADS_TO.get(cause)
+    length = min(len(place), len(earlier), _DEPTH.get(table, 1))
+    return place[1:length] == earlier[1:length]
+
+
 def _key_text(key: str | int) -> str:
     """A key as TOML writes it.
 
@@ -75,17 +118,17 @@ def _key_text(key: str | int) -> str:
     return str(key) if isinstance(key, int) or re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
-def _value_text(value: object) -> str:
+def value_text(value: object) -> str:
     """A value as TOML writes it, if that is short.
 
-    >>> _value_text({"real_time": "soon"}), _value_text([1, True])
+    >>> value_text({"real_time": "soon"}), value_text([1, True])
     ('{ real_time = "soon" }', '[1, true]')
     """
     if isinstance(value, dict):
-        text = f"{{ {', '.join(f'{_key_text(key)} = {_value_text(each)}' for key, each in value.items())} }}" if value else "an empty table"
+        text = f"{{ {', '.join(f'{_key_text(key)} = {value_text(each)}' for key, each in value.items())} }}" if value else "an empty table"
         return text if len(text) <= _LONGEST_SHOWN else "a table"
     if isinstance(value, list):
-        text = f"[{', '.join(_value_text(each) for each in value)}]" if value else "an empty list"
+        text = f"[{', '.join(value_text(each) for each in value)}]" if value else "an empty list"
         return text if len(text) <= _LONGEST_SHOWN else "a list"
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool)) else str(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""Options and settings for Spark: names with dots, values as text."""
+"""Options and settings for Spark: names with dots, values as text; and the paths among them."""
 
 from __future__ import annotations
 
@@ -58,3 +58,15 @@ def absolute(folder: Path, path: str) -> str:
     """
     is_uri = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path)
     return path if is_uri or not path else os.path.normpath(folder / path)
+
+
+def code(folder: Path, text: str, keys: Keys, mistakes: Mistakes) -> str:
+    """What `file.py:name` names, its file made absolute; one of a module is left as it is."""
+    file, _, name = text.rpartition(":")
+    if not file.endswith(".py"):
+        return text
+    path = folder / file
+    if not os.path.isfile(path):
+        which = f"file {path}" if mistakes.declared(keys) == text else "such file"
+        mistakes.add(keys, f"found {mistakes.shown(keys)}, but there is no {which}")
+    return f"{absolute(folder, file)}:{name}"

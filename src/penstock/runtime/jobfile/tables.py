@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import Field as Setting
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot, Guards, Mode, Only
+from penstock.core.domain.hours import Hours
 from penstock.core.domain.trigger import Trigger
 from penstock.runtime.jobfile import kinds
 from penstock.trace.state import KNOWN
@@ -93,18 +94,50 @@ class CpuTable(Table):
     label: Annotated[str, kinds.text("the name of a label", r"[A-Za-z_][A-Za-z0-9_]*")] = "executor_id"
 
 
-class AutopilotTable(Table):
-    mode: Annotated[str, kinds.one_of("observe", "shadow", "ask", "active")] = "observe"
+class CalendarTable(Table):
+    """One `[[autopilot.calendar]]`: every week by `hours`, or once by `from` and `until`."""
+
+    name: Annotated[str, kinds.text("a name")]
+    min_executors: Annotated[int, kinds.whole_number(1)]
+    hours: Annotated[tuple[Hours, ...], kinds.HOURS] = ()
+    from_: Annotated[float | None, kinds.MOMENT] = Field(default=None, alias="from")
+    until: Annotated[float | None, kinds.MOMENT] = None
+    lead: Annotated[float, kinds.number(0, 86400, seconds=True)] = 300.0
 
 
-def _setting_kind(setting: Setting[Any]) -> kinds.Kind:
-    lowest, highest = setting.metadata["lowest"], setting.metadata["highest"]
-    if isinstance(setting.default, int):
-        return kinds.whole_number(lowest, highest)
-    return kinds.number(lowest, highest, seconds=setting.name.endswith("_s"))
+class AnyAutopilotTable(Table):
+    mode: Annotated[Mode, kinds.one_of("observe", "shadow", "ask", "active")] = "observe"
+    policy: Annotated[str, kinds.POLICY] = "auto"
+    parameters: dict[str, Any] = {}
+    profile: Annotated[str | None, kinds.text("the path of a CSV file")] = None
+    only: Annotated[Only, kinds.one_of("both", "up", "down")] = "both"
+    max_step: Annotated[int | None, kinds.whole_number(1)] = None
+    quota_executors: Annotated[int | None, kinds.whole_number(1)] = None
+    fallback_executors: Annotated[int | None, kinds.whole_number(1)] = None
+    hours: Annotated[tuple[Hours, ...], kinds.HOURS] = ()
+    exclude: Annotated[tuple[Hours, ...], kinds.HOURS] = ()
+    calendar: tuple[CalendarTable, ...] = ()
+    guards: Annotated[Guards, kinds.one_of("auto", "on", "off")] = "auto"
+    rollback: Annotated[bool, kinds.YES_OR_NO] = True
+    downtime: Annotated[float | None, kinds.DURATION] = None
+    executor_cpu_cores: Annotated[float | None, kinds.number(0.001, 10_000)] = None
 
 
-_SETTINGS: dict[str, Any] = {each.name: (Annotated[float, _setting_kind(each)], each.default) for each in fields(Config)}
+_ROLLBACK_KEYS = {"rollback_s": "rollback_pause"}
+AUTOPILOT_KEYS = {each.name: _ROLLBACK_KEYS.get(each.name, each.name.removesuffix("_s")) for each in fields(Autopilot)}
+"""How the file calls what the core has; times are durations there, so that their unit is not in the name."""
+
+_AUTOPILOT: dict[str, Any] = {
+    AUTOPILOT_KEYS[each.name]: (Annotated[float, kinds.of_setting(each)], each.default) for each in fields(Autopilot) if "meaning" in each.metadata
+}
+
+if TYPE_CHECKING:
+    AutopilotTable = AnyAutopilotTable
+else:
+    AutopilotTable = create_model("AutopilotTable", __base__=AnyAutopilotTable, **_AUTOPILOT)
+
+
+_SETTINGS: dict[str, Any] = {each.name: (Annotated[float, kinds.of_setting(each)], each.default) for each in fields(Config)}
 
 if TYPE_CHECKING:
     SettingsTable = Table

@@ -46,6 +46,7 @@ def test_a_trace_too_short_or_broken_has_no_origins() -> None:
     assert origins(np.concatenate([early_s, late_s + 10_000.0]), np.concatenate([before, after])) == []
 
 
+@pytest.mark.long
 def test_on_a_swing_with_noise_it_beats_what_each_model_says_alone() -> None:
     model, results, alone = LoadForecast(history_s=1200.0, horizon_s=300.0), [], {"autoarima": 0.0, "autoets": 0.0, "naive": 0.0}
     for origin in origins(*swing(6000), 8):

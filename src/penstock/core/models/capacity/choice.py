@@ -1,77 +1,51 @@
-"""Which capacity model to believe: the cost of micro-batches or the regression on utilisation, by what both foretold of the same moments."""
+"""Which capacity model to believe: the cost of micro-batches or the regression on utilisation, by how sure each is of the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
+from penstock.core.models.estimate import Estimate
 
 MICRO_BATCH = "micro-batch cost"
 UTILIZATION = "utilisation regression"
-FEWEST_COMPARED = 5
-"""Moments below which errors decide nothing."""
-STANDARD_ERRORS = 2.0
-"""A mean difference of so many standard errors is more than chance."""
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
-    """The throughput that came at a moment, above 0, and what each model had said of it before it learnt it."""
-
-    came_rows_per_s: float
-    by_batches_rows_per_s: float
-    by_utilization_rows_per_s: float
+TIMES_SURER = 2.0
+"""The regression overrules the physical form where its bounds are so many times narrower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChoice:
-    """The model to use, why in words for people, and the mean relative errors that were compared (None where there was nothing to compare)."""
+    """The model to use, and why in words for people; `by_batches` and `by_utilization` are the widths that were compared, as shares of the value."""
 
     model: str
     why: str
-    by_batches_error: float | None = None
-    by_utilization_error: float | None = None
-    compared: int = 0
+    by_batches: float | None = None
+    by_utilization: float | None = None
 
 
-def choose_capacity_model(foretold: Sequence[Foretold]) -> CapacityChoice:
-    """The micro-batch cost where it errs less by more than chance, else the regression of the paper.
+def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> CapacityChoice:
+    """The micro-batch cost, which is the physical form and holds beyond what was seen, unless the regression of the paper is far surer.
 
-    >>> moments = [Foretold(came_rows_per_s=z, by_batches_rows_per_s=1.02 * z, by_utilization_rows_per_s=1.15 * z) for z in (1.0, 2.0, 3.0, 4.0, 5.0)]
-    >>> choose_capacity_model(moments).model
-    'micro-batch cost'
-    >>> choose_capacity_model(moments).why
-    'the micro-batch cost is off by 2.0 % on 5 moments before it learnt them, the utilisation regression by 15.0 % (15.0 % too high on average)'
+    A capacity is asked for at a utilisation that was not seen yet. A regression may foretell every moment at the utilisations that were and still
+    know little of it: that shows in its bounds, not in how well it fits.
+
+    >>> choose_capacity_model(Estimate(value=100.0, low=90.0, high=110.0), Estimate(value=70.0, low=50.0, high=90.0)).why
+    'the micro-batch cost says 100 rows/s, ± 10 %, the utilisation regression 70 rows/s, ± 29 %'
     """
-    if len(foretold) < FEWEST_COMPARED:
-        return CapacityChoice(model=UTILIZATION, why=f"{len(foretold)} moments that both models foretold, {FEWEST_COMPARED} are needed to compare them")
-    said = np.array([[each.by_batches_rows_per_s, each.by_utilization_rows_per_s] for each in foretold])
-    relative = said / np.array([[each.came_rows_per_s] for each in foretold]) - 1.0
-    errors = np.abs(relative)
-    gain = errors[:, 1] - errors[:, 0]
-    better = float(gain.mean()) > STANDARD_ERRORS * float(gain.std(ddof=1)) / np.sqrt(len(gain))
-    means = errors.mean(axis=0)
-    winner, loser = (0, 1) if better else (1, 0)
-    names = (MICRO_BATCH, UTILIZATION)
-    why = f"the {names[winner]} is off by {means[winner]:.1%} on {len(gain)} moments before it learnt them, the {names[loser]} by {means[loser]:.1%}"
-    by_chance = not better and means[0] < means[1]
-    why += ", which may be chance: the regression stays" if by_chance else _bias(relative[:, loser])
+    batches, utilization = width(by_batches), width(by_utilization)
+    overruled = TIMES_SURER * utilization < batches
+    said = (f"the {MICRO_BATCH} says {words(by_batches)}", f"the {UTILIZATION} {words(by_utilization)}")
     return CapacityChoice(
-        model=names[winner],
-        why=why.replace("%", " %"),
-        by_batches_error=float(means[0]),
-        by_utilization_error=float(means[1]),
-        compared=len(gain),
+        model=UTILIZATION if overruled else MICRO_BATCH,
+        why=", ".join(said) + (": far surer" if overruled else ""),
+        by_batches=batches,
+        by_utilization=utilization,
     )
 
 
-def _bias(relative: Floats) -> str:
-    """Names an error that mostly has one sign; noise has none."""
-    mean = float(relative.mean())
-    if abs(mean) < float(np.abs(relative).mean()) / 2:
-        return ""
-    return f" ({abs(mean):.1%} too {'high' if mean > 0 else 'low'} on average)"
+def width(answer: Estimate) -> float:
+    """Half the distance between the bounds, as a share of the value."""
+    return (answer.high - answer.low) / 2 / answer.value if answer.value > 0.0 else float("inf")
+
+
+def words(answer: Estimate) -> str:
+    return f"{answer.value:,.0f} rows/s, ± {100 * width(answer):.0f} %"

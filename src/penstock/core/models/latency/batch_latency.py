@@ -10,11 +10,12 @@ from typing import Self
 import numpy as np
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import LikelyLaws
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch import latency_by_law_s, predict_batch_latency
 from penstock.core.models.latency.measured import LatencyMeasured
 from penstock.core.models.latency.stretch import Stretch, stretch
+from penstock.core.models.recovery.over_forecast import bounds_of
 from penstock.core.models.score import Score, mape
 from penstock.core.models.surrogate.crossvalidation import folds, row_groups
 from penstock.core.models.surrogate.linear import Plane
@@ -53,6 +54,20 @@ class BatchLatency:
         """Latency at a constant rate; infinite where capacity does not suffice."""
         physical = predict_batch_latency(self.cost, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout, quantile=self.quantile)
         return physical if isinstance(physical, NotReady) else _stretch(self).estimate(physical)
+
+    def predict_one(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleout: int = 1) -> Estimate | NotReady:
+        """What the next measurement will show: within what is open about the law and about the rate, and what measurements differ by."""
+        laws = self.cost.laws()
+        if isinstance(laws, NotReady):
+            return laws
+
+        def physical_s(law: BatchLaw, rate: float) -> float:
+            return latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout, quantile=self.quantile)
+
+        expected = laws.estimate(lambda law: physical_s(law, rate_rows_per_s.value))
+        by_rate = physical_s(laws.best, rate_rows_per_s.low), physical_s(laws.best, rate_rows_per_s.high)
+        low, high = bounds_of(expected.value, (expected.low, expected.high), by_rate)
+        return _stretch(self).estimate(Estimate(value=expected.value, low=low, high=high), of_one=True)
 
     def score(self) -> Score | NotReady:
         """Errors on latencies left out, beside the mean and the plane over interval and rate (and scale-out if it varies) (Khaos sec. III-D)."""

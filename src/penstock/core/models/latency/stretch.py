@@ -28,11 +28,15 @@ REACH = NormalDist().inv_cdf((1.0 + COVERAGE) / 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stretch:
-    """log y = log x + bias + scale*(log x - centre): x the physical latency, y what is measured; `covariance` is that of (bias, scale)."""
+    """log y = log x + bias + scale*(log x - centre): x the physical latency, y what is measured; `covariance` is that of (bias, scale).
+
+    `noise` is by how much one measurement differs from that, as a standard deviation of its logarithm.
+    """
 
     bias: float = 0.0
     scale: float = 0.0
     centre: float = 0.0
+    noise: float = NOISE
     covariance: Floats
 
     def at(self, physical_s: Floats) -> Floats:
@@ -43,13 +47,13 @@ class Stretch:
         """
         return np.asarray(np.exp(self.centre + self.bias + max(1.0 + self.scale, 0.01) * (np.log(physical_s) - self.centre)))
 
-    def estimate(self, physical_s: Estimate) -> Estimate:
-        """The stretched estimate: what is open in the physical one and in the stretch, together."""
+    def estimate(self, physical_s: Estimate, *, of_one: bool = False) -> Estimate:
+        """The stretched estimate: what is open in the physical one and in the stretch, together; `of_one` measurement to come, its noise too."""
         value, below, above = (float(each) for each in self.at(np.maximum([physical_s.value, physical_s.low, physical_s.high], 1e-9)))
         if value == math.inf:
             return Estimate(value=value, low=below, high=value)
         direction = np.array([1.0, math.log(max(physical_s.value, 1e-9)) - self.centre])
-        own = REACH * math.sqrt(max(float(direction @ self.covariance @ direction), 0.0))
+        own = REACH * math.sqrt(max(float(direction @ self.covariance @ direction), 0.0) + (self.noise**2 if of_one else 0.0))
         high = value * math.exp(math.hypot(own, math.log(above / value))) if above < math.inf else math.inf
         return Estimate(value=value, low=value * math.exp(-math.hypot(own, math.log(value / below))), high=high)
 
@@ -75,4 +79,4 @@ def stretch(physical_s: Floats, measured_s: Floats) -> Stretch:
         off = gaps - columns @ found
         noise = math.sqrt((NOISE_WEIGHT * NOISE**2 + float(weights @ off**2)) / (NOISE_WEIGHT + float(weights.sum())))
         weights = np.minimum(1.0, HUBER * noise / np.maximum(np.abs(off), 1e-12))
-    return Stretch(bias=float(found[0]), scale=float(found[1]), centre=centre, covariance=np.asarray(covariance, dtype=float))
+    return Stretch(bias=float(found[0]), scale=float(found[1]), centre=centre, noise=noise, covariance=np.asarray(covariance, dtype=float))

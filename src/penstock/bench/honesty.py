@@ -1,0 +1,204 @@
+"""How honest the simulator is: the same trace and policy on real embedded Spark and in the simulator, side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from penstock.bench.workload import with_rate, workload_job
+from penstock.core.domain.event import Event, InstructionGiven
+from penstock.core.domain.reading import Reading
+from penstock.core.models.latency.pooled import pooled_quantiles
+from penstock.core.terms import Terms
+from penstock.simulator.calibrate import Calibrated, calibrated
+from penstock.stores.reader import HistoryReader
+from penstock.wiring.simulation import Setup, simulate
+
+NAME, DEMO = "bench-honesty", "penstock-demo"
+WAVE_SHARE = 0.85
+"""Of a run: the length of the wave that its load is; the rest is the start, and a little after it."""
+SEEDS = 3
+"""The simulator's numbers are the middle ones of so many runs of chance."""
+EXECUTORS_OFF, RESCALES_OFF, LATENCY_OFF = 0.15, 2.0, 0.30
+"""How far the simulator may be off: shares of the real run's, and a number of rescales."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A run as its history has it, and the terms it ran under."""
+
+    readings: tuple[Reading, ...]
+    events: tuple[Event, ...]
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of the two runs, by its own readings and events: so both are measured alike."""
+
+    average_executors: float
+    rescales: float
+    latency_p50_s: float
+    latency_p95_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One number of both; `off` is the simulator's error, as a share of the real number or, of rescales, as a difference."""
+
+    what: str
+    spark: float
+    simulator: float
+    off: float
+    allowed: float
+    met: bool
+
+    def words(self) -> str:
+        """
+        >>> Compared(what="average executors", spark=2.0, simulator=2.2, off=0.1, allowed=0.15, met=True).words()
+        'Spark 2, simulator 2.2: +10.0 %, within 15 %: pass'
+        >>> Compared(what="rescales", spark=6.0, simulator=3.0, off=-3.0, allowed=2.0, met=False).words()
+        'Spark 6, simulator 3: -3, within 2: MISS'
+        """
+        relative = self.allowed < 1
+        off, allowed = (f"{100 * self.off:+.1f} %", f"{100 * self.allowed:.0f} %") if relative else (f"{self.off:+g}", f"{self.allowed:g}")
+        return f"Spark {self.spark:.3g}, simulator {self.simulator:.3g}: {off}, within {allowed}: {'pass' if self.met else 'MISS'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Honesty:
+    policy: str
+    compared_s: float
+    calibrated_from: str
+    spark: Side
+    simulator: Side
+    compared: tuple[Compared, ...]
+    notes: tuple[str, ...]
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [
+            ("compared", f"{self.compared_s:,.0f} s of the policy {self.policy}, from where the real job had caught up with its start"),
+            ("calibrated from", self.calibrated_from),
+            *((each.what, each.words()) for each in self.compared),
+            ("latency p50", f"Spark {self.spark.latency_p50_s:.3g} s, simulator {self.simulator.latency_p50_s:.3g} s"),
+            *(("note", note) for note in self.notes),
+        ]
+
+
+def measure_honesty(minutes: float, calibrate_from: Path | None, progress: Progress) -> Honesty:
+    """Run the demonstration's job twice on Spark, first on a wave half as long to calibrate the simulator, unless a history is given for that."""
+    seconds = 60.0 * minutes
+    first_s = 0.0 if calibrate_from else seconds / 2
+
+    def onwards(before_s: float) -> Callable[[float], None]:
+        return lambda done_s: progress(int(before_s + done_s), int(first_s + seconds))
+
+    if calibrate_from is None:
+        source = recorded_run(first_s, onwards(0.0))
+        words = f"another run, {first_s:,.0f} s on a wave of its own"
+        known = calibrated(source.readings, source.events, source.terms.config, autopilot=source.terms.autopilot)
+        real = recorded_run(seconds, onwards(first_s))
+    else:
+        words = f"the history {calibrate_from}"
+        real = recorded_run(seconds, onwards(0.0))
+        readings, events = told(calibrate_from)
+        known = calibrated(readings, events, real.terms.config, autopilot=real.terms.autopilot)
+    return honesty(real, known, words)
+
+
+def recorded_run(seconds: float, progress: Callable[[float], None]) -> Recorded:
+    """One run on real embedded Spark: a wave that climbs past what one executor carries, and falls again."""
+    with workload_job("lookup", NAME, lambda toml: with_rate(toml.replace(DEMO, NAME), wave(seconds))) as job:
+        began = time.monotonic()
+        while (spent_s := time.monotonic() - began) < seconds:
+            if not job.engine.living():
+                raise RuntimeError("the measured job ended by itself")
+            progress(spent_s)
+            time.sleep(0.5)
+        readings, events = told(job.host.history_path)
+        return Recorded(readings=readings, events=events, terms=job.host.terms)
+
+
+def wave(seconds: float) -> str:
+    """From its lowest rate up and down again.
+
+    >>> wave(200.0)
+    'sine(mean=650, amplitude=450, period=170, phase=127.5)'
+    """
+    period_s = WAVE_SHARE * seconds
+    return f"sine(mean=650, amplitude=450, period={period_s:g}, phase={0.75 * period_s:g})"
+
+
+def told(history: Path) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
+    with HistoryReader.open(history) as reader:
+        return tuple(reader.readings()), tuple(row.event for row in reader.events())
+
+
+def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
+    """The simulator with these settings, on what arrived at the real job and under its terms, compared from where that had caught up."""
+    ran = calibrated(real.readings, real.events, real.terms.config, autopilot=real.terms.autopilot)
+    terms, from_s = real.terms, ran.start_s
+    runs = [simulate(Setup(load=ran.arrivals, engine=known.settings, terms=terms, seed=seed)) for seed in range(SEEDS)]
+    simulated = middle([side_of(run.readings, run.events, from_s, terms) for run in runs])
+    spark = side_of(real.readings, real.events, from_s, terms)
+    return Honesty(
+        policy=terms.autopilot.policy,
+        compared_s=real.readings[-1].at_s - from_s,
+        calibrated_from=words,
+        spark=spark,
+        simulator=simulated,
+        compared=compare(spark, simulated),
+        notes=known.notes,
+    )
+
+
+def side_of(readings: Sequence[Reading], events: Sequence[Event], from_s: float, terms: Terms) -> Side:
+    """A run from `from_s` on; its readings count a window later, as they look back so far."""
+    seen = [reading for reading in readings if reading.at_s >= from_s + terms.config.reading_window_s]
+    at_s, running = np.array([reading.at_s for reading in seen]), np.array([reading.executors_running for reading in seen], dtype=np.float64)
+    late = [(reading.latency, reading.throughput_rows_per_s or 0.0) for reading in seen if reading.latency is not None]
+    latency = pooled_quantiles([each for each, _ in late], np.array([rows for _, rows in late]))
+    if len(seen) < 2 or latency is None:
+        raise RuntimeError("the run was too short: there is nothing to compare")
+    rescales = [event for event in events if isinstance(event, InstructionGiven) and event.knob == "executors" and event.before != event.after]
+    return Side(
+        average_executors=float(running[:-1] @ np.diff(at_s) / (at_s[-1] - at_s[0])),
+        rescales=float(sum(event.at_s >= from_s for event in rescales)),
+        latency_p50_s=latency.p50_s,
+        latency_p95_s=latency.p95_s,
+    )
+
+
+def middle(sides: Sequence[Side]) -> Side:
+    return Side(
+        average_executors=median(side.average_executors for side in sides),
+        rescales=median(side.rescales for side in sides),
+        latency_p50_s=median(side.latency_p50_s for side in sides),
+        latency_p95_s=median(side.latency_p95_s for side in sides),
+    )
+
+
+def compare(spark: Side, simulator: Side) -> tuple[Compared, ...]:
+    """The three targets.
+
+    >>> one, other = (Side(average_executors=2.0, rescales=r, latency_p50_s=1.0, latency_p95_s=s) for r, s in ((4.0, 3.0), (6.0, 4.5)))
+    >>> [(each.what, each.met) for each in compare(one, other)]
+    [('average executors', True), ('rescales', True), ('latency p95, s', False)]
+    """
+
+    def compared(what: str, real: float, simulated: float, off: float, allowed: float) -> Compared:
+        return Compared(what=what, spark=real, simulator=simulated, off=off, allowed=allowed, met=abs(off) <= allowed)
+
+    size, late = simulator.average_executors / spark.average_executors - 1, simulator.latency_p95_s / spark.latency_p95_s - 1
+    return (
+        compared("average executors", spark.average_executors, simulator.average_executors, size, EXECUTORS_OFF),
+        compared("rescales", spark.rescales, simulator.rescales, simulator.rescales - spark.rescales, RESCALES_OFF),
+        compared("latency p95, s", spark.latency_p95_s, simulator.latency_p95_s, late, LATENCY_OFF),
+    )

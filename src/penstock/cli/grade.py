@@ -1,0 +1,94 @@
+"""`penstock grade`: how good the predictions were so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.cells import columns, percent
+from penstock.cli.jobs import JobOption
+from penstock.cli.remembered import FileOption, events_of, history_of, why_undecided
+from penstock.cli.report import JsonOption
+from penstock.core.analyze.explained import decisions
+from penstock.core.analyze.grades import Grade, grades
+from penstock.core.domain.prediction import GOOD_ERROR, subject
+from penstock.core.domain.units import parse_duration_s
+from penstock.core.models.estimate import COVERAGE
+from penstock.stores.reader import HistoryReader
+
+FEW = 20
+"""Fewer grades than this say little."""
+
+LEAST_WITHIN = 0.6
+"""A smaller share within the bounds is no bad luck: grades a minute apart are of the same quarter of an hour, so some is."""
+
+
+def grade(
+    job: JobOption = None,
+    file: FileOption = None,
+    last: Annotated[str | None, typer.Option("--last", help="Only the last so long.", metavar="DURATION")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare what was predicted with what came, by kind: capacity, latency, forecast, recovery."""
+    with HistoryReader.open(history_of(job, file)) as reader:
+        span = reader.span()
+        since_s = float("-inf") if last is None or span is None else span[1] - parse_duration_s(last)
+        events = events_of(reader, since_s)
+        found = grades(events)
+        nothing = "" if found else why_ungraded(reader, since_s)
+    if as_json:
+        rows = [{**asdict(each), "good_error": GOOD_ERROR[each.kind], "verdict": verdict(each)} for each in found]
+        typer.echo(json.dumps({"grades": rows, "bounds_hold": COVERAGE, "reason": nothing or None}))
+    elif found:
+        show(Console(), found)
+    else:
+        typer.echo(nothing)
+
+
+def why_ungraded(reader: HistoryReader, since_s: float) -> str:
+    made = [each for row in reader.events(since_s) for one in decisions([row.event]) for each in one.predictions]
+    if made:
+        return f"nothing is graded yet: {len(made)} predictions were made, none could be judged so far"
+    decided = any(decisions([row.event]) for row in reader.events(since_s))
+    return "nothing to grade: the policy predicts nothing" if decided else f"nothing to grade: {why_undecided(reader)}"
+
+
+def show(console: Console, found: Sequence[Grade]) -> None:
+    console.print(grades_table(found))
+    console.print(
+        Text(
+            f"off by: mean of |predicted - actual| / actual; bias: the same with its sign, above 0 where too much was predicted. "
+            f"Good: off by no more than its limit, and about {COVERAGE:.0%} within the bounds; fewer than {FEW} grades say little.",
+            style="dim",
+        )
+    )
+
+
+def grades_table(found: Sequence[Grade]) -> Table:
+    table = columns("prediction", "grades", "off by", "good", "bias", "within bounds", left=1)
+    table.columns[0].max_width = None
+    table.add_column("")
+    for each in found:
+        cells = str(each.count), percent(each.error), f"≤ {GOOD_ERROR[each.kind]:.0%}", f"{each.bias:+.0%}", percent(each.within)
+        said = verdict(each)
+        table.add_row(Text(subject(each.kind, each.about)), *map(Text, cells), Text(said, style={"good": "green", "few": "dim"}.get(said, "red")))
+    return table
+
+
+def verdict(each: Grade) -> str:
+    """
+    >>> verdict(Grade(kind="capacity", about="", count=30, error=0.1, bias=0.0, within=0.8))
+    'good'
+    """
+    if each.count < FEW:
+        return "few"
+    if each.error > GOOD_ERROR[each.kind]:
+        return "off"
+    return "good" if each.within >= LEAST_WITHIN else "bounds too narrow"

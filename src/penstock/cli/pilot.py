@@ -1,0 +1,136 @@
+"""The autopilot in a line or two: what it may do, what it decided last, what waits for a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.cells import one_line
+from penstock.core.domain.autopilot_event import (
+    THROUGHPUT,
+    Decided,
+    PolicyPaused,
+    PolicyResumed,
+    ProposalEnded,
+    Proposed,
+    TargetFeasible,
+    TargetInfeasible,
+)
+from penstock.core.domain.decision import sized
+from penstock.core.domain.event import Event
+from penstock.core.domain.trust import mode_in
+from penstock.core.domain.units import duration_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWord:
+    at_s: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A proposal that waits for an answer."""
+
+    number: int
+    executors: int
+    expires_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pausing:
+    who: str
+    until_s: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pilot:
+    """What people at a terminal need to know of the autopilot; `infeasible` are targets that no size can meet."""
+
+    mode: str
+    policy: str = ""
+    last: LastWord | None = None
+    proposal: Waiting | None = None
+    paused: Pausing | None = None
+    infeasible: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> Pilot:
+        """As a job tells it when it is asked for its status."""
+        last, proposal, paused = state["last"], state["proposal"], state["paused"]
+        return cls(
+            mode=state["mode"],
+            policy=state["policy"],
+            last=None if last is None else LastWord(at_s=last["at_s"], words=last["words"]),
+            proposal=None if proposal is None else Waiting(**{name: proposal[name] for name in ("number", "executors", "expires_s")}),
+            paused=None if paused is None else Pausing(who=paused["who"], until_s=paused["until_s"], reason=paused["reason"]),
+            infeasible=tuple(state["infeasible"]),
+        )
+
+    def after(self, events: Sequence[Event], redact: Callable[[str], str] = str) -> Pilot:
+        """The same after what happened since; words of others pass through `redact`."""
+        pilot = self
+        for event in events:
+            pilot = replace(pilot, mode=mode_in(event) or pilot.mode)
+            match event:
+                case Decided(effect="approved"):
+                    continue
+                case Decided():
+                    pilot = replace(pilot, policy=event.policy, last=LastWord(at_s=event.at_s, words=redact(event.words())))
+                case Proposed():
+                    waits = Waiting(number=event.proposal, executors=event.executors, expires_s=event.expires_s)
+                    pilot = replace(pilot, proposal=waits)
+                case ProposalEnded():
+                    pilot = replace(pilot, proposal=None)
+                case PolicyPaused():
+                    pilot = replace(pilot, paused=Pausing(who=event.who, until_s=event.until_s, reason=redact(event.reason)))
+                case PolicyResumed():
+                    pilot = replace(pilot, paused=None)
+                case TargetInfeasible():
+                    pilot = replace(pilot, infeasible=(*pilot.infeasible, event.target))
+                case TargetFeasible():
+                    pilot = replace(pilot, infeasible=tuple(each for each in pilot.infeasible if each != event.target))
+        return pilot
+
+    def lines(self, now_s: float) -> list[tuple[str, str, str]]:
+        """Name, words and style of each line; none for a job that is only observed."""
+        return [] if self.mode == "observe" else list(self._lines(now_s))
+
+    def _lines(self, now_s: float) -> Iterator[tuple[str, str, str]]:
+        policy = f"policy {self.policy}, " if self.policy else ""
+        yield "autopilot", f"{policy}nothing decided yet" if self.last is None else f"{_ago(now_s - self.last.at_s)}: {self.last.words}", ""
+        if self.proposal is not None:
+            size, left = sized(self.proposal.executors), _left(self.proposal.expires_s - now_s)
+            number = self.proposal.number
+            yield "proposal", f"{number}: {size}, expires in {left}; penstock approve {number}, or reject {number}", "yellow"
+        if self.paused is not None:
+            span = "until it is resumed" if self.paused.until_s is None else f"for {_left(self.paused.until_s - now_s)} more"
+            reason = f" ({self.paused.reason})" if self.paused.reason else ""
+            yield "paused", f"by {self.paused.who} {span}{reason}; penstock resume", "yellow"
+        if self.infeasible:
+            targets = ", ".join("carry the load" if each == THROUGHPUT else f"keep the promised {each}" for each in self.infeasible)
+            yield "infeasible", f"no size can {targets}; penstock history --events says why", "red"
+
+
+def pilot_view(lines: Sequence[tuple[str, str, str]], *, wrapped: bool) -> RenderableType:
+    """The lines of an autopilot below the numbers of a view, each on one line unless it may be wrapped."""
+    grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True, min_width=10)
+    grid.add_column(no_wrap=not wrapped, overflow="fold" if wrapped else "ellipsis", ratio=1)
+    for name, words, style in lines:
+        grid.add_row(name, Text(one_line(words), style=style))
+    return grid
+
+
+def _ago(passed_s: float) -> str:
+    return f"{duration_words(max(1, round(passed_s)))} ago"
+
+
+def _left(left_s: float) -> str:
+    return duration_words(max(1, round(left_s)))

@@ -1,0 +1,97 @@
+"""`penstock readiness`: whether a job in shadow is ready for more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from penstock.cli.cells import columns, day_time, percent
+from penstock.cli.jobs import JobOption
+from penstock.cli.remembered import FileOption, events_of, history_of, read_with_bar, why_undecided
+from penstock.cli.report import JsonOption, known
+from penstock.core.domain.autopilot_event import Decided
+from penstock.core.domain.prediction import GOOD_ERROR
+from penstock.core.domain.units import duration_words
+from penstock.core.plan.readiness import Readiness, Steered, Unready
+from penstock.core.plan.readiness import readiness as judge
+from penstock.core.plan.shadow import last_shadow
+from penstock.core.terms import Terms
+from penstock.stores.reader import HistoryReader
+
+NEVER = 'it never decided in shadow: mode = "shadow" in [autopilot] of the job file lets it decide and touches nothing'
+REMEDIES = {
+    "shadow_too_short": "leave it in shadow",
+    "too_few_grades": "a latency is judged at the size that runs, a minute or so after each decision: leave it in shadow",
+    "error_too_large": "penstock grade shows more; the models learn on, or another policy suits the job better",
+    "more_breaks": "penstock explain --last-change shows one; a policy that is more careful, or a larger min_executors",
+}
+
+
+def readiness(job: JobOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
+    """Compare what the policy decided in shadow with what was run, and say whether it is ready for "ask" or "active"."""
+    with HistoryReader.open(history_of(job, file)) as reader:
+        events = events_of(reader)
+        shadow = last_shadow(events)
+        if shadow is None:
+            found, nothing = None, why_never(reader)
+        else:
+            readings = read_with_bar("reading the readings", reader.readings(shadow.from_s, shadow.until_s), reader.span())
+            found, nothing = judge(list(readings), events, reader.terms() or Terms()), ""
+    if as_json:
+        typer.echo(json.dumps(known(as_object(found) if found else {"ready": False, "reason": nothing})))
+    elif found:
+        show(Console(), found)
+    else:
+        typer.echo(nothing)
+
+
+def why_never(reader: HistoryReader) -> str:
+    decided = any(isinstance(row.event, Decided) for row in reader.events())
+    return NEVER if decided else f"not ready: {why_undecided(reader)}"
+
+
+def as_object(found: Readiness) -> dict[str, Any]:
+    errors = {kind: {"error": error, "count": number, "good_error": GOOD_ERROR[kind]} for kind, (error, number) in found.errors.items()}
+    reasons = [{"about": each.about, **asdict(each.why), "words": each.why.words()} for each in found.reasons]
+    return {**asdict(found), "ready": found.ready, "errors": errors, "reasons": reasons}
+
+
+def show(console: Console, found: Readiness) -> None:
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+    line("ready" if found.ready else "not ready", "bold green" if found.ready else "bold yellow")
+    line(f"{found.policy} in shadow for {duration_words(round(found.shadow_s))}, {day_time(found.from_s)} to {day_time(found.until_s)}\n")
+    table = columns("", "in shadow", "as it ran", left=1)
+    table.columns[0].max_width = None
+    for name, wanted, ran in compared(found.shadow, found.run):
+        table.add_row(name, wanted, ran)
+    console.print(table)
+    if found.agreement is not None:
+        same, fewer, more = (percent(share) for share in (found.agreement.same, found.agreement.fewer, found.agreement.more))
+        line(f"\nthe size in shadow was the one that ran {same} of the time, smaller {fewer}, larger {more}")
+    for kind, (error, number) in found.errors.items():
+        line(f"{kind} was off by {percent(error)} on average of {number} predictions (good: {percent(GOOD_ERROR[kind])})")
+    for reason in found.reasons:
+        line(f"not ready: {reason_words(reason)}", "yellow")
+    if found.ready:
+        line('next: mode = "ask" in [autopilot] of the job file proposes each change, mode = "active" makes it (docs/trust.md)', "green")
+
+
+def compared(shadow: Steered, run: Steered) -> Iterator[tuple[str, str, str]]:
+    saved = f" ({shadow.executor_s / run.executor_s - 1:+.0%})" if run.executor_s else ""
+    yield "executor-seconds", f"{shadow.executor_s:,.0f}{saved}", f"{run.executor_s:,.0f}"
+    yield "times scaled up", str(shadow.ups), str(run.ups)
+    yield "times scaled down", str(shadow.downs), str(run.downs)
+    yield "promises broken", f"{shadow.broken} foreseen", str(run.broken)
+
+
+def reason_words(reason: Unready) -> str:
+    about = f"{reason.about}: " if reason.about else ""
+    return f"{about}{reason.why.words()}; {REMEDIES[reason.why.code]}"

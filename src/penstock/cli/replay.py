@@ -1,0 +1,89 @@
+"""`penstock replay`: a recorded run once more: the same decisions byte for byte, or what another policy would have made of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli import EXIT_INTERNAL
+from penstock.cli.bench import bar
+from penstock.cli.like import history_of, told_by
+from penstock.cli.report import JsonOption, PlotOption
+from penstock.cli.simulate_options import last_of, limits_of, needed, parameters_of, policies_of, promises_of
+from penstock.cli.whatif import present_what_if
+from penstock.core.errors import UserMistake
+from penstock.stores.reader import HistoryReader
+from penstock.wiring.verify import verify as verified
+from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
+
+USUAL_POLICY = "auto"
+
+
+def replay(
+    history: Annotated[str, typer.Argument(help="A history file, or the name of a job that has one.", metavar="HISTORY.DB|JOB")],
+    verify: Annotated[bool, typer.Option("--verify", help="Turn the recorded inputs again: are the decisions the same, byte for byte?")] = False,
+    policy: Annotated[str | None, typer.Option(help="What if this policy had steered it (auto), or all of them side by side.", metavar="NAME|all")] = None,
+    target_recovery: Annotated[float | None, typer.Option(help="What if it were to recover within so many seconds.")] = None,
+    promise_latency_ms: Annotated[float | None, typer.Option(help="What if this latency were promised.")] = None,
+    max_executors: Annotated[int | None, typer.Option(help="What if it may have so many executors.")] = None,
+    last: Annotated[str, typer.Option(help="What if: only the last so long of the history.", metavar="DURATION")] = "24h",
+    seed: Annotated[int, typer.Option(help="Another seed is another run of chance.")] = 0,
+    as_json: JsonOption = False,
+    plot: PlotOption = None,
+) -> None:
+    """Replay a recorded run: verify its decisions, or ask what another policy or other promises would have made of it."""
+    if verify:
+        asked = {"policy": policy, "target-recovery": target_recovery, "promise-latency-ms": promise_latency_ms, "max-executors": max_executors, "plot": plot}
+        for name, given in asked.items():
+            if given is not None:
+                raise UserMistake(f"--{name}: --verify replays what was recorded as it was; leave one of the two out")
+        verify_history(history_of(history), as_json)
+    else:
+        needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
+        needed(1, max_executors=max_executors)
+        wanted, last_s = policy or USUAL_POLICY, last_of(last)
+        parameters_of(wanted, [])
+        found = what_if_of(history, wanted, last_s, target_recovery, promise_latency_ms, max_executors, seed)
+        present_what_if(found, as_json=as_json, plot=plot)
+
+
+def verify_history(path: Path, as_json: bool) -> None:
+    """Exit code 1 if a decision differs."""
+    with HistoryReader.open(path) as reader, bar("turns") as progress:
+        done = verified(reader, progress=progress)
+    difference = done.first_difference
+    if as_json:
+        first = None if difference is None else asdict(difference)
+        typer.echo(json.dumps({"history": str(path), "turns": done.turns, "keyframes": done.keyframes, "first_difference": first}))
+    else:
+        typer.echo(f"{path}: {done.turns:,} turns from {done.keyframes:,} keyframes")
+        if not done.turns:
+            typer.echo("nothing to verify: no turn is recorded with its inputs")
+        elif difference is None:
+            typer.echo("the same decisions, byte for byte")
+        else:
+            typer.echo(f"turn {difference.turn}, at {difference.at_s:.3f} s, is the first that says something else")
+            typer.echo(f"recorded: {difference.recorded or 'nothing more that the history holds'}")
+            typer.echo(f"replayed: {difference.replayed or 'nothing more'}")
+    if difference is not None:
+        raise typer.Exit(EXIT_INTERNAL)
+
+
+def what_if_of(history: str, policy: str, last_s: float, recovery_s: float | None, latency_ms: float | None, most: int | None, seed: int) -> WhatIf:
+    path = history_of(history)
+    readings, events = told_by(path, last_s)
+    with HistoryReader.open(path) as reader:
+        ran_under = reader.terms()
+    try:
+        like = calibrated_by(history, readings, events, seed)
+        limits = limits_of(1, most, None, like)
+        promises = promises_of(latency_ms, recovery_s, like)
+        asked = Asked(policies=policies_of(policy), limits=limits, promises=promises, ran_under=ran_under, seed=seed)
+        with bar("simulated seconds") as progress:
+            return what_if(like, readings, asked, lambda done_s, total_s: progress(round(done_s), round(total_s)))
+    except UserMistake as mistake:
+        raise UserMistake(f"{path}: {str(mistake).removeprefix(f'{history}: ')}") from None

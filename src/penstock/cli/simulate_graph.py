@@ -1,0 +1,72 @@
+"""`--graph graph.toml` of `penstock simulate`: several queries on one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH, EngineOptions
+from penstock.core.errors import UserMistake
+from penstock.runtime.jobfile.document import read_document
+from penstock.simulator.graph import GraphQuery, QueryGraph
+from penstock.simulator.sharing import SCHEDULERS
+from penstock.tables.trace import read_trace
+
+OWN = {
+    CONTINUOUS: ("capacity_per_worker", "interval", "rate_limit"),
+    MICRO_BATCH: ("capacity_per_worker", "row_cost_us", "trigger", "overhead", "partitions", "rate_limit", "noise", "skew"),
+}
+"""Options that a query of a graph may have of its own; the others are those of the executors, which the queries share."""
+TEXTS = ("name", "reads", "trace")
+NUMBERS = ("share", "selectivity")
+
+
+def graph_of(path: Path, options: EngineOptions) -> QueryGraph[Any]:
+    """The queries of a file, each like the options but for what it says itself; or one line that says what is wrong with it, and where."""
+    options.settings()
+    if not path.is_file():
+        raise UserMistake(f"--graph: there is no file {path}")
+    tree = read_document(path)
+    queries, scheduler = tree.get("query", []), tree.get("scheduler", "fair")
+    refuse_others(f"{path}", tree, ("scheduler", "query"))
+    if not isinstance(scheduler, str) or scheduler not in SCHEDULERS:
+        raise UserMistake(f'{path}: scheduler: found {scheduler!r}, "fair" or "fifo" is allowed')
+    if not isinstance(queries, list) or not queries or not all(isinstance(query, dict) for query in queries):
+        raise UserMistake(f"{path}: a table [[query]] is needed for each query")
+    try:
+        return QueryGraph(queries=tuple(query_of(path, query, options) for query in queries), scheduler=scheduler)
+    except UserMistake as mistake:
+        said = str(mistake)
+        raise UserMistake(said if said.startswith(f"{path}") else f"{path}: {said}") from None
+
+
+def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions) -> GraphQuery[Any]:
+    """One table [[query]]."""
+    name, own = table.get("name"), OWN[options.engine]
+    if not isinstance(name, str) or not name:
+        raise UserMistake(f'{path}: every [[query]] needs a name: name = "clicks"')
+    where = f'{path}: query "{name}"'
+    refuse_others(where, table, (*TEXTS, *NUMBERS, *own))
+    for key, value in table.items():
+        kind, words = (str, "a text") if key in TEXTS else (int, "a whole number") if key == "partitions" else ((int, float), "a number")
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise UserMistake(f"{where}: {key}: found {value!r}, {words} is needed")
+    if "reads" in table and {"share", "trace"} & set(table):
+        raise UserMistake(f"{where}: it reads another query, so it has neither a share nor a trace of what arrives")
+    if "share" in table and "trace" in table:
+        raise UserMistake(f"{where}: it has a trace of its own, or a share of --trace, not both")
+    try:
+        settings: Any = replace(options, **{key: table[key] for key in own if key in table}).settings(name)
+    except UserMistake as mistake:
+        raise UserMistake(f"{where}: {str(mistake).removeprefix('--')}") from None
+    arrivals = read_trace(path.parent / table["trace"]) if "trace" in table else None
+    numbers = {key: float(table[key]) for key in NUMBERS if key in table}
+    return GraphQuery(settings=settings, reads=table.get("reads"), arrivals=arrivals, **numbers)
+
+
+def refuse_others(where: str, table: Mapping[str, Any], allowed: Iterable[str]) -> None:
+    other = next((key for key in table if key not in allowed), None)
+    if other is not None:
+        raise UserMistake(f'{where}: there is no key "{other}" for this; there are {", ".join(allowed)}')

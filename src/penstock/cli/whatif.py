@@ -1,0 +1,108 @@
+"""What a what-if has found: what was run, the same sizes in the simulator, and a row for each policy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.report import draw_into, known
+from penstock.cli.simulated import as_object, like_object, like_rows
+from penstock.simulator.score import Score
+from penstock.wiring.confidence import confidence
+from penstock.wiring.ran import Ran
+from penstock.wiring.simulation import Simulated
+from penstock.wiring.whatif import WhatIf
+
+COLUMNS = ("executor-seconds", "±", "executors", "rescales", "saves", "p50 ms", "p95 ms", "p99 ms", "within", "broken s")
+RECORDED, AGAIN = "as recorded", "the same sizes, simulated"
+
+
+def present_what_if(found: WhatIf, *, as_json: bool, plot: Path | None) -> None:
+    if as_json:
+        typer.echo(json.dumps(known(object_of(found))))
+    else:
+        Console().print(table_of(found))
+        for what, words in (*like_rows(found.like), ("confidence", str(confidence(found)))):
+            typer.echo(f"{what}: {words}")
+
+    def draw(path: Path) -> None:
+        from penstock.dashboard.simulated import draw_simulated
+
+        draw_simulated(path, found.like.name, found.runs)
+
+    draw_into(plot, draw, as_json)
+
+
+def object_of(found: WhatIf) -> dict[str, Any]:
+    level = confidence(found)
+    return {
+        **like_object(found.like),
+        "off": found.off,
+        "confidence": {"level": level.level, "reasons": list(level.reasons)},
+        "recorded": recorded_object(found.recorded),
+        "again": score_object(found.again),
+        "policies": [policy_object(found, run) for run in found.runs],
+    }
+
+
+def recorded_object(ran: Ran) -> dict[str, Any]:
+    latency = None if ran.latency is None else {name: 1000 * getattr(ran.latency, f"{name}_s") for name in ("p50", "p95", "p99")}
+    return {
+        "duration_s": ran.duration_s,
+        "worker_seconds": ran.worker_seconds,
+        "average_workers": ran.average_workers,
+        "rescales": ran.rescales,
+        "latency_ms": latency,
+        "within_latency": ran.within_latency,
+        "violation_s": ran.violation_s,
+    }
+
+
+def score_object(score: Score) -> dict[str, Any]:
+    return {
+        "duration_s": score.duration_s,
+        "worker_seconds": score.worker_seconds,
+        "average_workers": score.average_workers,
+        "rescales": score.rescales,
+        "latency_ms": None if score.latency is None else {name: getattr(score.latency, name) for name in ("mean", "p50", "p95", "p99")},
+        "within_latency": score.within_latency,
+        "violation_s": score.violation_s,
+    }
+
+
+def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
+    return {**as_object(run), "saved_worker_seconds": found.saved_worker_seconds(run), "error_worker_seconds": found.error_worker_seconds(run)}
+
+
+def table_of(found: WhatIf) -> Table:
+    table = Table(title=f"what if, on {found.like.name}", title_justify="left", box=None)
+    table.add_column("policy")
+    for column in COLUMNS:
+        table.add_column(column, justify="right")
+    ran = found.recorded
+    latency = ("", "", "") if ran.latency is None else tuple(f"{1000 * each:,.0f}" for each in (ran.latency.p50_s, ran.latency.p95_s, ran.latency.p99_s))
+    broken = "" if ran.violation_s is None else f"{ran.violation_s:,.0f}"
+    cost = (f"{ran.worker_seconds:,.0f}", "", f"{ran.average_workers:.2f}", f"{ran.rescales}", "")
+    table.add_row(*map(Text, (RECORDED, *cost, *latency, share_words(ran.within_latency), broken)))
+    table.add_row(*map(Text, row_of(AGAIN, found.again, "", "")))
+    for run in found.runs:
+        error = found.error_worker_seconds(run)
+        saves = found.saved_worker_seconds(run) / (found.recorded.average_workers * run.score.duration_s) if found.recorded.average_workers else None
+        table.add_row(*map(Text, row_of(run.policy, run.score, "?" if error is None else f"{error:,.0f}", "" if saves is None else f"{saves:+.0%}")))
+    return table
+
+
+def row_of(name: str, score: Score, error: str, saves: str) -> tuple[str, ...]:
+    latency = ("", "", "") if score.latency is None else tuple(f"{each:,.0f}" for each in (score.latency.p50, score.latency.p95, score.latency.p99))
+    cost = (f"{score.worker_seconds:,.0f}", error, f"{score.average_workers:.2f}", f"{score.rescales}", saves)
+    return (name, *cost, *latency, share_words(score.within_latency), f"{score.violation_s:,.0f}")
+
+
+def share_words(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"

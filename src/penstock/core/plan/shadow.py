@@ -1,0 +1,95 @@
+"""The time that a policy decided in shadow: when that was, which sizes it wanted, and whether they would have done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from penstock.core.domain.autopilot_event import Decided
+from penstock.core.domain.event import Event
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trust import mode_in
+from penstock.core.plan.promises import STILL_BROKEN_S
+from penstock.core.terms import Terms
+
+SILENT_S = 600.0
+"""Readings further apart were not of a running job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shadow:
+    """A stretch of decisions in shadow, at least one; `until_s` is when another mode began, infinite if none has."""
+
+    decided: tuple[Decided, ...]
+    until_s: float = math.inf
+
+    @property
+    def from_s(self) -> float:
+        return self.decided[0].at_s
+
+    @property
+    def sizes(self) -> list[tuple[float, int]]:
+        """When it wanted how many executors."""
+        return [(each.at_s, each.decision.executors) for each in self.decided]
+
+    def holds(self, at_s: float) -> bool:
+        return self.from_s <= at_s < self.until_s
+
+
+def last_shadow(events: Iterable[Event]) -> Shadow | None:
+    """The last stretch of shadow among events in the order of their time, whatever came after it; a restart in the same mode does not end it."""
+    decided: list[Decided] = []
+    until_s = math.inf
+    for event in events:
+        mode = mode_in(event)
+        if mode is None:
+            continue
+        if mode != "shadow":
+            until_s = min(until_s, event.at_s) if decided else until_s
+        elif isinstance(event, Decided):
+            if math.isfinite(until_s):
+                decided, until_s = [], math.inf
+            decided.append(event)
+    return Shadow(decided=tuple(decided), until_s=until_s) if decided else None
+
+
+def spans(seen: Sequence[Reading]) -> list[float]:
+    """Seconds from each reading to the next; none where the job did not run between them."""
+    return [later.at_s - earlier.at_s if later.at_s - earlier.at_s <= SILENT_S else 0.0 for earlier, later in pairwise(seen)]
+
+
+def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> list[int]:
+    """The value of the last step at each reading; there is one before the first."""
+    values, place = [], 0
+    for reading in seen:
+        while place + 1 < len(steps) and steps[place + 1][0] <= reading.at_s:
+            place += 1
+        values.append(steps[place][1])
+    return values
+
+
+def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
+    """How often the size in shadow, by its own predictions, would have fallen short of the load or of the promised latency for long enough to break it.
+
+    Counted as for the job that ran: what stays broken is broken again every so often.
+    """
+    after_s, again_s = terms.autopilot.scaled(terms.autopilot.broken_after_s), terms.autopilot.scaled(STILL_BROKEN_S)
+    places = in_force([(each.at_s, place) for place, each in enumerate(shadow.decided)], seen)
+    broken, due_s = 0, None
+    for reading, place in zip(seen, places, strict=True):
+        if not falls_short(shadow.decided[place], reading, terms.promises.latency_p95_s):
+            due_s = None
+        elif due_s is None:
+            due_s = reading.at_s + after_s
+        elif reading.at_s >= due_s:
+            broken, due_s = broken + 1, reading.at_s + again_s
+    return broken
+
+
+def falls_short(one: Decided, reading: Reading, promised_s: float | None) -> bool:
+    arriving, capacity = reading.arrival_rows_per_s, one.capacity_rows_per_s
+    latencies = [each.value for each in one.predictions if each.kind == "latency" and each.executors == one.decision.executors]
+    late = promised_s is not None and any(value > promised_s for value in latencies)
+    return late or (arriving is not None and capacity is not None and arriving > capacity)

@@ -1,0 +1,52 @@
+"""The picture of an audit: for each job the executor-hours it had, those it needed, and those of each policy with their error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from penstock.dashboard.palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PAPER
+from penstock.dashboard.panels import bare
+from penstock.dashboard.picture import STYLE
+from penstock.wiring.audit import Audited
+
+HOUR_S = 3600.0
+WIDE_IN, BAR_IN, HEAD_IN = 9.0, 0.24, 0.9
+DPI = 160
+
+
+def draw_audited(path: Path, audited: Sequence[Audited]) -> None:
+    """A panel a job, one below the other."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    heights = [HEAD_IN + BAR_IN * (2 + len(each.what_if.runs)) for each in audited]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDE_IN, sum(heights)), facecolor=PAPER, layout="constrained")
+        panels = figure.subplots(len(audited), 1, squeeze=False, height_ratios=heights)
+        for axes, each in zip(panels[:, 0], audited, strict=True):
+            axes.set_facecolor(PAPER)
+            bare(axes)
+            axes.grid(visible=False, axis="y")
+            axes.grid(axis="x", color=LINE, linewidth=0.7)
+            bars(axes, each)
+        figure.savefig(path, dpi=DPI)
+
+
+def bars(axes: Axes, each: Audited) -> None:
+    """What was had and needed is of the whole audit; policies are scaled to its length, as they begin where the job had caught up with its start."""
+    found, duration_s = each.what_if, each.ran.duration_s
+    policies = [(run.policy, run.score.average_workers * duration_s / HOUR_S) for run in found.runs]
+    named = [("had", each.had_s / HOUR_S, ORANGE), ("needed, at least", each.needed_s / HOUR_S, BLUE), *((name, hours, GREEN) for name, hours in policies)]
+    error = [0.0, 0.0, *((found.off or 0.0) * hours for _, hours in policies)]
+    places = range(len(named))
+    axes.barh(
+        places, [hours for _, hours, _ in named], color=[colour for *_, colour in named], height=0.7, xerr=error, error_kw={"ecolor": INK, "elinewidth": 1.0}
+    )
+    axes.set_yticks(places, labels=[name for name, *_ in named])
+    axes.invert_yaxis()
+    axes.set_xlim(0, None)
+    axes.set_title(f"{each.name}, executor-hours", loc="left", fontsize=9.5, color=INK)
+    axes.tick_params(colors=MUTED, length=0)

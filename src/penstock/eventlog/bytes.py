@@ -1,0 +1,165 @@
+"""The bytes of one file of a Spark event log, whatever Spark compressed them with; known by how they begin, not by the file's name."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from penstock.core.errors import UserMistake
+
+PIECE = 1 << 20
+LEAST_PIECE = 64
+"""What is asked for at once where a stream is torn: of a larger piece all would be lost."""
+
+ZSTD, LZ4_FRAME, GZIP, LZF = b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\x1f\x8b", b"ZV"
+LZ4_BLOCK = b"LZ4Block"
+SNAPPY = b"\x82SNAPPY\x00"
+"""Spark writes LZ4 and Snappy by Java libraries whose streams are made of blocks, which are not the frames that other tools write."""
+
+LZ4_HEADER = struct.Struct("<8sBiii")
+LZ4_METHOD, LZ4_STORED = 0xF0, 0x10
+SNAPPY_REST = 12
+"""Bytes of a Snappy header after the first four: the rest of its magic, and two version numbers."""
+
+Read = Callable[[int], None]
+"""Told how many more bytes of the file were read."""
+
+
+def contents(path: Path, read: Read = lambda count: None) -> Iterator[bytes]:
+    """The content in pieces, from the beginning to the end, or to where the file is torn because its job still writes it, or was killed."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(8)
+            file.seek(0)
+            counted = Counted(file, read)
+            if begins.startswith((ZSTD, LZ4_FRAME)):
+                yield from framed(path, "zstd" if begins.startswith(ZSTD) else "lz4", read)
+            elif begins == LZ4_BLOCK:
+                yield from lz4_blocks(path, counted)
+            elif begins == SNAPPY:
+                yield from snappy_blocks(path, counted)
+            elif begins.startswith(GZIP):
+                yield from gzipped(counted)
+            elif begins.startswith(LZF):
+                raise UserMistake(f"{path}: it is compressed by LZF, which is not read here; set spark.eventLog.compression.codec to zstd, or decompress it")
+            else:
+                yield from iter(lambda: counted.read(PIECE), b"")
+    except OSError as error:
+        raise UserMistake(f"{path}: {error.strerror or error}") from None
+
+
+class Counted:
+    """A file that tells how much of it was read."""
+
+    def __init__(self, file: BinaryIO, read: Read) -> None:
+        self._file = file
+        self._read = read
+
+    def read(self, count: int = -1) -> bytes:
+        found = self._file.read(count)
+        self._read(len(found))
+        return found
+
+
+def framed(path: Path, codec: str, read: Read) -> Iterator[bytes]:
+    """A stream of frames; where it ends without an end, what came before that is read once more in small pieces."""
+    done = 0
+    with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
+        at = 0
+        while True:
+            try:
+                piece = stream.read(PIECE)
+            except (OSError, pa.ArrowException):
+                break
+            read(file.tell() - at)
+            at = file.tell()
+            if not piece:
+                return
+            done += len(piece)
+            yield piece
+    yield from torn_frames(path, codec, done)
+
+
+def torn_frames(path: Path, codec: str, skip: int) -> Iterator[bytes]:
+    with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
+        while skip > 0:
+            skip -= len(stream.read(min(PIECE, skip)))
+        while True:
+            try:
+                piece = stream.read(LEAST_PIECE)
+            except (OSError, pa.ArrowException):
+                return
+            if not piece:
+                return
+            yield piece
+
+
+def lz4_blocks(path: Path, file: Counted) -> Iterator[bytes]:
+    """Blocks of net.jpountz.lz4's LZ4BlockOutputStream: a header with both lengths, then the block; an empty one ends a stream, and another may follow."""
+    codec = pa.Codec("lz4_raw")
+    while len(header := file.read(LZ4_HEADER.size)) == LZ4_HEADER.size:
+        magic, token, packed, size, _ = LZ4_HEADER.unpack(header)
+        if magic != LZ4_BLOCK or packed < 0 or size < 0:
+            raise UserMistake(f"{path}: it is damaged: a block of LZ4 was expected and something else found")
+        block = file.read(packed)
+        if len(block) < packed:
+            return
+        if size:
+            yield block if token & LZ4_METHOD == LZ4_STORED else unpacked(path, codec, block, size)
+
+
+def snappy_blocks(path: Path, file: Counted) -> Iterator[bytes]:
+    """Blocks of org.xerial.snappy's SnappyOutputStream: a length, then the block; a header comes first, and again wherever another stream was appended."""
+    codec = pa.Codec("snappy")
+    while len(word := file.read(4)) == 4:
+        if word == SNAPPY[:4]:
+            file.read(SNAPPY_REST)
+            continue
+        (packed,) = struct.unpack(">i", word)
+        if packed < 0:
+            raise UserMistake(f"{path}: it is damaged: a block of Snappy was expected and something else found")
+        block = file.read(packed)
+        if len(block) < packed:
+            return
+        if block:
+            yield unpacked(path, codec, block, size_in(block))
+
+
+def size_in(block: bytes) -> int:
+    """The length with which a Snappy block begins, seven bits a byte, the lowest first.
+
+    >>> size_in(bytes([0xAC, 0x02, 0xFF])), size_in(bytes([5]))
+    (300, 5)
+    """
+    size = 0
+    for place, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            break
+    return size
+
+
+def unpacked(path: Path, codec: pa.Codec, block: bytes, size: int) -> bytes:
+    try:
+        return bytes(codec.decompress(block, decompressed_size=size, asbytes=True))
+    except (OSError, pa.ArrowException):
+        raise UserMistake(f"{path}: it is damaged: a compressed block cannot be read") from None
+
+
+def gzipped(file: Counted) -> Iterator[bytes]:
+    """A log that somebody put away; a torn one is read as far as it goes."""
+    with gzip.GzipFile(fileobj=file) as stream:  # type: ignore[call-overload]
+        while True:
+            try:
+                piece = stream.read1(PIECE)
+            except (EOFError, zlib.error):
+                return
+            if not piece:
+                return
+            yield piece

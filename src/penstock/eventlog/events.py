@@ -1,0 +1,122 @@
+"""What a Spark event log says, as far as it matters for a streaming job. All times are wall times in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationStarted:
+    at_s: float
+    name: str
+    app_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCpus:
+    """How many cores a task takes; one where nobody says."""
+
+    cpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorAdded:
+    at_s: float
+    executor_id: str
+    host: str
+    cores: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorRemoved:
+    """`lost`: nobody had asked for it."""
+
+    at_s: float
+    executor_id: str
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStarted:
+    """A Spark job of a batch; which stages it may run."""
+
+    at_s: float
+    query_id: str
+    batch_id: int
+    stages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnded:
+    """One attempt of a task; rows count only where it succeeded."""
+
+    at_s: float
+    stage: int
+    executor_id: str
+    run_time_s: float
+    source_rows: int
+    shuffle_rows: int
+    succeeded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStarted:
+    at_s: float
+    query_id: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryProgressed:
+    """A batch that was committed at `at_s`. `behind_rows` had arrived when it began and were left for later; None where the sources do not tell."""
+
+    at_s: float
+    query_id: str
+    name: str | None
+    batch_id: int
+    started_s: float
+    rows: int
+    parts_s: Mapping[str, float] = field(default_factory=dict)
+    behind_rows: float | None = None
+    state_rows: int | None = None
+    state_memory_bytes: int | None = None
+    partitions: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryIdle:
+    """There was nothing to read."""
+
+    at_s: float
+    query_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryTerminated:
+    """Spark does not log when."""
+
+    query_id: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A line that is no event, or one that lacks what it should hold."""
+
+    kind: str = ""
+
+
+Logged = (
+    ApplicationStarted
+    | TaskCpus
+    | ExecutorAdded
+    | ExecutorRemoved
+    | JobStarted
+    | TaskEnded
+    | QueryStarted
+    | QueryProgressed
+    | QueryIdle
+    | QueryTerminated
+    | Unreadable
+)

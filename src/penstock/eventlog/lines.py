@@ -1,0 +1,172 @@
+"""The events of a log that tell how a streaming job went, from Spark's JSON; all others are passed over unread."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from penstock.eventlog.events import (
+    ApplicationStarted,
+    ExecutorAdded,
+    ExecutorRemoved,
+    JobStarted,
+    Logged,
+    QueryIdle,
+    QueryProgressed,
+    QueryStarted,
+    QueryTerminated,
+    TaskCpus,
+    TaskEnded,
+    Unreadable,
+)
+from penstock.eventlog.offsets import behind_rows
+
+LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+EVENT = re.compile(rb'\{"Event":"([^"]+)"')
+BATCH = re.compile(r"\bbatch = (\d+)\s*$")
+MEANT = ("killed by driver", "decommission", "idle", "scaled down", "preempt")
+"""An executor that is removed for a reason with one of these words was taken away; any other is a failure."""
+
+
+def logged(pieces: Iterable[bytes]) -> Iterator[Logged]:
+    """What the log says, event by event; nothing is kept of what was said before.
+
+    A line that cannot be read is told as such: the last one of a job that still runs is torn as a rule.
+    """
+    for line in lines_of(pieces):
+        found = EVENT.match(line)
+        if found is None:
+            if line.strip():
+                yield Unreadable()
+            continue
+        read = READERS.get(found[1])
+        if read is None:
+            continue
+        try:
+            event = read(json.loads(line))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            event = Unreadable(kind=found[1].decode(errors="replace"))
+        if event is not None:
+            yield event
+
+
+def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """
+    >>> list(lines_of([b"ab", b"c\\nd", b"\\ne"]))
+    [b'abc', b'd', b'e']
+    """
+    begun: list[bytes] = []
+    for piece in pieces:
+        *ended, rest = piece.split(b"\n")
+        for end in ended:
+            yield b"".join((*begun, end))
+            begun.clear()
+        begun.append(rest)
+    if any(begun):
+        yield b"".join(begun)
+
+
+def application_started(event: Mapping[str, Any]) -> Logged:
+    return ApplicationStarted(at_s=event["Timestamp"] / 1000, name=str(event["App Name"]), app_id=str(event.get("App ID") or ""))
+
+
+def environment_updated(event: Mapping[str, Any]) -> Logged | None:
+    cpus = event["Spark Properties"].get("spark.task.cpus")
+    return None if cpus is None else TaskCpus(cpus=max(1, int(cpus)))
+
+
+def executor_added(event: Mapping[str, Any]) -> Logged:
+    told = event["Executor Info"]
+    return ExecutorAdded(
+        at_s=event["Timestamp"] / 1000, executor_id=str(event["Executor ID"]), host=str(told.get("Host") or ""), cores=int(told["Total Cores"])
+    )
+
+
+def executor_removed(event: Mapping[str, Any]) -> Logged:
+    reason = str(event.get("Removed Reason") or "").lower()
+    return ExecutorRemoved(at_s=event["Timestamp"] / 1000, executor_id=str(event["Executor ID"]), lost=not any(words in reason for words in MEANT))
+
+
+def job_started(event: Mapping[str, Any]) -> Logged | None:
+    """Jobs of a streaming query carry its id and the batch they work for; other jobs are nobody's."""
+    properties = event.get("Properties") or {}
+    query_id = properties.get("sql.streaming.queryId")
+    described = BATCH.search(properties.get("spark.job.description") or "")
+    batch = properties.get("streaming.sql.batchId", described[1] if described else None)
+    if query_id is None or batch is None:
+        return None
+    stages = event.get("Stage IDs") or [stage["Stage ID"] for stage in event["Stage Infos"]]
+    return JobStarted(at_s=event["Submission Time"] / 1000, query_id=str(query_id), batch_id=int(batch), stages=tuple(map(int, stages)))
+
+
+def task_ended(event: Mapping[str, Any]) -> Logged:
+    task, metrics = event["Task Info"], event.get("Task Metrics") or {}
+    succeeded = event["Task End Reason"]["Reason"] == "Success"
+    read, fetched = metrics.get("Input Metrics") or {}, metrics.get("Shuffle Read Metrics") or {}
+    return TaskEnded(
+        at_s=task["Finish Time"] / 1000,
+        stage=int(event["Stage ID"]),
+        executor_id=str(task["Executor ID"]),
+        run_time_s=metrics.get("Executor Run Time", 0) / 1000,
+        source_rows=int(read.get("Records Read", 0)) if succeeded else 0,
+        shuffle_rows=int(fetched.get("Total Records Read", 0)) if succeeded else 0,
+        succeeded=succeeded,
+    )
+
+
+def query_started(event: Mapping[str, Any]) -> Logged:
+    return QueryStarted(at_s=wall_s(event["timestamp"]), query_id=str(event["id"]), name=event.get("name"))
+
+
+def query_idle(event: Mapping[str, Any]) -> Logged:
+    return QueryIdle(at_s=wall_s(event["timestamp"]), query_id=str(event["id"]))
+
+
+def query_terminated(event: Mapping[str, Any]) -> Logged:
+    return QueryTerminated(query_id=str(event["id"]), failed=event.get("exception") is not None)
+
+
+def query_progressed(event: Mapping[str, Any]) -> Logged:
+    """A batch, or that there was nothing to do: before Spark 3.5 that is progress without work."""
+    told = event["progress"]
+    parts_s = {name: milliseconds / 1000 for name, milliseconds in told["durationMs"].items()}
+    started_s = wall_s(told["timestamp"])
+    if "addBatch" not in parts_s:
+        return QueryIdle(at_s=started_s, query_id=str(told["id"]))
+    states = told.get("stateOperators") or []
+    sources = told.get("sources") or []
+    duration_s = parts_s.pop("triggerExecution", None)
+    return QueryProgressed(
+        at_s=started_s + (told.get("batchDuration", 0) / 1000 if duration_s is None else duration_s),
+        query_id=str(told["id"]),
+        name=told.get("name"),
+        batch_id=int(told["batchId"]),
+        started_s=started_s,
+        rows=sum(int(source.get("numInputRows") or 0) for source in sources),
+        parts_s=parts_s,
+        behind_rows=behind_rows(sources),
+        state_rows=sum(state["numRowsTotal"] for state in states) if states else None,
+        state_memory_bytes=sum(state["memoryUsedBytes"] for state in states) if states else None,
+        partitions=max((state.get("numShufflePartitions") or 0 for state in states), default=0) or None,
+    )
+
+
+def wall_s(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+
+
+READERS: dict[bytes, Callable[[Mapping[str, Any]], Logged | None]] = {
+    b"SparkListenerApplicationStart": application_started,
+    b"SparkListenerEnvironmentUpdate": environment_updated,
+    b"SparkListenerExecutorAdded": executor_added,
+    b"SparkListenerExecutorRemoved": executor_removed,
+    b"SparkListenerJobStart": job_started,
+    b"SparkListenerTaskEnd": task_ended,
+    f"{LISTENER}QueryStartedEvent".encode(): query_started,
+    f"{LISTENER}QueryProgressEvent".encode(): query_progressed,
+    f"{LISTENER}QueryIdleEvent".encode(): query_idle,
+    f"{LISTENER}QueryTerminatedEvent".encode(): query_terminated,
+}

@@ -1,0 +1,163 @@
+"""Spark's own event log of a streaming job, as the observations that a monitor would have made of it: one pass, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from penstock.core.errors import UserMistake
+from penstock.core.monitor.facts import ExecutorFact, Observation
+from penstock.eventlog.bytes import Read, contents
+from penstock.eventlog.events import (
+    ApplicationStarted,
+    ExecutorAdded,
+    ExecutorRemoved,
+    JobStarted,
+    Logged,
+    QueryIdle,
+    QueryProgressed,
+    QueryStarted,
+    QueryTerminated,
+    TaskCpus,
+    TaskEnded,
+    Unreadable,
+)
+from penstock.eventlog.files import EventLog
+from penstock.eventlog.lines import logged
+from penstock.eventlog.query import LoggedQuery
+
+BEGINS = b'{"Event":"'
+LONGEST_GAP_S = 86400.0
+"""A log that is silent for longer is one that goes on after it was away: nothing is observed in between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    host: str
+    cores: int
+    added_s: float
+
+
+class LoggedApplication:
+    """An application as far as its log was read: its executors, its queries, and what could not be read."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.app_id = ""
+        self.queries: dict[str, LoggedQuery] = {}
+        self.unreadable_lines = 0
+        self.started_s: float | None = None
+        self._executors: dict[str, Executor] = {}
+        self._task_cpus = 1
+        self._lost = 0
+        self._disturbed_s: float | None = None
+        self._stages: dict[int, tuple[str, int]] = {}
+
+    @property
+    def runs_a_query(self) -> bool:
+        return any(query.runs for query in self.queries.values())
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all of it is one process."""
+        return set(self._executors) == {"driver"}
+
+    def take(self, event: Logged) -> None:
+        """One more event of the log."""
+        match event:
+            case TaskEnded():
+                self._task(event)
+            case JobStarted():
+                self._job(event)
+            case ExecutorAdded() | ExecutorRemoved():
+                self._executor(event)
+            case QueryStarted() | QueryProgressed() | QueryIdle() | QueryTerminated():
+                self._told(event)
+            case ApplicationStarted():
+                self.name, self.app_id, self.started_s = event.name, event.app_id, event.at_s
+            case TaskCpus():
+                self._task_cpus = event.cpus
+            case Unreadable():
+                self.unreadable_lines += 1
+
+    def observation(self, at_s: float) -> Observation:
+        """As it is now; batches since the last observation. Who was asked for is not logged: it is taken to be who is there."""
+        return Observation(
+            at_s=at_s,
+            started_s=at_s if self.started_s is None else self.started_s,
+            disturbed_s=self._disturbed_s,
+            executors_requested=len(self._executors),
+            executors=tuple(
+                ExecutorFact(executor_id=executor_id, host=each.host, slots=max(1, each.cores // self._task_cpus), added_s=each.added_s)
+                for executor_id, each in self._executors.items()
+            ),
+            queries=tuple(query.facts() for query in self.queries.values() if query.runs),
+            executors_lost=self._lost,
+        )
+
+    def _executor(self, event: ExecutorAdded | ExecutorRemoved) -> None:
+        if isinstance(event, ExecutorAdded):
+            self._executors[event.executor_id] = Executor(host=event.host, cores=event.cores, added_s=event.at_s)
+        elif self._executors.pop(event.executor_id, None) is not None:
+            self._lost += event.lost and self.runs_a_query
+        self._disturbed_s = event.at_s
+
+    def _told(self, event: QueryStarted | QueryProgressed | QueryIdle | QueryTerminated) -> None:
+        """What a query says of itself; its id persists when it is restarted."""
+        match event:
+            case QueryStarted():
+                query = self.queries.setdefault(event.query_id, LoggedQuery(event.query_id, event.name, event.at_s))
+                query.runs, query.started_s, self._disturbed_s = True, event.at_s, event.at_s
+            case QueryProgressed():
+                self.queries.setdefault(event.query_id, LoggedQuery(event.query_id, event.name, event.started_s)).committed(event)
+                self._stages = {stage: place for stage, place in self._stages.items() if place[0] != event.query_id or place[1] > event.batch_id}
+            case QueryIdle() if event.query_id in self.queries:
+                self.queries[event.query_id].idle(event.at_s)
+            case QueryTerminated() if event.query_id in self.queries:
+                query = self.queries[event.query_id]
+                query.runs, query.failures = False, query.failures + event.failed
+
+    def _job(self, event: JobStarted) -> None:
+        """Its stages are those of its batch; what it reuses of an earlier job does not run again."""
+        for stage in event.stages:
+            self._stages.setdefault(stage, (event.query_id, event.batch_id))
+
+    def _task(self, event: TaskEnded) -> None:
+        query_id, batch_id = self._stages.get(event.stage, ("", 0))
+        if query_id in self.queries:
+            self.queries[query_id].task(batch_id, event)
+
+
+def observations(log: EventLog, application: LoggedApplication, every_s: float, read: Read = lambda count: None) -> Iterator[Observation]:
+    """What a monitor would have seen every so often, from the start of the first query on; `application` is kept up to date meanwhile.
+
+    `UserMistake` for a log that is empty or none.
+    """
+    due_s: float | None = None
+    for event in events_of(log, read):
+        at_s = getattr(event, "at_s", None)
+        if at_s is not None and due_s is not None and at_s - due_s > LONGEST_GAP_S:
+            due_s = at_s
+        while at_s is not None and due_s is not None and at_s > due_s:
+            yield application.observation(due_s)
+            due_s += every_s
+        application.take(event)
+        if due_s is None and at_s is not None and application.runs_a_query:
+            due_s = at_s + every_s
+
+
+def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
+    """All parts, one after another."""
+    empty = True
+    for part in log.parts:
+        pieces = contents(part, read)
+        first = next(pieces, b"").lstrip()
+        if not first:
+            continue
+        if not first.startswith(BEGINS):
+            raise UserMistake(f"{part}: it is not an event log of Spark: its first line is no event")
+        empty = False
+        yield from logged(chain((first,), pieces))
+    if empty:
+        raise UserMistake(f"{log.path}: it is empty")

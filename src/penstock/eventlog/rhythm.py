@@ -1,0 +1,68 @@
+"""The trigger of a query, guessed from when its batches start and end: Spark does not log it."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+
+from penstock.core.domain.trigger import Trigger
+
+KEPT = 400
+WAITED_S = 0.1
+"""A batch that starts so long after the end of the one before it has waited for something; one that starts as soon as it can takes a hundredth of it."""
+LEAST_WAITS = 5
+QUICK = 0.2
+"""The quantile of cycles that is taken for the interval: longer ones have skipped a trigger."""
+NEAR = 0.05
+REGULAR = 0.7
+"""A trigger is a clock if so large a share of the cycles is a whole number of intervals; else it was the arrival of rows that was waited for."""
+SHORTEST_STEADY_S = 5.0
+STEADY = 0.02
+ALL_THE_TIME = 0.9
+
+
+class Rhythm:
+    """The last batches of a query: when they started and ended, and how long their longest tasks ran."""
+
+    def __init__(self) -> None:
+        self._batches: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
+
+    def batch(self, started_s: float, committed_s: float, longest_task_s: float) -> None:
+        self._batches.append((started_s, committed_s, longest_task_s))
+
+    @property
+    def trigger(self) -> Trigger:
+        """With an interval if batches that waited started on a grid, else as soon as possible.
+
+        A batch that ends after its next trigger starts the next one at once: of a job that never keeps up the interval cannot be seen.
+
+        >>> steady = Rhythm()
+        >>> for number in range(10):
+        ...     steady.batch(10.0 * number + 0.003 * (number % 2), 10.0 * number + 4.0, 3.0)
+        >>> str(steady.trigger), str(Rhythm().trigger)
+        ('10s', 'asap')
+        """
+        cycles = sorted(start_s - before_s for (before_s, ended_s, _), (start_s, _, _) in pairwise(self._batches) if start_s - ended_s > WAITED_S)
+        if len(cycles) < LEAST_WAITS:
+            return Trigger()
+        interval_s = rounded_s(cycles[int(QUICK * len(cycles))])
+        whole = sum(abs(cycle / interval_s - max(1, round(cycle / interval_s))) <= NEAR for cycle in cycles)
+        return Trigger(interval_s=interval_s) if whole >= REGULAR * len(cycles) else Trigger()
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether tasks run all the time, as in Real-Time Mode: batches are equally long whatever comes, and their tasks as long as they are."""
+        known = [(ended_s - start_s, task_s) for start_s, ended_s, task_s in self._batches]
+        lengths = [length_s for length_s, _ in known]
+        if len(known) < LEAST_WAITS or min(lengths) < SHORTEST_STEADY_S:
+            return False
+        return max(lengths) - min(lengths) <= STEADY * max(lengths) and all(task_s >= ALL_THE_TIME * length_s for length_s, task_s in known)
+
+
+def rounded_s(seconds: float) -> float:
+    """An interval as somebody would have written it.
+
+    >>> rounded_s(9.997), rounded_s(0.251), rounded_s(0.4999)
+    (10.0, 0.25, 0.5)
+    """
+    return next((near for digits in (0, 1, 2) if (near := round(seconds, digits)) > 0 and abs(near - seconds) <= 0.02 * seconds), round(seconds, 3))

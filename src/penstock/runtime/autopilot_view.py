@@ -1,0 +1,67 @@
+"""What people and programs outside are told of the autopilot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.core.domain.autopilot_event import Decided, Graded
+from penstock.core.domain.event import Event
+from penstock.core.knowledge import Knowledge
+from penstock.core.terms import Terms
+from penstock.telemetry.exposition import AutopilotState
+
+LATEST = 50
+"""Predictions of a kind whose errors are averaged."""
+
+
+class AutopilotView:
+    """Keeps what only events tell: the last decision with its effect, and how far predictions were off."""
+
+    def __init__(self) -> None:
+        self._decided: Decided | None = None
+        self._errors: Mapping[str, tuple[float, ...]] = {}
+
+    def hear(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, Decided):
+                self._decided = event
+            elif isinstance(event, Graded):
+                self._errors = {**self._errors, event.kind: (*self._errors.get(event.kind, ()), event.error)[-LATEST:]}
+
+    def status(self, knowledge: Knowledge, terms: Terms) -> dict[str, Any]:
+        """For the answer to `status`."""
+        steering, decided = knowledge.steering, self._decided
+        proposal, paused = steering.proposal, steering.paused
+        return {
+            "mode": terms.autopilot.mode,
+            "policy": terms.autopilot.policy,
+            "last": None if decided is None else last_decision(decided),
+            "proposal": proposal and {"number": proposal.number, "executors": proposal.executors, "expires_s": proposal.expires_s, "policy": proposal.policy},
+            "paused": paused and {"who": paused.who, "until_s": paused.until_s, "reason": paused.reason},
+            "infeasible": list(steering.infeasible),
+        }
+
+    def state(self, knowledge: Knowledge, terms: Terms) -> AutopilotState:
+        """For the metrics."""
+        steering = knowledge.steering
+        shadow = steering.shadow_executors if terms.autopilot.mode == "shadow" else None
+        return AutopilotState(
+            mode=terms.autopilot.mode,
+            target_executors=knowledge.desired.executors if shadow is None else shadow,
+            paused=steering.paused is not None,
+            proposal_open=steering.proposal is not None,
+            errors={kind: sum(errors) / len(errors) for kind, errors in self._errors.items()},
+        )
+
+
+def last_decision(decided: Decided) -> dict[str, Any]:
+    decision = decided.decision
+    return {
+        "at_s": decided.at_s,
+        "executors": decision.executors,
+        "current": decision.current,
+        "direction": decision.direction,
+        "words": decided.words(),
+        "effect": decided.effect,
+    }

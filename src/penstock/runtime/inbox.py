@@ -1,0 +1,120 @@
+"""What waits for the next turn of the loop: said by operators, reported by actuators and fitters, noted by anybody, from any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from penstock.core.domain.command import Command
+from penstock.core.domain.event import Event
+from penstock.core.domain.instruction import Outcome
+from penstock.core.errors import Refused
+from penstock.core.fitting import FitDone
+
+MOST_FAILED = 10
+"""Fits are dropped after so many failed turns in a row: one of them may be why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What a turn is given; the commands come with whoever waits for the answer."""
+
+    commands: tuple[tuple[Command, Future[list[Event]]], ...]
+    outcomes: tuple[Outcome, ...]
+    fits: tuple[FitDone, ...]
+
+    def answer(self, events: Sequence[Event]) -> None:
+        for _, answer in self.commands:
+            answer.set_result(list(events))
+
+    def refuse(self, error: Exception) -> None:
+        for _, answer in self.commands:
+            answer.set_exception(error)
+
+
+class Inbox:
+    """A turn looks at what waits; when it is over, what it has taken in is gone, and what a failed one left waits on without haste."""
+
+    def __init__(self) -> None:
+        self._news = threading.Condition()
+        self._commands: list[tuple[Command, Future[list[Event]]]] = []
+        self._outcomes: list[Outcome] = []
+        self._fits: list[FitDone] = []
+        self._noted: list[Event] = []
+        self._held_over = 0
+        self._failed = 0
+        self._closed = False
+
+    def submit(self, command: Command) -> Future[list[Event]]:
+        answer: Future[list[Event]] = Future()
+        with self._news:
+            if self._closed:
+                answer.set_exception(too_late())
+            else:
+                self._commands.append((command, answer))
+                self._news.notify_all()
+        return answer
+
+    def note(self, events: Sequence[Event]) -> None:
+        if events:
+            with self._news:
+                self._noted.extend(events)
+                self._news.notify_all()
+
+    def report(self, outcome: Outcome) -> None:
+        with self._news:
+            self._outcomes.append(outcome)
+            self._news.notify_all()
+
+    def take_fit(self, fit: FitDone) -> None:
+        """Keep it for the next turn, which is not made earlier for it."""
+        with self._news:
+            self._fits.append(fit)
+
+    def look(self) -> Waiting:
+        """What a turn now would be given; commands are heard once, whatever becomes of it."""
+        with self._news:
+            commands, self._commands = self._commands, []
+            return Waiting(commands=tuple(commands), outcomes=tuple(self._outcomes), fits=tuple(self._fits))
+
+    def taken_in(self, waiting: Waiting) -> None:
+        """A turn has taken in what it was given."""
+        with self._news:
+            del self._outcomes[: len(waiting.outcomes)]
+            del self._fits[: len(waiting.fits)]
+            self._held_over = self._failed = 0
+
+    def left(self, waiting: Waiting) -> None:
+        """A turn failed: outcomes and fits wait for the next one."""
+        with self._news:
+            self._held_over = len(waiting.outcomes)
+            self._failed += 1
+            if self._failed >= MOST_FAILED:
+                self._fits.clear()
+
+    def noted(self) -> list[Event]:
+        """Take what was noted."""
+        with self._news:
+            noted, self._noted = self._noted, []
+            return noted
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until there is a reason to turn before the time, or that is over; whether the loop goes on."""
+        with self._news:
+            self._news.wait_for(self._has_news, seconds)
+            return not self._closed
+
+    def close(self) -> None:
+        """Take no more commands."""
+        with self._news:
+            self._closed = True
+            self._news.notify_all()
+
+    def _has_news(self) -> bool:
+        return bool(self._closed or self._commands or self._noted or len(self._outcomes) > self._held_over)
+
+
+def too_late() -> Refused:
+    return Refused("the job is ending and takes no more commands")

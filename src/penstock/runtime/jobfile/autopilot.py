@@ -1,0 +1,126 @@
+"""The `[autopilot]` part of a job file, or of a script: what the owner lets the autopilot do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from penstock.core.domain.autopilot import Autopilot, Floor
+from penstock.core.domain.job import Limits
+from penstock.core.errors import UserMistake
+from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.policies.registry import POLICIES, nearest, parameters_of
+from penstock.runtime.jobfile import kinds
+from penstock.runtime.jobfile.mistakes import Mistakes
+from penstock.runtime.jobfile.options import absolute, code
+from penstock.runtime.jobfile.own_policy import is_own
+from penstock.runtime.jobfile.tables import AUTOPILOT_KEYS, AutopilotTable, CalendarTable
+from penstock.runtime.secrets import Keys
+
+TABLE = "autopilot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutopilotBuilder:
+    """Builds what `[autopilot]` says; relative paths start from `folder`, what is wrong goes to `mistakes`."""
+
+    folder: Path
+    mistakes: Mistakes
+
+    def autopilot(self, table: AutopilotTable, limits: Limits) -> Autopilot:
+        numbers = {each.name: getattr(table, AUTOPILOT_KEYS[each.name]) for each in fields(Autopilot) if "meaning" in each.metadata}
+        autopilot = Autopilot(
+            mode=table.mode,
+            policy=self._policy(table.policy),
+            parameters=self._parameters(table.policy, table.parameters),
+            only=table.only,
+            max_step=table.max_step,
+            quota_executors=table.quota_executors,
+            hours=table.hours,
+            exclude=table.exclude,
+            calendar=self._calendar(table.calendar),
+            guards=table.guards,
+            downtime_s=table.downtime,
+            executor_cpu_cores=table.executor_cpu_cores,
+            fallback_executors=table.fallback_executors,
+            rollback=table.rollback,
+            **numbers,
+        )
+        if not self.mistakes.within("limits"):
+            for keys, allowed in beyond_limits(autopilot, limits, self.mistakes):
+                self.mistakes.found(keys, allowed)
+        return autopilot
+
+    def profile(self, table: AutopilotTable) -> tuple[ProfileSeen, ...]:
+        """What was measured of the job beforehand; nothing without a file."""
+        if table.profile is None:
+            return ()
+        from penstock.tables.profile import read_profile
+
+        keys = (TABLE, "profile")
+        try:
+            return tuple(read_profile(Path(absolute(self.folder, table.profile))))
+        except UserMistake as mistake:
+            in_the_open = self.mistakes.declared(keys) == table.profile
+            self.mistakes.add(keys, str(mistake) if in_the_open else f"found {self.mistakes.shown(keys)}, which cannot be read as a profile")
+            return ()
+
+    def _policy(self, policy: str) -> str:
+        keys = (TABLE, "policy")
+        if is_own(policy):
+            return code(self.folder, policy, keys, self.mistakes)
+        if policy not in POLICIES:
+            meant = nearest(str(self.mistakes.declared(keys)), POLICIES)
+            self.mistakes.add(keys, f"found {self.mistakes.shown(keys)}, there is no such policy; {meant}")
+        return policy
+
+    def _parameters(self, policy: str, given: Mapping[str, Any]) -> dict[str, float]:
+        """The numbers that are a policy's own; of the owner's policy no more is known here than that they are numbers."""
+        if self.mistakes.told((TABLE, "policy")):
+            return {}
+        declared = {} if is_own(policy) else parameters_of(policy)
+        parameters: dict[str, float] = {}
+        for name, value in given.items():
+            keys = (TABLE, "parameters", name)
+            if name not in declared and not is_own(policy):
+                self.mistakes.add(keys, f"the policy {policy} has no such parameter; {nearest(name, declared)}")
+                continue
+            kind = kinds.of_setting(declared[name]) if name in declared else kinds.any_number(name)
+            try:
+                parameters[name] = float(kind.read(value))  # type: ignore[arg-type]
+            except kinds.NOT_READ:
+                self.mistakes.found(keys, kind.allowed)
+        return parameters
+
+    def _calendar(self, tables: tuple[CalendarTable, ...]) -> tuple[Floor, ...]:
+        names = [each.name for each in tables]
+        for index, table in enumerate(tables):
+            keys: Keys = (TABLE, "calendar", index)
+            if table.name in names[:index]:
+                self.mistakes.add((*keys, "name"), f"found {self.mistakes.shown((*keys, 'name'))} twice, each name once is allowed")
+            if not table.hours and table.from_ is None and table.until is None:
+                self.mistakes.add(keys, "found neither hours nor from and until, one of the two is needed")
+            if table.from_ is not None and table.until is not None and table.until <= table.from_:
+                self.mistakes.found((*keys, "until"), f"a time after from ({self.mistakes.shown((*keys, 'from'))})")
+        return tuple(
+            Floor(name=each.name, min_executors=each.min_executors, hours=each.hours, from_s=each.from_, until_s=each.until, lead_s=each.lead)
+            for each in tables
+        )
+
+
+def beyond_limits(autopilot: Autopilot, limits: Limits, file: Mistakes) -> Iterator[tuple[Keys, str]]:
+    """What no job within these limits can be asked for, and what can; `file` shows the limits as they are written."""
+    lowest, highest = (
+        f"limits.{name} ({file.shown(('limits', name), default=value)})"
+        for name, value in (("min_executors", limits.min_executors), ("max_executors", limits.max_executors))
+    )
+    quota, fallback = autopilot.quota_executors, autopilot.fallback_executors
+    if quota is not None and quota < limits.min_executors:
+        yield (TABLE, "quota_executors"), f"at least {lowest}"
+    if fallback is not None and not limits.min_executors <= fallback <= limits.max_executors:
+        yield (TABLE, "fallback_executors"), f"a whole number from {lowest} to {highest}"
+    for index, floor in enumerate(autopilot.calendar):
+        if floor.min_executors > limits.max_executors:
+            yield (TABLE, "calendar", index, "min_executors"), f"at most {highest}"

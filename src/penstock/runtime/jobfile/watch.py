@@ -1,0 +1,126 @@
+"""Looking at the job file again while its job runs: what changed in `[autopilot]` is followed at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot_event import AutopilotChanged, AutopilotRefused
+from penstock.core.errors import UserMistake
+from penstock.ports import Clock
+from penstock.runtime.jobfile.autopilot import TABLE, beyond_limits
+from penstock.runtime.jobfile.changes import autopilot_changes, other_tables, profile_change
+from penstock.runtime.jobfile.load import LoadedJob, load_job
+from penstock.runtime.jobfile.mistakes import Mistakes
+from penstock.runtime.jobfile.own_policy import is_own
+from penstock.runtime.reread import Reread
+
+Stamp = tuple[int, int, int] | None
+"""When a file was written, its size and which file it is; None for one that is not there."""
+
+
+class AutopilotWatch:
+    """Called each turn: nothing if the file is as it was, else what is to be followed, or why it is not.
+
+    A file with a mistake is told once and changes nothing; so is one that is gone. An owner's own policy was made at the start: a change to it or
+    away from it waits for the next start, with the parameters that are a policy's own. What can be read but once, as a pipe, is not looked at again.
+    """
+
+    def __init__(self, job: LoadedJob, clock: Clock, *, environ: Mapping[str, str] = os.environ) -> None:
+        self._runs = job
+        self._clock = clock
+        self._environ = environ
+        self._autopilot = job.spec.autopilot
+        self._profile = job.spec.profile
+        self._declared = job.declared
+        self._is_file = job.path.is_file() or not job.path.exists()
+        self._looked = False
+        self._stamp: Stamp = None
+        self._refused: tuple[str, str] | None = None
+        self._waiting: tuple[str, ...] = ()
+
+    def __call__(self) -> Reread | None:
+        if not self._is_file:
+            return None
+        stamp = _stamp(self._runs.path)
+        if self._looked and stamp == self._stamp:
+            return None
+        self._looked, self._stamp = True, stamp
+        try:
+            job = self._load()
+        except UserMistake as mistake:
+            return self._refuse(str(mistake))
+        self._refused = None
+        return self._take(job)
+
+    def _load(self) -> LoadedJob:
+        if self._stamp is None:
+            raise UserMistake(f"{self._runs.path}: the file is gone")
+        job = load_job(self._runs.path, environ=self._environ)
+        for keys, allowed in beyond_limits(job.spec.autopilot, self._runs.spec.limits, Mistakes("", self._runs.declared)):
+            where = ".".join(map(str, keys))
+            raise UserMistake(f"{self._runs.path}: {where}: {allowed} is allowed while the job runs; other limits need a restart")
+        return job
+
+    def _refuse(self, reason: str) -> Reread | None:
+        """Say why, once for what the file holds."""
+        told = (_digest(self._runs.path), reason)
+        if told == self._refused:
+            return None
+        self._refused = told
+        return Reread(event=AutopilotRefused(at_s=self._clock.now_s(), reason=reason))
+
+    def _take(self, job: LoadedJob) -> Reread | None:
+        kept = self._kept(job.spec.autopilot)
+        autopilot = replace(job.spec.autopilot, **kept)
+        declared = {**job.declared, TABLE: _with_kept(job.declared.get(TABLE, {}), self._declared.get(TABLE, {}), kept)}
+        later = tuple(f"{TABLE}.{name}" for name, value in kept.items() if getattr(job.spec.autopilot, name) != value)
+        waiting = (*other_tables(self._runs.declared, job.declared), *later)
+        changes = autopilot_changes(self._autopilot, autopilot, self._declared, declared)
+        anew = job.spec.profile != self._profile
+        if anew:
+            changes = (*changes, profile_change(self._declared, declared))
+        is_news = bool(changes) or waiting != self._waiting
+        self._autopilot, self._profile, self._declared, self._waiting = autopilot, job.spec.profile, declared, waiting
+        if not is_news:
+            return None
+        event = AutopilotChanged(at_s=self._clock.now_s(), changes=changes, needs_restart=waiting)
+        return Reread(event=event, autopilot=autopilot if changes else None, profile=job.spec.profile if anew else None)
+
+    def _kept(self, asked: Autopilot) -> dict[str, Any]:
+        """What stays as it is until the next start where a policy of the owner's own comes, goes or stays."""
+        runs = self._autopilot
+        if not is_own(runs.policy) and not is_own(asked.policy):
+            return {}
+        scale = {"time_scale": runs.time_scale} if is_own(runs.policy) else {}
+        return {"policy": runs.policy, "parameters": runs.parameters, **scale}
+
+
+def _with_kept(table: Mapping[str, Any], before: Mapping[str, Any], kept: Iterable[str]) -> dict[str, Any]:
+    """The table as it is followed: what is kept as it was written before.
+
+    >>> _with_kept({"mode": "ask", "policy": "half.py:Half"}, {"mode": "shadow"}, ["policy"])
+    {'mode': 'ask'}
+    """
+    kept = set(kept)
+    return {key: value for key, value in table.items() if key not in kept} | {key: value for key, value in before.items() if key in kept}
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _digest(path: Path) -> str:
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

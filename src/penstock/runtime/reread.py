@@ -1,0 +1,18 @@
+"""What a second look at the job file found while the job runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.event import Event
+from penstock.core.models.latency.profile import ProfileSeen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reread:
+    """`autopilot` and `profile` are followed from now on; None keeps the old ones (a file with a mistake changes nothing but is told)."""
+
+    event: Event
+    autopilot: Autopilot | None = None
+    profile: tuple[ProfileSeen, ...] | None = None

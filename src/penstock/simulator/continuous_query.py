@@ -1,0 +1,154 @@
+"""One query of a continuous job: what it reads, how far it is, and its checkpoints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from penstock.core.domain.instruction import ChangeQuery
+from penstock.core.monitor.facts import BatchFact, OutputSample, QueryFacts, StageFact
+from penstock.core.shapes.chance import FloatArray
+from penstock.simulator.checkpoints import Checkpoints
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.fluid import Flow
+from penstock.simulator.record import Record
+from penstock.simulator.rows import Rows
+from penstock.simulator.stretch import Stretch
+
+OUTPUTS_S = 120
+"""An observation tells of the results of so many seconds at most."""
+CAUGHT_UP_S = 0.01
+"""A lag of so many seconds of arrivals is none."""
+
+
+class ContinuousQuery:
+    """Whoever owns it says when it stands still and lives through seconds; inside, times count from the start of the run.
+
+    What is left of `put_back` is to be read once more, but not yet said to be.
+    """
+
+    def __init__(self, settings: ContinuousSettings, reads: Rows, start_s: float) -> None:
+        self.settings = settings
+        self.reads = reads
+        self.record = Record(start_s)
+        self.down_until_s: float | None = None
+        self.position = 0.0
+        self.put_back = 0.0
+        self._trigger, self._limit = settings.trigger, settings.rate_limit_rows_per_s
+        self._checkpoints = Checkpoints(since_s=0.0, interval_s=settings.interval_s, pause_s=settings.pause_s)
+        self._started_s = 0.0
+        self._arrived = self._committed = self._read = self._replayed = 0.0
+        self._batches: list[BatchFact] = []
+        self._batch_id = self._failures = self._looked = 0
+
+    @property
+    def name(self) -> str:
+        return self.settings.query
+
+    @property
+    def limit_rows_per_s(self) -> float:
+        return math.inf if self._limit is None else self._limit
+
+    def fail(self) -> None:
+        self._failures += 1
+        self.go_back()
+
+    def go_back(self) -> None:
+        """To the last checkpoint: what came since is to be read once more; less than nothing is rounding."""
+        self.put_back += max(0.0, self.position - self._committed)
+        self.position = self._committed
+
+    def stop(self) -> None:
+        """For something that was asked: from the last checkpoint where a rescale replays, else at one that is taken now."""
+        if self.settings.replays:
+            self.go_back()
+        self._committed = self.position
+
+    def stand_still(self, until_s: float) -> None:
+        self.down_until_s = max(self.down_until_s or 0.0, until_s)
+
+    def change(self, wanted: ChangeQuery) -> None:
+        self._trigger, self._limit = wanted.trigger, wanted.rate_limit_rows_per_s
+
+    def come_back(self) -> None:
+        """Work again."""
+        assert self.down_until_s is not None
+        self._started_s, self.down_until_s = self.down_until_s, None
+        self._checkpoints = Checkpoints(since_s=self._started_s, interval_s=self._trigger.interval_s, pause_s=self.settings.pause_s)
+
+    def stopped(self, edges_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The shares of these seconds in which it pauses for checkpoints, and in which it is down."""
+        none = np.zeros(len(edges_s) - 1)
+        if self.down_until_s is None:
+            return np.diff(self._checkpoints.paused_s(edges_s)), none
+        return none, np.clip(self.down_until_s - edges_s[:-1], 0.0, 1.0)
+
+    def say_put_back(self) -> float:
+        """The rows that are read once more from now on."""
+        rows, self.put_back = self.put_back, 0.0
+        self._replayed += rows
+        return rows
+
+    def live(self, stretch: Stretch, part: slice, end: int, workers: int) -> FloatArray:
+        """Live through a part of a stretch, until second `end`; the rows that finish in each second."""
+        seconds, flow, record = stretch.seconds.part(part), stretch.flow, self.record
+        record.append(seconds)
+        record.deliver(flow.edges_s[1:][part], seconds.latency_s, seconds.finished_rows)
+        if any(each.recovered_s is None for each in record.struck):
+            caught_up_s = flow.caught_up_s(part, CAUGHT_UP_S)
+            if caught_up_s is not None:
+                record.recovered(caught_up_s)
+        if self.down_until_s is None:
+            self._take_checkpoints(end, flow, workers)
+        self._read += float(seconds.finished_rows.sum())
+        self._arrived, self.position = float(flow.arrived_until[part.stop]), float(flow.position[part.stop])
+        return seconds.finished_rows
+
+    def _take_checkpoints(self, end: int, flow: Flow, workers: int) -> None:
+        grid = self._checkpoints
+        times_s = self.record.start_s + grid.due(end)
+        for at_s, position in zip(times_s.tolist(), np.interp(times_s, flow.edges_s, flow.position).tolist(), strict=True):
+            rows, started_s = position - self._committed, at_s - grid.interval_s
+            self._batches.append(
+                BatchFact(
+                    batch_id=self._batch_id, started_s=started_s, committed_s=at_s, committed_wall_s=at_s, rows=rows, pause_s=grid.pause_s,
+                    stages=(self._stage(rows, workers),),
+                )
+            )  # fmt: skip
+            self._batch_id += 1
+            self._committed = position
+        self._checkpoints = replace(grid, taken=grid.taken + len(times_s))
+
+    def _stage(self, rows: float, workers: int) -> StageFact:
+        """One stage that does everything; its run time is what its tasks were busy for, as Flink tells it, not how long they ran."""
+        busy_s = rows / self.settings.capacity_rows_per_s
+        return StageFact(position=0, name="all", tasks=workers, run_time_s=busy_s, rows=round(rows), reads_source=True)
+
+    def facts(self, now: int, executor_rows: dict[str, float]) -> QueryFacts:
+        """As it is now, with the checkpoints and the results since the last look."""
+        batches, self._batches = tuple(self._batches), []
+        return QueryFacts(
+            name=self.name,
+            state="running" if self.down_until_s is None else "restarting",
+            trigger=self._trigger,
+            rate_limit_rows_per_s=self._limit,
+            started_s=self.record.start_s + self._started_s,
+            batches=batches,
+            newest_rows=self._arrived,
+            processed_rows=self.position,
+            failures=self._failures,
+            read_rows=self._read,
+            executor_rows=executor_rows,
+            outputs=self._outputs(now),
+            replayed_rows=self._replayed + self.put_back,
+        )
+
+    def _outputs(self, now: int) -> tuple[OutputSample, ...]:
+        """The results of each second since the last look."""
+        first = max(self._looked, now - OUTPUTS_S)
+        seen, self._looked = self.record.seconds(first), now
+        written = enumerate(zip(seen.latency_s.tolist(), seen.finished_rows.tolist(), strict=True), first + 1)
+        start_s = self.record.start_s
+        return tuple(OutputSample(wall_s=start_s + second, latency_s=took_s, rows=rows) for second, (took_s, rows) in written if rows > 0)

@@ -1,0 +1,97 @@
+"""Several queries that share the executors of one simulated engine, some of which read what others write."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.rows import Rows
+from penstock.simulator.sharing import Scheduler
+from penstock.simulator.topic import Topic
+
+SettingsOf = TypeVar("SettingsOf", MicroBatchSettings, ContinuousSettings)
+
+OF_THE_ENGINE = {
+    MicroBatchSettings: ("cores_per_executor", "up_s", "up_spread", "down_s", "gap_wait_s", "replace_s", "retry_s", "timeout_s", "warm_up_factor", "warm_up_s"),
+    ContinuousSettings: ("downtime_s", "timeout_s", "up_s", "down_s", "replays", "grows_live", "idle", "noise", "skew"),
+}
+"""What the queries of a graph have in common, as they share their executors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphQuery(Generic[SettingsOf]):
+    """One query: it reads `share` of the rows that arrive, or arrivals of its own, or all that the query named `reads` writes.
+
+    For each row that it processes it writes `selectivity` rows to those that read it.
+    """
+
+    settings: SettingsOf
+    reads: str | None = None
+    share: float = 1.0
+    arrivals: Arrivals | None = None
+    selectivity: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return self.settings.query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryGraph(Generic[SettingsOf]):
+    """Queries in an order in which each comes after the one it reads; `scheduler` says who gets executors that several want."""
+
+    queries: tuple[GraphQuery[SettingsOf], ...]
+    scheduler: Scheduler = "fair"
+
+    def __post_init__(self) -> None:
+        names: list[str] = []
+        for query in self.queries:
+            if query.name in names:
+                raise UserMistake(f'there are two queries "{query.name}": each needs a name of its own')
+            if query.reads is not None and query.reads not in names:
+                raise UserMistake(f'query "{query.name}" reads "{query.reads}": no query before it has that name')
+            if not (0 < query.share < math.inf and 0 <= query.selectivity < math.inf):
+                raise UserMistake(f'query "{query.name}": a share above 0 and a selectivity of at least 0 are needed')
+            names.append(query.name)
+        if not names:
+            raise UserMistake("a graph has a query at least")
+        self._are_of_one_engine()
+
+    def _are_of_one_engine(self) -> None:
+        first = self.queries[0].settings
+        for query in self.queries:
+            other = next((name for name in OF_THE_ENGINE[type(first)] if getattr(query.settings, name) != getattr(first, name)), None)
+            if other is not None:
+                raise UserMistake(f'query "{query.name}": {other} belongs to the executors that all queries share, and must be that of "{first.query}"')
+        if self.scheduler == "fifo" and isinstance(first, ContinuousSettings):
+            raise UserMistake('scheduler: found "fifo", tasks that run all the time share executors only by "fair"')
+
+    @classmethod
+    def of(cls, settings: SettingsOf | QueryGraph[SettingsOf]) -> QueryGraph[SettingsOf]:
+        """A single query is a graph, too."""
+        return settings if isinstance(settings, QueryGraph) else QueryGraph(queries=(GraphQuery(settings=settings),))
+
+    @property
+    def is_continuous(self) -> bool:
+        return isinstance(self.queries[0].settings, ContinuousSettings)
+
+    def sources(self, load: Load) -> dict[str, Load]:
+        """What comes from outside, by the query that reads it."""
+        return {
+            query.name: load.times(query.share) if query.arrivals is None else Load.of(query.arrivals, load.start_s)
+            for query in self.queries
+            if query.reads is None
+        }
+
+    def topics(self) -> dict[str, Topic]:
+        """One for each query that others read, by the name of that query."""
+        return {query.reads: Topic() for query in self.queries if query.reads is not None}
+
+    def read_by(self, query: GraphQuery[SettingsOf], sources: dict[str, Load], topics: dict[str, Topic]) -> Rows:
+        return sources[query.name] if query.reads is None else topics[query.reads]

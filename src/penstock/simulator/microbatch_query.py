@@ -1,0 +1,150 @@
+"""One query of a job in micro-batches: what it reads, how far it is, and the batch that runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from penstock.core.domain.instruction import Outcome
+from penstock.core.monitor.facts import BatchFact, QueryFacts
+from penstock.core.shapes.chance import key_of
+from penstock.simulator.batch import Batch, batch_fact
+from penstock.simulator.batch_plan import planned_batch
+from penstock.simulator.chance import normal
+from penstock.simulator.diary import Diary
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.pool import Executor
+from penstock.simulator.query_change import Changing
+from penstock.simulator.record import Record
+from penstock.simulator.rows import Rows
+from penstock.simulator.topic import Topic
+from penstock.simulator.trigger_grid import next_trigger_s, trigger_from_s
+
+DURATIONS = 12
+"""The part of a seed that makes durations noisy."""
+LEAST_ROWS = 1e-3
+"""Less than this does not start a batch."""
+NOISE_AT_ONCE = 1024
+HARDLY_LONGER = 1.2
+"""Times as long as before a failure: without an interval to fit into, a job whose batches take no longer has caught up."""
+
+
+class MicroBatchQuery:
+    """Whoever owns it says when a batch starts and commits; `changing` is what it was asked to become, `writes` where its results go, if anybody reads them."""
+
+    def __init__(
+        self, settings: MicroBatchSettings, reads: Rows, start_s: float, *, executors: int, seed: int, writes: Topic | None = None, selectivity: float = 1.0
+    ) -> None:
+        self.settings = settings
+        self.reads = reads
+        self.record = Record(start_s)
+        self.diary = Diary(self.record, executors)
+        self.batch: Batch | None = None
+        self.changing: Changing | None = None
+        self.started_s = start_s
+        self._writes, self._selectivity = writes, selectivity
+        self._noise_key = key_of(seed, DURATIONS)
+        self._due_s = start_s
+        self._committed: list[BatchFact] = []
+        self._last: Batch | None = None
+        self._batch_id = 0
+        self._processed_rows = 0.0
+        self._idle_s: float | None = None
+        self._noises: list[float] = []
+
+    @property
+    def name(self) -> str:
+        return self.settings.query
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.changing is not None and self.changing.stopped_s is not None
+
+    def rows_until(self, at_s: float) -> float:
+        return float(self.reads.rows_until(np.array([at_s]))[0])
+
+    def starts_s(self, now_s: float) -> float:
+        """When the next batch starts: at the first trigger that finds rows, the one that is due or a later one."""
+        if self.batch or self.is_stopped:
+            return math.inf
+        if self.rows_until(self._due_s) - self._processed_rows >= LEAST_ROWS / 2:
+            return max(self._due_s, now_s)
+        came_s, interval_s = float(self.reads.arrived_s(np.array([self._processed_rows + LEAST_ROWS]))[0]), self.settings.interval_s
+        return max(trigger_from_s(came_s, interval_s), next_trigger_s(self._due_s, interval_s), now_s)
+
+    def start(self, start_s: float, executors: Sequence[Executor], hung_s: float) -> None:
+        """Take in what waits; no task ends before `hung_s`."""
+        settings = self.settings
+        if start_s > self._due_s:
+            self._idle_s = max(self._due_s, start_s - settings.interval_s)
+        waiting = max(0.0, self.rows_until(start_s) - self._processed_rows)
+        self.batch = planned_batch(settings, executors, self._batch_id, self._processed_rows, waiting, start_s, self._noise()).hung(hung_s)
+        self._batch_id += 1
+
+    def _noise(self) -> float:
+        """A normal number of its own for each batch."""
+        place = self._batch_id % NOISE_AT_ONCE
+        if place == 0:
+            self._noises = normal(self._noise_key, self._batch_id + np.arange(NOISE_AT_ONCE)).tolist()
+        return self._noises[place]
+
+    def commit(self, batch: Batch) -> None:
+        self.batch = None
+        self._processed_rows += batch.rows
+        self._due_s = max(batch.ends_s, next_trigger_s(batch.started_s, self.settings.interval_s))
+        told_s, recorded_s = batch.arrived_s(self.reads)
+        self._committed.append(batch_fact(batch, self.settings, told_s))
+        self.diary.committed(batch, recorded_s)
+        if self._writes is not None:
+            self._writes.write(np.array([batch.ends_s]), np.array([self._selectivity * batch.rows]))
+        self._watch_recovery(batch)
+
+    def _watch_recovery(self, batch: Batch) -> None:
+        """Recovered at the end of the first batch that takes all rows and fits the interval; without an interval, one hardly longer than before."""
+        if all(each.recovered_s is not None for each in self.record.struck):
+            self._last = batch
+        elif batch.takes_all:
+            usual_s = HARDLY_LONGER * self._last.duration_s if self._last else batch.planned_s
+            if batch.duration_s <= (self.settings.interval_s or usual_s):
+                self.record.recovered(batch.ends_s)
+
+    def stop(self, changing: Changing, at_s: float) -> float:
+        """Stop where it is, and tell when it will be back; the batch that runs is taken in again then."""
+        self.batch, self.changing = None, replace(changing, stopped_s=at_s)
+        back_s = at_s + self.settings.restart_s
+        self.diary.stood_still(at_s, back_s)
+        return back_s
+
+    def restart(self, at_s: float) -> None:
+        changing = self.changing
+        assert changing is not None and changing.stopped_s is not None
+        wanted, self.changing = changing.instruction, None
+        partitions = wanted.partitions or self.settings.partitions
+        self.settings = replace(self.settings, trigger=wanted.trigger, rate_limit_rows_per_s=wanted.rate_limit_rows_per_s, partitions=partitions)
+        self.started_s = self._due_s = at_s
+        delayed_rows = self.rows_until(at_s) - self.rows_until(changing.stopped_s)
+        took_s, down_s = at_s - changing.asked_s, at_s - changing.stopped_s
+        changing.report(Outcome(number=wanted.number, done=True, took_s=took_s, down_s=down_s, delayed_rows=delayed_rows))
+
+    def facts(self, now_s: float) -> QueryFacts:
+        """As it is now, with the batches since the last look."""
+        committed, self._committed = tuple(self._committed), []
+        settings, newest = self.settings, self.rows_until(now_s)
+        waiting = newest - self._processed_rows >= LEAST_ROWS
+        oldest_s = float(self.reads.arrived_s(np.array([self._processed_rows]))[0]) if waiting else now_s
+        return QueryFacts(
+            name=settings.query,
+            state="restarting" if self.is_stopped else "running",
+            trigger=settings.trigger,
+            rate_limit_rows_per_s=settings.rate_limit_rows_per_s,
+            started_s=self.started_s,
+            batches=committed,
+            idle_s=now_s if not self.batch and not waiting and self._due_s <= now_s else self._idle_s,
+            newest_rows=newest,
+            processed_rows=self._processed_rows,
+            oldest_waiting_s=max(0.0, now_s - oldest_s),
+            partitions=settings.partitions,
+        )

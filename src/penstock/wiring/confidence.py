@@ -1,0 +1,52 @@
+"""How far a what-if may be believed, in a word and its reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from penstock.core.domain.units import duration_words
+from penstock.wiring.whatif import WhatIf
+
+Level = Literal["good", "fair", "low"]
+LEVELS: tuple[Level, ...] = ("good", "fair", "low")
+
+FAIR_OFF, LOW_OFF = 0.15, 0.30
+"""The simulator's worst own error, from which on confidence is no longer good, and from which on it is low."""
+FAIR_S, LOW_S = 2 * 3600.0, 1800.0
+"""How long was recorded, below which the same holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    level: Level
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.level if not self.reasons else f"{self.level}: {'; '.join(self.reasons)}"
+
+
+def confidence(found: WhatIf) -> Confidence:
+    return of(found.off, found.recorded.duration_s, found.recorded.sizes, knows_latency=found.like.error.latency_p95 is not None)
+
+
+def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool) -> Confidence:
+    """As bad as the worst that is to be said.
+
+    >>> str(of(0.05, 6 * 3600.0, 3, knows_latency=True))
+    'good'
+    >>> str(of(0.4, 3600.0, 1, knows_latency=True))
+    'low: the simulator is off by 40% on the recorded run; only 1h was recorded; the job had one size, what others do is inferred'
+    """
+    said: list[tuple[int, str]] = []
+    if off is None:
+        said.append((2, "nothing of the recorded run can be compared with the simulator"))
+    elif off > FAIR_OFF:
+        said.append((1 + (off > LOW_OFF), f"the simulator is off by {off:.0%} on the recorded run"))
+    if not knows_latency and off is not None:
+        said.append((1, "the latency of the recorded run is not known"))
+    if recorded_s < FAIR_S:
+        said.append((1 + (recorded_s < LOW_S), f"only {duration_words(round(recorded_s))} was recorded"))
+    if sizes < 2:
+        said.append((1, "the job had one size, what others do is inferred"))
+    return Confidence(level=LEVELS[max((badness for badness, _ in said), default=0)], reasons=tuple(words for _, words in said))

@@ -1,0 +1,106 @@
+"""What a recorded run cost and kept, by its readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.shapes.chance import FloatArray
+
+OFTEN = 0.05
+LONGEST = 3.0
+"""A reading stands for the time until the next one, and for at most so many times the usual one: after that nobody looked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """None where nothing is known, or nothing was promised.
+
+    Readings hold quantiles of a few seconds each, not rows: `latency` is their mean, weighted by what was processed; `within_latency` is the share of
+    the rows within the promise, taken to lie evenly between the quantiles; `violation_s` is how long the median was above it. `sizes` are those that
+    the job had for a twentieth of the time at least.
+    """
+
+    duration_s: float
+    worker_seconds: float
+    average_workers: float
+    rescales: int
+    sizes: int
+    latency: Quantiles | None
+    within_latency: float | None
+    violation_s: float | None
+
+
+def ran(readings: Sequence[Reading], promises: Promises) -> Ran:
+    """From the first of these readings to the last."""
+    lasted_s = lasted(readings)
+    workers = np.array([float(reading.executors_running) for reading in readings])
+    duration_s = float(lasted_s.sum())
+    worker_seconds = float(workers @ lasted_s)
+    known = [(reading, stood_s) for reading, stood_s in zip(readings, lasted_s.tolist(), strict=True) if reading.latency is not None]
+    return Ran(
+        duration_s=duration_s,
+        worker_seconds=worker_seconds,
+        average_workers=worker_seconds / duration_s if duration_s else 0.0,
+        rescales=sum(before.executors_requested != after.executors_requested for before, after in pairwise(readings)),
+        sizes=sum(float(lasted_s[workers == size].sum()) >= OFTEN * duration_s for size in np.unique(workers)),
+        latency=mean_latency([reading for reading, _ in known]),
+        within_latency=within([reading for reading, _ in known], promises.latency_p95_s),
+        violation_s=None
+        if promises.latency_p95_s is None
+        else sum(stood_s for reading, stood_s in known if reading.latency and reading.latency.p50_s > promises.latency_p95_s),
+    )
+
+
+def lasted(readings: Sequence[Reading]) -> FloatArray:
+    """For how long each reading stands, in seconds.
+
+    >>> from penstock.core.domain.reading import Reading
+    >>> from dataclasses import fields
+    >>> blank = {each.name: None for each in fields(Reading)} | {"executors": (), "queries": (), "unable": {}}
+    >>> lasted([Reading(**blank | {"at_s": at_s}) for at_s in (0.0, 15.0, 30.0, 1000.0)]).tolist()
+    [15.0, 15.0, 45.0, 0.0]
+    """
+    apart_s = [after.at_s - before.at_s for before, after in pairwise(readings)]
+    longest_s = LONGEST * median(apart_s) if apart_s else 0.0
+    return np.array([*(min(max(each, 0.0), longest_s) for each in apart_s), 0.0][: len(readings)])
+
+
+def mean_latency(readings: Sequence[Reading]) -> Quantiles | None:
+    weights = np.array([rows_of(reading) for reading in readings])
+    if weights.sum() <= 0:
+        return None
+    told = np.array([(each.p50_s, each.p95_s, each.p99_s) for reading in readings if (each := reading.latency) is not None])
+    p50_s, p95_s, p99_s = (float(each) for each in weights @ told / weights.sum())
+    return Quantiles(p50_s=p50_s, p95_s=p95_s, p99_s=p99_s)
+
+
+def within(readings: Sequence[Reading], promised_s: float | None) -> float | None:
+    rows = sum(map(rows_of, readings))
+    if promised_s is None or rows <= 0:
+        return None
+    return sum(rows_of(reading) * share_within(reading.latency, promised_s) for reading in readings if reading.latency) / rows
+
+
+def share_within(latency: Quantiles, promised_s: float) -> float:
+    """The share of rows that took no longer: rows lie evenly between quantiles, and beyond them as close as beside them.
+
+    >>> uniform = Quantiles(p50_s=6.0, p95_s=10.5, p99_s=10.9)
+    >>> [round(share_within(uniform, promised_s), 3) for promised_s in (0.9, 3.5, 6.0, 10.5, 11.0)]
+    [0.0, 0.25, 0.5, 0.95, 1.0]
+    """
+    p50_s, p95_s, p99_s = latency.p50_s, latency.p95_s, latency.p99_s
+    ends_s = p50_s - (p95_s - p50_s) * 0.5 / 0.45, p99_s + (p99_s - p95_s) * 0.01 / 0.04
+    if promised_s >= ends_s[1]:
+        return 1.0
+    return float(np.interp(promised_s, (ends_s[0], p50_s, p95_s, p99_s, ends_s[1]), (0.0, 0.5, 0.95, 0.99, 1.0)))
+
+
+def rows_of(reading: Reading) -> float:
+    return reading.throughput_rows_per_s or 0.0

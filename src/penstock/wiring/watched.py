@@ -1,0 +1,86 @@
+"""The readings of a job that never ran under Penstock, from Spark's event log of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from penstock.core.config import Config
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.units import duration_words
+from penstock.core.errors import UserMistake
+from penstock.core.monitor.observe import Memory, observe
+from penstock.eventlog.bytes import Read
+from penstock.eventlog.files import EventLog
+from penstock.eventlog.observed import LoggedApplication, observations
+
+READING_S = 15.0
+CONFIG = Config(reading_interval_s=READING_S, reading_window_s=READING_S)
+MOST_EXECUTORS = 64
+"""Of so many a reading keeps what each did; of all it keeps how many there were and how busy they were: logs of days fit into memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """`notes` say in words what the log does not tell, and what was taken for it."""
+
+    name: str
+    app_id: str
+    readings: tuple[Reading, ...]
+    notes: tuple[str, ...] = ()
+
+
+def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Watched:
+    """One pass through the log; of a longer one the last `last_s` seconds. `UserMistake` if no streaming job is in it."""
+    application, memory = LoggedApplication(), Memory()
+    kept: deque[Reading] = deque(maxlen=max(2, round(last_s / READING_S)))
+    made = 0
+    for seen in observations(log, application, READING_S, read):
+        memory, reading = observe(memory, seen, CONFIG)
+        kept.append(replace(reading, executors=reading.executors[:MOST_EXECUTORS]))
+        made += 1
+    refuse_what_does_not_stream(log, application)
+    triggers = {query.name: query.rhythm.trigger for query in application.queries.values()}
+    cut = [f"only the last {duration_words(len(kept) * READING_S)} of {duration_words(made * READING_S)} were looked at"] if made > len(kept) else []
+    return Watched(
+        name=application.name or log.path.name,
+        app_id=application.app_id,
+        readings=tuple(with_triggers(reading, triggers) for reading in kept),
+        notes=(*cut, *notes_of(application)),
+    )
+
+
+def refuse_what_does_not_stream(log: EventLog, application: LoggedApplication) -> None:
+    name, queries = application.name or "its application", list(application.queries.values())
+    if not queries:
+        raise UserMistake(f"{log.path}: no streaming query ran in it: {name} is a batch job")
+    if not any(query.batches_in_all for query in queries):
+        raise UserMistake(f"{log.path}: the queries of {name} committed no batch")
+    if all(query.rhythm.is_real_time for query in queries if query.batches_in_all):
+        raise UserMistake(
+            f"{log.path}: {name} runs in Real-Time Mode, where tasks run all the time: its log does not tell how much of that is work; "
+            "run it under Penstock once, which only observes unless told otherwise, and ask penstock replay"
+        )
+
+
+def notes_of(application: LoggedApplication) -> Sequence[str]:
+    queries = [query for query in application.queries.values() if query.batches_in_all]
+    notes = [f"the trigger of {query.name} is not logged: {query.rhythm.trigger} is taken, from when its batches start" for query in queries]
+    for query in queries:
+        notes.append(
+            f"arrivals of {query.name} are those of its topics, counted at the start of each batch"
+            if query.tells_arrivals
+            else f"the log tells what {query.name} processed, not what arrived: the rows of a batch are taken to have come since the one before it began"
+        )
+    if application.is_local:
+        notes.append("it ran in local mode: an executor is a process of its size")
+    if application.unreadable_lines > 1:
+        notes.append(f"{application.unreadable_lines:,} lines of the log could not be read")
+    return notes
+
+
+def with_triggers(reading: Reading, triggers: Mapping[str, Trigger]) -> Reading:
+    """The first batches did not show their trigger yet."""
+    return replace(reading, queries=tuple(replace(query, trigger=triggers[query.name]) for query in reading.queries))

@@ -1,0 +1,146 @@
+"""What another policy, or other promises, would have made of a recorded run: its arrivals through a simulator that is made like the job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.core.config import Config
+from penstock.core.domain.event import Event, RunStarted
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.reading import Reading
+from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.terms import Terms
+from penstock.simulator.calibrate import Calibrated, calibrated
+from penstock.simulator.own_error import OwnError, rerun
+from penstock.simulator.record import Fault, Record
+from penstock.simulator.score import Score, score
+from penstock.wiring.ran import Ran, ran
+from penstock.wiring.simulation import SHORTEST_RUN_S, Progress, Setup, Simulated, simulate_all
+
+SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
+STEERED = Config(reading_interval_s=15.0, reading_window_s=15.0)
+"""CPU and throughput must be averages of the same time, or capacity is judged wrongly while the load moves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Like:
+    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its record of that run, and what the job ran under."""
+
+    name: str
+    found: Calibrated
+    error: OwnError
+    again: Record
+    started: RunStarted | None
+
+    @property
+    def load(self) -> Arrivals:
+        """What arrived, counted from where the recorded run had caught up with its start."""
+        time_s, rate = np.asarray(self.found.arrivals.time_s), np.asarray(self.found.arrivals.rate_rows_per_s)
+        later = time_s > self.found.start_s
+        first = self.found.arrivals.rate(self.found.start_s)
+        return Arrivals.through(np.append(0.0, time_s[later] - self.found.start_s), np.append(first, rate[later]))
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What struck, in the time of the load."""
+        last_s = self.load.last_s
+        moved = (Fault(at_s=fault.at_s - self.found.start_s, kind=fault.kind) for fault in self.found.faults)
+        return tuple(fault for fault in moved if 0 <= fault.at_s < last_s)
+
+    @property
+    def max_executors(self) -> int:
+        """The most that it was allowed, or had."""
+        most = None if self.started is None else self.started.max_executors
+        return max(self.found.executors, most or 1)
+
+
+def calibrated_by(name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int) -> Like:
+    """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate."""
+    config = config_of(readings)
+    found = calibrated(readings, events, config)
+    started = [event for event in events if isinstance(event, RunStarted)]
+    lived = rerun(found, readings, config, seed=seed)
+    return Like(name=name, found=found, error=lived.error, again=lived.record, started=started[-1] if started else None)
+
+
+def config_of(readings: Sequence[Reading]) -> Config:
+    """With the usual time between two readings; a history does not tell its settings."""
+    apart_s = np.diff([reading.at_s for reading in readings])
+    apart_s = apart_s[apart_s > 0]
+    usual_s = float(np.median(apart_s)) if len(apart_s) else Config().reading_interval_s
+    return Config(reading_interval_s=min(max(usual_s, SHORTEST_INTERVAL_S), LONGEST_INTERVAL_S))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which policies are tried, within which limits, and for which promises; `ran_under` are the terms of the recorded run where its history has them."""
+
+    policies: tuple[str, ...]
+    limits: Limits
+    promises: Promises
+    ran_under: Terms | None = None
+    seed: int = 0
+
+    def terms(self, rescale_s: float) -> Terms:
+        """As the job ran, apart from what is asked for; hours and calendars are of real days and have no place in a simulated one."""
+        known = self.ran_under or Terms(config=STEERED)
+        own = known.autopilot
+        autopilot = replace(
+            own,
+            mode="active",
+            policy=self.policies[0],
+            parameters=own.parameters if self.policies == (own.policy,) else {},
+            downtime_s=rescale_s if own.downtime_s is None else own.downtime_s,
+            rollback=False,
+            hours=(),
+            exclude=(),
+            calendar=(),
+        )
+        return replace(known, limits=self.limits, promises=self.promises, autopilot=autopilot)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WhatIf:
+    """What was run, the same sizes in the simulator, and what each policy makes of the same arrivals and failures there."""
+
+    like: Like
+    asked: Asked
+    recorded: Ran
+    again: Score
+    runs: tuple[Simulated, ...]
+
+    @property
+    def off(self) -> float | None:
+        """The share by which every simulated number of executors is taken to be off: the worst of the simulator's own errors; None if none is known.
+
+        A row whose cost is misjudged moves latency and the executors needed alike, whether or not it shows in the executors of the recorded run.
+        """
+        error = self.like.error
+        known = [abs(each) for each in (error.executors, error.latency_p95, error.throughput) if each is not None]
+        return max(known, default=None)
+
+    def saved_worker_seconds(self, run: Simulated) -> float:
+        """What the policy saves against what was run, both per second of their own time; negative: it costs more."""
+        return (self.recorded.average_workers - run.score.average_workers) * run.score.duration_s
+
+    def error_worker_seconds(self, run: Simulated) -> float | None:
+        return None if self.off is None else self.off * run.score.worker_seconds
+
+
+def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:
+    """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first."""
+    load, start_s = like.load, like.found.start_s
+    if load.last_s < SHORTEST_RUN_S:
+        raise UserMistake(f"{like.name}: it lasts {load.last_s:.0f} s, at least {SHORTEST_RUN_S:g} s are needed")
+    setup = Setup(load=load, engine=like.found.settings, terms=asked.terms(like.found.settings.up_s), faults=like.faults, seed=asked.seed)
+    return WhatIf(
+        like=like,
+        asked=asked,
+        recorded=ran([reading for reading in readings if reading.at_s >= start_s], asked.promises),
+        again=score(like.again, asked.promises, start_s),
+        runs=simulate_all(setup, asked.policies, progress),
+    )

@@ -1,0 +1,83 @@
+"""`penstock grade`: a row a kind, and what good is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from asked import found, mistake
+from told_history import CAPACITY, FORECAST, decided, graded, reading, started, told, written
+from typer.testing import CliRunner
+
+from penstock.cli.app import app
+
+
+def shown(*arguments: object) -> str:
+    done = CliRunner().invoke(app, ["grade", *map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "120"})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """Thirty forecasts a minute ahead that are 10 % too high, two capacities of which one was half of the truth, and a recovery."""
+    recovery = replace(CAPACITY, kind="recovery", about="rescale_up", value=60.0, low=50.0, high=70.0)
+    far = [graded(replace(FORECAST, about="900 s"), 10.0 * number, 1300.0) for number in range(25)]
+    near = [graded(replace(FORECAST, value=1100.0, low=900.0), 10.0 * number, 1000.0) for number in range(30)]
+    return written(tmp_path / "h.db", [*near, *far, graded(CAPACITY, 400.0, 2980.0), graded(CAPACITY, 410.0, 5960.0), graded(recovery, 420.0, 80.0)])
+
+
+def test_a_row_a_kind_and_lead(history: Path) -> None:
+    answer = found("grade", "--file", history)
+    rows = [(each["kind"], each["about"], each["count"], each["verdict"]) for each in answer["grades"]]
+    assert rows == [("capacity", "", 2, "few"), ("forecast", "60 s", 30, "good"), ("forecast", "900 s", 25, "off"), ("recovery", "rescale_up", 1, "few")]
+    capacity, near, far, recovery = answer["grades"]
+    assert (capacity["error"], capacity["bias"], capacity["within"], capacity["good_error"]) == pytest.approx((0.25, -0.25, 0.5, 0.25))
+    assert (near["error"], near["bias"], near["within"]) == pytest.approx((0.1, 0.1, 1.0))
+    assert far["error"] == pytest.approx(1.0) and recovery["good_error"] == 0.35
+    assert answer["bounds_hold"] == 0.8 and answer["reason"] is None
+
+
+def test_people_are_told_what_good_is(history: Path) -> None:
+    text = " ".join(shown("--file", history).split())
+    for words in (
+        "load 60 s ahead",
+        "load 900 s ahead",
+        "recovery from rescale up",
+        "≤ 25%",
+        "≤ 35%",
+        "+10%",
+        "-25%",
+        "good",
+        "off",
+        "few",
+        "about 80% within",
+    ):
+        assert words in text
+    assert "None" not in text
+
+
+def test_bounds_that_seldom_hold_are_called_too_narrow(tmp_path: Path) -> None:
+    tight = replace(FORECAST, low=2599.0, high=2601.0)
+    (row,) = found("grade", "--file", written(tmp_path / "h.db", [graded(tight, 10.0 * number, 2500.0) for number in range(20)]))["grades"]
+    assert (row["error"], row["within"], row["verdict"]) == (pytest.approx(0.04), 0.0, "bounds too narrow")
+
+
+def test_only_the_last_while_counts_when_so_told(history: Path) -> None:
+    assert [each["kind"] for each in found("grade", "--file", history, "--last", "25s")["grades"]] == ["capacity", "recovery"]
+    assert "a duration such as" in mistake("grade", "--file", history, "--last", "ever")
+
+
+def test_without_grades_one_line_says_why(tmp_path: Path) -> None:
+    waiting = written(tmp_path / "a.db", [decided(0.0, predictions=(FORECAST, CAPACITY))])
+    assert shown("--file", waiting) == "nothing is graded yet: 2 predictions were made, none could be judged so far\n"
+    assert shown("--file", written(tmp_path / "b.db", [decided(0.0)])) == "nothing to grade: the policy predicts nothing\n"
+    observed = written(tmp_path / "c.db", [started("observe")], [reading(0.0)])
+    assert shown("--file", observed).startswith("nothing to grade: nothing was decided: the mode is observe")
+    assert found("grade", "--file", observed)["grades"] == []
+
+
+def test_a_told_history_has_its_one_grade(tmp_path: Path) -> None:
+    (grade,) = found("grade", "--file", told(tmp_path / "h.db"))["grades"]
+    assert (grade["kind"], grade["count"], grade["error"]) == ("forecast", 1, pytest.approx(0.04))

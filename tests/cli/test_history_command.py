@@ -1,0 +1,38 @@
+"""`penstock history` tells what happened, and counts what happens all the time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from asked import drawn, found
+from told_history import decided, reading, told, written
+from typer.testing import CliRunner
+
+from penstock.cli.app import app
+
+
+def lines(*arguments: object) -> list[str]:
+    done = CliRunner().invoke(app, ["history", *map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "160"})
+    assert done.exit_code == 0, done.output
+    return done.stdout.splitlines()
+
+
+def test_routine_events_are_counted_and_shown_when_all_are_wanted(tmp_path: Path) -> None:
+    path = told(tmp_path / "h.db")
+    few, whole = lines("--file", path, "--events"), lines("--file", path, "--events", "--all")
+    assert sum("auto:daedalus: executors 4 -> 3" in line for line in few) == 1 and not any("would keep" in line for line in few)
+    assert few[-1].startswith("11 routine events ")
+    assert sum("would keep" in line for line in whole) == 10 and sum("load 60 s ahead was predicted" in line for line in whole) == 1
+    assert not any("routine events" in line for line in whole)
+
+
+def test_the_object_holds_them_all_as_json_knows_them(tmp_path: Path) -> None:
+    events = found("history", "--file", told(tmp_path / "h.db"))["events"]
+    decided = [each for each in events if each["kind"] == "Decided"]
+    assert len(decided) == 11 and decided[1]["decision"]["candidates"][0]["recovery_s"] is None
+
+
+def test_a_shadow_is_drawn_beside_what_ran(tmp_path: Path) -> None:
+    assert "wanted by the policy" in drawn(tmp_path, "history", "--file", told(tmp_path / "h.db"))
+    agreed = written(tmp_path / "g.db", [decided(0.0, 4, 4, effect="kept")], [reading(15.0 * number) for number in range(9)])
+    assert "wanted by the policy" not in drawn(tmp_path, "history", "--file", agreed)

@@ -1,0 +1,69 @@
+"""`penstock readiness`: a shadow beside what was run, and ready or why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from asked import found
+from told_history import decided, reading, simulated, started, told, written
+from typer.testing import CliRunner
+
+from penstock.cli.app import app
+from penstock.cli.readiness import REMEDIES
+from penstock.core.domain.autopilot_event import AutopilotChanged
+from penstock.core.domain.reasons import READINESS_SAYS
+
+
+def shown(*arguments: object) -> str:
+    done = CliRunner().invoke(app, ["readiness", *map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "120"})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def shadow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty minutes of a simulated job in shadow whose day is so short that they are enough."""
+    return simulated(tmp_path_factory.mktemp("shadow") / "history.db", minutes=20, time_scale=0.05)
+
+
+def test_a_short_shadow_says_how_long_it_takes(tmp_path: Path) -> None:
+    answer = found("readiness", "--file", told(tmp_path / "h.db"))
+    assert answer["ready"] is False and [each["code"] for each in answer["reasons"]] == ["shadow_too_short"]
+    assert (answer["shadow_s"], answer["run"]["executor_s"], answer["shadow"]["executor_s"]) == (600, 2400, 4 * 60 + 3 * 540)
+    assert (answer["shadow"]["ups"], answer["shadow"]["downs"], answer["agreement"]["fewer"]) == (0, 1, pytest.approx(0.9))
+    text = shown("--file", tmp_path / "h.db")
+    assert text.startswith("not ready\n") and "not ready: 0.167 h in shadow, 6 h are needed; leave it in shadow" in text
+
+
+def test_the_terms_of_the_job_count(shadow: Path) -> None:
+    answer = found("readiness", "--file", shadow)
+    assert answer["shadow_s"] > 0.05 * 6 * 3600
+    assert "shadow_too_short" not in [each["code"] for each in answer["reasons"]]
+    assert answer["shadow"]["executor_s"] < 0.8 * answer["run"]["executor_s"], "three to five executors would do, eight run"
+
+
+def test_people_read_the_comparison(shadow: Path) -> None:
+    text = shown("--file", shadow)
+    for words in ("executor-seconds", "in shadow", "as it ran", "times scaled up", "promises broken", "of the time, smaller"):
+        assert words in text
+    assert text.splitlines()[0] in ("ready", "not ready") and "None" not in text
+
+
+def test_only_the_part_in_shadow_is_looked_at(tmp_path: Path) -> None:
+    active = [AutopilotChanged(at_s=reading(601.0).at_s, changes=(("mode", "shadow", "active"),)), decided(620.0, 2, 3, effect="asked", mode="active")]
+    before = found("readiness", "--file", told(tmp_path / "before.db"))
+    after = found("readiness", "--file", told(tmp_path / "after.db", active))
+    assert after == before
+
+
+def test_a_job_that_was_never_in_shadow_is_one_line(tmp_path: Path) -> None:
+    active = written(tmp_path / "active.db", [started("active"), decided(0.0, mode="active", effect="asked")], [reading(0.0)])
+    assert shown("--file", active).startswith("it never decided in shadow: ") and len(shown("--file", active).splitlines()) == 1
+    assert found("readiness", "--file", active)["ready"] is False
+    observed = written(tmp_path / "observed.db", [started("observe")], [reading(0.0)])
+    assert shown("--file", observed).startswith("not ready: nothing was decided: the mode is observe")
+
+
+def test_every_reason_has_a_remedy() -> None:
+    assert set(REMEDIES) == set(READINESS_SAYS)

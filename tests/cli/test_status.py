@@ -1,0 +1,80 @@
+"""`penstock status` shows the autopilot of a running job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock.cli.app import app
+from penstock.dashboard.example import example_run
+from penstock.remote.server import SocketServer
+from penstock.runtime.home import JobFolder
+from penstock.stores.codec import encode
+
+READING = example_run()[0][10]
+AT_S = READING.at_s
+AUTOPILOT: dict[str, Any] = {
+    "mode": "ask",
+    "policy": "auto",
+    "last": {
+        "at_s": AT_S - 12, "executors": 3, "current": 4, "direction": "down", "effect": "proposed",
+        "words": "auto:daedalus: executors 4 -> 3, the smallest size that holds (proposed, waiting for a word)",
+    },
+    "proposal": {"number": 7, "executors": 3, "expires_s": AT_S + 500, "policy": "auto:daedalus"},
+    "paused": {"who": "ann", "until_s": AT_S + 600, "reason": "release day"},
+    "infeasible": ["recovery time"],
+}  # fmt: skip
+
+
+def state(**autopilot: Any) -> dict[str, Any]:
+    events = [("Graded", "capacity was"), ("Decided", "auto keeps"), ("PromiseBroken", "promise broken: latency p95 3 s, 2 s were promised")]
+    return {
+        "job": "orders", "master": "local", "mode": "ask", "history": "h.db", "metrics": None, "reading": json.loads(encode(READING)), "holds": [], "feeds": [],
+        "promises": {"latency_p95_s": 5.0, "recovery_s": None}, "events": [{"at_s": AT_S, "kind": kind, "words": words} for kind, words in events],
+        "autopilot": {**AUTOPILOT, **autopilot},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """What the job answers."""
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
+    answer = state()
+    server = SocketServer(JobFolder("orders").create().socket, lambda verb, asked, who: answer)
+    yield answer
+    server.close()
+
+
+def shown() -> str:
+    done = CliRunner().invoke(app, ["status"], catch_exceptions=False, env={"COLUMNS": "100"})
+    assert done.exit_code == 0, done.output
+    return " ".join(done.stdout.split())
+
+
+def test_everything_about_the_autopilot_is_said_whole(told: dict[str, Any]) -> None:
+    text = shown()
+    for words in (
+        "orders · ask · up",
+        "12s ago: auto:daedalus: executors 4 -> 3, the smallest size that holds (proposed, waiting for a word)",
+        "7: 3 executors, expires in 8m20s; penstock approve 7, or reject 7",
+        "by ann for 10m more (release day); penstock resume",
+        "keep the promised recovery time",
+        "promise broken: latency p95 3 s, 2 s were promised",
+    ):
+        assert words in text
+    assert "auto keeps" not in text and "capacity was" not in text, "what comes all the time is left to history and grade"
+
+
+def test_a_job_that_is_only_observed_says_nothing_about_an_autopilot(told: dict[str, Any]) -> None:
+    told["autopilot"] = {"mode": "observe", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
+    assert "autopilot" not in shown() and "orders · observe" in shown()
+
+
+def test_the_object_is_what_the_job_says(told: dict[str, Any]) -> None:
+    done = CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False)
+    assert json.loads(done.stdout)["autopilot"] == AUTOPILOT

@@ -1,0 +1,153 @@
+"""Everything the autopilot says reads as a sentence: one of each is printed, to be read, and none shows a raw value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from penstock.core.domain import autopilot_event as said
+from penstock.core.domain.autopilot_event import (
+    AutopilotChanged,
+    AutopilotRefused,
+    Decided,
+    FitFailed,
+    FitTaken,
+    Graded,
+    PhaseFailed,
+    PolicyPaused,
+    PolicyResumed,
+    PromiseBroken,
+    PromiseKept,
+    ProposalEnded,
+    Proposed,
+    Recovered,
+    RolledBack,
+    ScalingIneffective,
+    TargetFeasible,
+    TargetInfeasible,
+)
+from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.event import Event, NothingToDo, QueryFailed
+from penstock.core.domain.reasons import REASONS
+from penstock.core.domain.routine import is_routine
+
+AT: Any = {"at_s": 1000.0}
+
+
+def decided(effect: Any, executors: int = 3, current: int = 4, mode: Any = "active", code: str = "smallest_that_holds", guards: Any = ()) -> Decided:
+    why = Comparison(code=code, value=900.0, limit=1200.0)
+    decision = Decision(policy="daedalus", executors=executors, current=current, why=why, guards=guards)
+    return Decided(**AT, mode=mode, policy="auto:daedalus", decision=decision, effect=effect)
+
+
+def graded(kind: Any, about: str, predicted: float = 1234.5, actual: float = 1200.0) -> Graded:
+    return Graded(**AT, kind=kind, about=about, made_s=940.0, predicted=predicted, low=0.0, high=9e9, actual=actual, executors=4)
+
+
+QUOTA = (Comparison(code="quota", value=6.0, limit=4.0),)
+SAID: list[tuple[Event, str]] = [
+    (decided("asked"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (asked of the cluster)"),
+    (decided("shadow", mode="shadow"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (in shadow: nothing was changed)"),
+    (decided("proposed", mode="ask"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (proposed, waiting for a word)"),
+    (decided("approved", mode="ask"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (approved)"),
+    (decided("held"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (an operator holds the executors)"),
+    (decided("kept", 4, code="not_ready"), "auto:daedalus keeps 4 executors: not enough is known yet"),
+    (decided("kept", 1, 1, mode="shadow", code="not_ready"), "auto:daedalus would keep 1 executor: not enough is known yet"),
+    (
+        decided("guarded", 4, code="capacity_below_load", guards=QUOTA),
+        "auto:daedalus keeps 4 executors: it carries 900 rows/s, 1,200 arrive; 6 wanted, the quota is 4 (a guard kept the size)",
+    ),
+    (
+        Proposed(**AT, proposal=7, executors=3, before=4, policy="auto:daedalus", expires_s=1600.0),
+        "proposal 7 of auto:daedalus: executors 4 -> 3; penstock approve 7, within 10m",
+    ),
+    (ProposalEnded(**AT, proposal=7, how="approved", who="ann"), "proposal 7 was approved by ann"),
+    (ProposalEnded(**AT, proposal=7, how="expired"), "proposal 7 was not answered in time"),
+    (PolicyPaused(**AT, who="ann", until_s=4600.0, reason="release day"), "ann paused the policy for 1h: release day"),
+    (PolicyPaused(**AT, who="ann", until_s=None), "ann paused the policy until it is resumed"),
+    (PolicyResumed(**AT, who="penstock"), "penstock resumed the policy"),
+    (
+        RolledBack(**AT, reason="broken_promises", before=2, executors=4, value=3.0, limit=3.0),
+        "rolled back, executors 2 -> 4: 3 promises were broken after it had given executors away",
+    ),
+    (
+        RolledBack(**AT, reason="wrong_predictions", before=4, executors=4, value=1.234, limit=1.0),
+        "rolled back, executors stay 4: its predictions were off by 123% on average",
+    ),
+    (RolledBack(**AT, reason="blind", before=2, executors=4, value=130.0, limit=120.0), "rolled back, executors 2 -> 4: no reading came for 130 s"),
+    (RolledBack(**AT, reason="policy_fails", before=2, executors=4, value=3.0, limit=3.0), "rolled back, executors 2 -> 4: the policy failed 3 times in a row"),
+    (
+        ScalingIneffective(
+            **AT, before=2, after=4, throughput_before_rows_per_s=900.0, throughput_after_rows_per_s=910.0,
+            bottleneck=Comparison(code="partitions", value=2.0, limit=4.0),
+        ),
+        "executors 2 -> 4 brought nothing (900 -> 910 rows/s), taken back: 2 tasks for 4 slots",
+    ),
+    (
+        TargetInfeasible(**AT, target="latency", why=Comparison(code="latency_below_trigger", value=5.0, limit=2.0)),
+        "no size can keep the promised latency: 2 s are promised, the trigger alone is 5 s",
+    ),
+    (
+        TargetInfeasible(**AT, target="recovery time", why=Comparison(code="recovery_above_target", value=float("inf"), limit=600.0)),
+        "no size can keep the promised recovery time: recovery would take ∞ s, 600 s are allowed",
+    ),
+    (
+        TargetInfeasible(**AT, target="throughput", why=Comparison(code="peak_above_capacity", value=5000.0, limit=4000.0)),
+        "no size can carry the load: 5,000 rows/s are forecast, the largest size carries 4,000",
+    ),
+    (TargetFeasible(**AT, target="latency"), "the promised latency can be kept again"),
+    (TargetFeasible(**AT, target="throughput"), "the load can be carried again"),
+    (PromiseBroken(**AT, promise="latency p95", value=3.21, limit=2.0), "promise broken: latency p95 3.21 s, 2 s were promised"),
+    (PromiseKept(**AT, promise="latency p95"), "promise kept again: latency p95"),
+    (graded("capacity", ""), "capacity of 4 executors was predicted as 1,234 rows/s, it was 1,200"),
+    (graded("latency", "p95", 1.5, 1.25), "latency p95 of 4 executors was predicted as 1.5 s, it was 1.25"),
+    (graded("forecast", "300 s"), "load 300 s ahead was predicted as 1,234 rows/s, it was 1,200"),
+    (graded("recovery", "rescale_up", 62.0, 55.0), "recovery from rescale up was predicted as 62 s, it was 55"),
+    (Recovered(**AT, kind="executor_loss", started_s=940.0, took_s=55.0, alone=True), "recovered from executor loss after 55s"),
+    (PhaseFailed(**AT, phase="plan", error="ValueError: no", in_a_row=2), "the plan phase failed and was skipped, 2 in a row: ValueError: no"),
+    (FitTaken(**AT, fit_number=3, took_s=12.5), "fit 3 was taken in, it took 12.5 s"),
+    (FitFailed(**AT, fit_number=3, reason="out of memory"), "fit 3 came to nothing: out of memory"),
+    (
+        AutopilotChanged(**AT, changes=(("mode", "shadow", "active"), ("max_step", "none", "2")), needs_restart=("limits",)),
+        "the job file changed: mode shadow -> active; max_step none -> 2; needs a restart: limits",
+    ),
+    (AutopilotChanged(**AT, changes=(), needs_restart=("limits",)), "the job file changed: nothing of [autopilot]; needs a restart: limits"),
+    (AutopilotRefused(**AT, reason="job.toml:3: mode"), "the job file changed and has a mistake, the old one stays: job.toml:3: mode"),
+]  # fmt: skip
+RAW = re.compile(r"None|nan|\binf\b|Comparison\(|Decision\(|\{|\}|\w+_\w+=|Literal|e\+\d|\d\.\d{4,}|  ")
+
+
+@pytest.mark.parametrize(("event", "words"), SAID, ids=lambda each: type(each).__name__ if isinstance(each, Event) else "")
+def test_an_event_reads_as_a_sentence(event: Event, words: str) -> None:
+    print(event.words())
+    assert event.words() == words
+    assert not RAW.search(event.words())
+
+
+def test_there_is_one_of_each() -> None:
+    kinds = {value for value in vars(said).values() if isinstance(value, type) and issubclass(value, Event) and value.__module__ == said.__name__}
+    assert {type(event) for event, _ in SAID} == kinds
+    assert {event.effect for event, _ in SAID if isinstance(event, Decided)} == set(said.EFFECTS)
+
+
+@pytest.mark.parametrize("code", sorted(REASONS))
+@pytest.mark.parametrize("number", [None, 0.12345, 1234.5678, float("inf")])
+def test_no_reason_shows_a_raw_number(code: str, number: float | None) -> None:
+    words = Comparison(code=code, value=number, limit=number).words()
+    assert words and not RAW.search(words)
+
+
+def test_routine_is_what_changes_nothing() -> None:
+    fit = FitTaken(**AT, fit_number=1, took_s=1.0)
+    decisions = [decided("kept", 4), decided("held"), decided("guarded", 4), decided("proposed", mode="ask")]
+    assert all(map(is_routine, [NothingToDo(at_s=1.0), *decisions, graded("capacity", ""), fit]))
+    news = [
+        decided("asked"),
+        decided("approved", mode="ask"),
+        decided("shadow", mode="shadow"),
+        PromiseKept(**AT, promise="latency p95"),
+        QueryFailed(at_s=1.0, query="q", cause="c"),
+    ]
+    assert not any(map(is_routine, news))

@@ -1,0 +1,267 @@
+"""The policy scales a job in Real-Time Mode: executors of several slots, rows that burn CPU, each executor held to a share of a core."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from cpu_share import CpuShare
+
+from penstock.core.domain.autopilot_event import Decided, RolledBack
+from penstock.core.domain.event import Event, InstructionGiven
+from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.reading import Reading
+from penstock.kafka.topics import end_offsets
+from penstock.runtime.home import JobFolder
+from penstock.stores.reader import HistoryReader
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(1500)]
+
+NAME, QUERY, PARTITIONS = "pilot-realtime", "burnt", 6
+QUOTA_CORES, PROMISED_S = 0.4, 8.0
+LOW_SHARE, TIMES = 0.55, 3.0
+"""The low rate, as a share of what one executor carries, and how many times as much the high one is."""
+FAST, SLOW = 150.0, 30.0
+"""Rates at which it is measured, before anything is held back, what a row costs."""
+WARM_S, EVERY_S = 25.0, 4.0
+"""An executor of this age is warm; how often we look for such, and move the rate."""
+RIPPLE, RIPPLE_S = 0.2, 45.0
+"""No load stands still; what an executor carries is learnt from how its CPU moves with the load."""
+JOB = f"""
+name = "{NAME}"
+master = "embedded"
+[limits]
+min_executors = 1
+max_executors = 3
+start_executors = 1
+[promises]
+latency_p95 = "{PROMISED_S:g}s"
+recovery = "2m"
+[kafka]
+bootstrap = "embedded"
+topics = {{ numbers = {PARTITIONS}, passed = 1 }}
+[kafka.feeds.numbers]
+rate = "constant({FAST:g})"
+[sources.numbers]
+format = "kafka"
+subscribe = "numbers"
+startingOffsets = "earliest"
+[queries.{QUERY}]
+function = "job.py:burnt"
+trigger = {{ real_time = "10s" }}
+output_mode = "update"
+[queries.{QUERY}.sink]
+format = "kafka"
+topic = "passed"
+[autopilot]
+mode = "observe"
+policy = "daedalus"
+time_scale = 0.1
+downtime = "5s"
+executor_cpu_cores = {QUOTA_CORES}
+[settings]
+reading_interval_s = 5
+reading_window_s = 5
+commit_wait_s = 40
+[spark]
+"spark.executor.cores" = 8
+"spark.sql.shuffle.partitions" = 2
+"""
+CODE = """
+WORK = "aggregate(sequence(1, 8000), position, (a, x) -> pmod(a * 31 + x, 1000003)) >= 0"
+
+def burnt(numbers):
+    told = numbers.selectExpr("cast(key as string) key", "cast(value as string) value")
+    told = told.selectExpr("*", "cast(get_json_object(value, '$.position') as long) position")
+    return told.where(WORK).dropDuplicates(["position"]).select("key", "value")
+"""
+
+
+class Pilot:
+    """The job, its executors held to their share as soon as they are warm, and what is asked of its history."""
+
+    def __init__(self, job: Any, share: CpuShare) -> None:
+        self.job = job
+        self.share = share
+        self.holding = False
+        self.low = 0.0
+        self._rate = FAST
+        self._next_s = 0.0
+
+    def wait_until(self, condition: Callable[[], object], timeout_s: float, what: str) -> None:
+        def come() -> object:
+            if time.time() >= self._next_s:
+                self._next_s = time.time() + EVERY_S
+                self._look_after()
+            return condition()
+
+        self.job.wait_until(come, timeout_s, what)
+
+    def _look_after(self) -> None:
+        """Hold what is warm, and keep the rate moving."""
+        if self.holding:
+            self.share.hold(each for each in self.job.executors() if time.time() - each.info["create_time"] >= WARM_S)
+            ripple = 1 + RIPPLE * math.sin(2 * math.pi * time.time() / RIPPLE_S)
+            self.job.say("rate", source="numbers", rows_per_s=ripple * self._rate)
+
+    def pass_time(self, seconds: float) -> None:
+        until_s = time.time() + seconds
+        self.wait_until(lambda: time.time() >= until_s, seconds + 60, "some time")
+
+    def take_over(self) -> None:
+        """Let the policy act from now on, by a change of the job file: what is learnt begins with executors that are warm and held to their share."""
+        file = self.job.folder / "job.toml"
+        file.write_text(file.read_text().replace('mode = "observe"', 'mode = "active"'))
+        self.wait_until(lambda: self.job.events("AutopilotChanged"), 60, "the change of the mode")
+
+    def rate(self, rows_per_s: float) -> None:
+        self._rate = rows_per_s
+        self.job.say("rate", source="numbers", rows_per_s=rows_per_s)
+
+    @property
+    def executors(self) -> int:
+        return int(self.job.status()["reading"]["executors_running"])
+
+    def keeps_its_promise(self) -> bool:
+        """By the last reading: rows are late by what waits, too."""
+        query = self.job.query(QUERY)
+        latency = query.get("latency")
+        return latency is not None and latency["p95_s"] <= PROMISED_S and (query["lag_s"] or 0.0) <= PROMISED_S
+
+    def readings(self, last_s: float) -> list[Reading]:
+        """Those of the last seconds."""
+        with HistoryReader.open(JobFolder(NAME).history) as reader:
+            return list(reader.readings(since_s=time.time() - last_s))
+
+    def events(self) -> list[Event]:
+        with HistoryReader.open(JobFolder(NAME).history) as reader:
+            return [row.event for row in reader.events()]
+
+    def rescales(self) -> list[Outcome]:
+        """How the changes of the executors ended."""
+        given = {event.number for event in self.events() if isinstance(event, InstructionGiven) and event.knob == "executors"}
+        with HistoryReader.open(JobFolder(NAME).history) as reader:
+            return [outcome for outcome, _ in reader.outcomes() if outcome.number in given]
+
+
+@pytest.fixture(scope="module")
+def pilot(job_process: Callable[..., Any]) -> Iterator[Pilot]:
+    share = CpuShare(QUOTA_CORES)
+    try:
+        with job_process(NAME, JOB, CODE) as job:
+            job.wait_until(lambda: job.query(QUERY).get("batches", 0) >= 1 and job.query(QUERY)["latency"], 150, "the first commit and outputs")
+            yield Pilot(job, share)
+    finally:
+        share.release()
+
+
+@contextmanager
+def one_executor(pilot: Pilot) -> Iterator[None]:
+    """A fixed minimum: an operator holds one executor."""
+    pilot.job.steer("scale", executors=1)
+    yield
+    pilot.job.say("release")
+
+
+def work_at(pilot: Pilot, rows_per_s: float, settle_s: float) -> tuple[float, float]:
+    """Rows per second and cores of the one executor at this rate."""
+    pilot.rate(rows_per_s)
+    pilot.pass_time(settle_s + 20)
+    seen = [reading for reading in pilot.readings(20) if reading.executors_running == 1 and reading.executors[0].cpu_cores and reading.throughput_rows_per_s]
+    assert len(seen) >= 3, seen
+    return sum(each.throughput_rows_per_s or 0.0 for each in seen) / len(seen), sum(each.executors[0].cpu_cores or 0.0 for each in seen) / len(seen)
+
+
+def rows_of_one_executor(pilot: Pilot) -> float:
+    """Rows per second that one executor carries with its share of a core: what a row costs is measured first, at two rates, without a quota."""
+    fast_rows, fast_cores = work_at(pilot, FAST, settle_s=40)
+    slow_rows, slow_cores = work_at(pilot, SLOW, settle_s=8)
+    row_s = (fast_cores - slow_cores) / (fast_rows - slow_rows)
+    idle = max(0.0, slow_cores - row_s * slow_rows)
+    print(f"a row takes {1000 * row_s:.2f} ms of CPU, an idle executor {idle:.2f} cores of {QUOTA_CORES}")
+    assert row_s > 0 and idle < 0.7 * QUOTA_CORES
+    return (QUOTA_CORES - idle) / row_s
+
+
+def read_positions(bootstrap: str, topic: str, partitions: int) -> list[int]:
+    ends = end_offsets({"bootstrap.servers": bootstrap}, topic, partitions)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
+    found: list[int] = []
+    deadline = time.monotonic() + 60
+    while len(found) < sum(ends):
+        assert time.monotonic() < deadline
+        found += [int(json.loads(message.value() or b"")["position"]) for message in consumer.consume(5000, 1.0) if message.error() is None]
+    consumer.close()
+    return found
+
+
+def bootstrap_of(pilot: Pilot) -> str:
+    lines = (pilot.job.folder / "checkpoint/_penstock/kafka/server.properties").read_text().splitlines()
+    return str(next(line for line in lines if line.startswith("advertised.listeners=")).rpartition("//")[2])
+
+
+def test_the_policy_follows_the_load_at_boundaries_where_a_fixed_minimum_would_fall_behind(pilot: Pilot) -> None:
+    low = pilot.low = LOW_SHARE * rows_of_one_executor(pilot)
+    high = TIMES * low
+    pilot.holding = True
+    pilot.rate(low)
+    pilot.pass_time(30)
+    pilot.take_over()
+    pilot.pass_time(40)
+    pilot.wait_until(pilot.keeps_its_promise, 90, "a steady flow at the low rate")
+    before = pilot.executors
+    print(f"low {low:.0f} rows/s on {before} executors, high {high:.0f} rows/s; quota: {pilot.share.why_not or 'held'}")
+
+    pilot.rate(high)
+    pilot.wait_until(lambda: pilot.executors > before, 150, "more executors for the high rate")
+    pilot.pass_time(30)
+    pilot.wait_until(pilot.keeps_its_promise, 240, "the promise kept at the high rate")
+    most = pilot.executors
+    pilot.rate(low)
+    pilot.wait_until(lambda: pilot.executors < most, 300, "fewer executors for the low rate")
+    print(f"most {most} executors, then {pilot.executors}")
+    pilot.wait_until(lambda: any(outcome.down_s is not None for outcome in pilot.rescales()), 90, "the end of the change")
+
+    decided = [event for event in pilot.events() if isinstance(event, Decided) and event.effect == "asked"]
+    assert {event.decision.direction for event in decided} == {"up", "down"} and all(event.decision.candidates for event in decided)
+    assert not [event for event in pilot.events() if isinstance(event, RolledBack)]
+    costs = [outcome for outcome in pilot.rescales() if outcome.done]
+    assert [outcome for outcome in costs if outcome.down_s is None], "executors come without a stop"
+    stopped = [outcome for outcome in costs if outcome.down_s is not None]
+    assert stopped and all(0 < outcome.down_s <= outcome.took_s for outcome in stopped if outcome.down_s is not None), "and leave by one, which is charged"
+
+
+def test_one_executor_all_the_time_would_have_fallen_behind(pilot: Pilot) -> None:
+    if pilot.share.why_not:
+        pytest.skip(f"executors cannot be held to a share of a core here: {pilot.share.why_not}")
+    low = pilot.low
+    with one_executor(pilot):
+        pilot.wait_until(lambda: pilot.executors == 1 and pilot.keeps_its_promise(), 120, "a steady flow on one executor")
+        pilot.rate(TIMES * low)
+        pilot.pass_time(75)
+        late = pilot.job.query(QUERY)
+        print(f"one executor at {TIMES * low:.0f} rows/s: {late['lag_s'] or 0.0:.1f} s behind")
+        assert not pilot.keeps_its_promise(), "if one executor had been enough all the time, there was nothing to decide"
+        pilot.rate(low)
+
+
+def test_no_row_was_lost_by_all_that_and_what_is_doubled_was_counted(pilot: Pilot) -> None:
+    pilot.holding = False
+    pilot.share.release()
+    pilot.rate(0.0)
+    pilot.wait_until(lambda: pilot.job.has_caught_up(QUERY), 240, "the query to catch up")
+    replayed, bootstrap = pilot.job.query(QUERY)["replayed_rows"], bootstrap_of(pilot)
+    sent = sum(end_offsets({"bootstrap.servers": bootstrap}, "numbers", PARTITIONS))
+    found = Counter(read_positions(bootstrap, "passed", 1))
+    assert sorted(found) == list(range(sent)), "nothing is lost"
+    assert sum(found.values()) - len(found) <= replayed, "what is doubled was counted"
+    assert not pilot.job.events("QueryFailed")
+    assert pilot.job.stop() == 0

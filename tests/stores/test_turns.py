@@ -1,0 +1,218 @@
+"""A turn is kept so that it can be turned again: its inputs, marks of what it said, and keyframes where a replay can start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot, Floor
+from penstock.core.domain.command import Approve, Command, Pause, Release, SetExecutors, SetRateLimit, SetTrigger
+from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.hours import Hours
+from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.trigger import Trigger
+from penstock.core.fitting import FitAsked, FitDone
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Desired, Knowledge, Pending
+from penstock.core.loop import Turn
+from penstock.core.models.forecast.fits import Fit
+from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.recorded import Keyframe, Recorded
+from penstock.core.redaction import Redactor
+from penstock.core.terms import Terms
+from penstock.runtime.fakes import blank_reading
+from penstock.stores.history import History
+from penstock.stores.reader import HistoryReader
+from penstock.stores.snapshot import restore_snapshot, take_snapshot
+from penstock.stores.turns import TurnRow, mark, said
+
+KNOWLEDGE = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2))
+TERMS = Terms()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
+
+
+@pytest.fixture
+def history(path: Path) -> Iterator[History]:
+    with History.open(path, config=Config(), redactor=Redactor()) as opened:
+        yield opened
+
+
+class Turns:
+    """Turns that follow from each other, written one by one."""
+
+    def __init__(self, history: History, knowledge: Knowledge = KNOWLEDGE, terms: Terms = TERMS) -> None:
+        self.history, self.knowledge, self.terms, self.at_s = history, knowledge, terms, 0.0
+
+    def take(self, *, reading: bool = True, wait_s: float = 5.0, fit: FitAsked | None = None, commands: tuple[Command, ...] = (), **came: object) -> None:
+        self.at_s += wait_s
+        inputs = Inputs(at_s=self.at_s, reading=blank_reading(self.at_s) if reading else None, commands=commands, **came)  # type: ignore[arg-type]
+        known = replace(self.knowledge, last=inputs.reading or self.knowledge.last)
+        done = Turn(knowledge=known, instructions=(), events=(NothingToDo(at_s=self.at_s),), fit=fit)
+        recorded = Recorded(before=Keyframe(knowledge=self.knowledge, terms=self.terms), inputs=inputs, done=done)
+        self.history.append(self.at_s, reading=inputs.reading, events=done.events, knowledge=known, recorded=recorded)
+        self.knowledge = known
+
+
+def rows_in(path: Path) -> list[TurnRow]:
+    with HistoryReader.open(path) as reader:
+        return list(reader.turns())
+
+
+def keyframes_in(path: Path) -> list[float]:
+    return [row.at_s for row in rows_in(path) if row.keyframe]
+
+
+def test_what_came_in_comes_back_as_it_was(history: History, path: Path) -> None:
+    commands = (
+        SetExecutors(at_s=1.0, who="ann", executors=3),
+        SetTrigger(at_s=1.0, who="ann", hold_s=0.1, trigger=Trigger(interval_s=2.0), query="q"),
+        SetRateLimit(at_s=1.0, who="ann", rows_per_s=None),
+        Approve(at_s=1.0, who="bob", proposal=4),
+        Pause(at_s=1.0, who="bob", reason="release day"),
+        Release(at_s=1.0, who="ann"),
+    )
+    outcomes = (Outcome(number=1, done=True, took_s=0.1 + 0.2, down_s=float("inf")),)
+    fits = (
+        FitDone(number=3, took_s=1.5, fits={"ets": Fit(parameters={"alpha": 1 / 3}, at=9, values=8, promised=None)}),
+        FitDone(number=4, took_s=0.0, error="x"),
+    )
+    turns = Turns(history)
+    turns.take(commands=commands, outcomes=outcomes, fits=fits)
+    turns.take(reading=False)
+    first, second = rows_in(path)
+    assert first.inputs == Inputs(at_s=5.0, reading=blank_reading(5.0), commands=commands, outcomes=outcomes, fits=fits)
+    assert second.inputs == Inputs(at_s=10.0)
+    assert history._connection.execute("SELECT json FROM turns WHERE id = 2").fetchone() == ("{}",), "a turn in which nothing came is small"
+
+
+def test_the_marks_are_those_of_what_was_said_and_of_the_fit_that_was_asked_for(history: History, path: Path) -> None:
+    Turns(history).take(fit=FitAsked(number=7))
+    lines = ['NothingToDo {"at_s":5.0,"reason":"as desired"}', "FitAsked 7"]
+    assert rows_in(path)[0].marks == tuple(mark(line) for line in lines)
+    done = Turn(knowledge=KNOWLEDGE, instructions=(ScaleExecutors(number=1, executors=2),), events=())
+    assert list(said(done)) == ['ScaleExecutors {"number":1,"executors":2}']
+    assert mark("a") != mark("b") and len(mark("a")) == 32
+
+
+def test_a_keyframe_has_all_that_was_known_and_the_terms(history: History, path: Path) -> None:
+    change = ChangeQuery(number=2, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None)
+    pending = (Pending(instruction=ScaleExecutors(number=1, executors=3), since_s=1.5), Pending(instruction=change, since_s=2.5))
+    autopilot = Autopilot(
+        mode="ask", policy="daedalus", parameters={"grace_s": 10.0}, hours=(Hours(days=(0, 1), from_s=1.0, until_s=2.0),),
+        calendar=(Floor(name="sale", min_executors=3, from_s=1.0, until_s=2.0),),
+    )  # fmt: skip
+    terms = Terms(autopilot=autopilot, profile=(ProfileSeen(scaleout=2, rate_rows_per_s=10.0, latency_s=0.5, valid=True),))
+    knowledge = replace(KNOWLEDGE, pending=pending, last=blank_reading(1.0))
+    turns = Turns(history, knowledge, terms)
+    turns.take(reading=False)
+    assert rows_in(path)[0].keyframe == Keyframe(knowledge=knowledge, terms=terms)
+
+
+def test_a_keyframe_is_no_bigger_than_needed(history: History, path: Path) -> None:
+    turns = Turns(history, replace(KNOWLEDGE, last=blank_reading(1.0)))
+    turns.take()
+    (row,) = rows_in(path)
+    assert row.keyframe is not None and row.keyframe.knowledge.last is None, "the turn has a reading of its own, which takes its place"
+
+
+def test_keyframes_are_kept_at_the_start_and_once_in_a_while(history: History, path: Path) -> None:
+    turns = Turns(history)
+    for _ in range(400):
+        turns.take()
+    assert keyframes_in(path) == [5.0, 905.0, 1805.0]
+
+
+def test_a_keyframe_is_kept_wherever_a_turn_does_not_follow_from_the_one_before(history: History, path: Path) -> None:
+    turns = Turns(history)
+    turns.take()
+    turns.take()
+    turns.knowledge = replace(turns.knowledge, next_number=9)
+    turns.take()
+    turns.take()
+    turns.terms = Terms(autopilot=Autopilot(mode="shadow"))
+    turns.take()
+    turns.take()
+    assert keyframes_in(path) == [5.0, 15.0, 25.0]
+
+
+def test_after_turns_that_the_disk_refused_a_replay_can_start_again(history: History, path: Path) -> None:
+    turns = Turns(history)
+    turns.take()
+    history._connection.execute("PRAGMA query_only = ON")
+    turns.take()
+    turns.take()
+    history._connection.execute("PRAGMA query_only = OFF")
+    turns.take()
+    turns.take()
+    assert [row.at_s for row in rows_in(path)] == [5.0, 20.0, 25.0]
+    assert keyframes_in(path) == [5.0, 20.0]
+
+
+def test_another_run_begins_with_a_keyframe(path: Path) -> None:
+    for _ in range(2):
+        with History.open(path, config=Config(), redactor=Redactor()) as history:
+            turns = Turns(history)
+            turns.take()
+            turns.take()
+    assert [row.number for row in rows_in(path) if row.keyframe] == [1, 3]
+
+
+def test_turns_and_keyframes_are_dropped_with_the_readings_of_their_time(path: Path) -> None:
+    with History.open(path, config=Config(history_days=0.01), redactor=Redactor()) as history:
+        turns = Turns(history)
+        for _ in range(60):
+            turns.take(wait_s=60.0)
+    rows = rows_in(path)
+    assert 3600.0 - 864.0 - 21 * 60.0 < rows[0].at_s < 3600.0 - 800.0, "it is cleaned every twenty turns"
+    assert all(row.inputs is not None and row.inputs.reading == blank_reading(row.at_s) for row in rows)
+    assert min(keyframes_in(path)) >= rows[0].at_s
+
+
+def test_a_turn_whose_reading_is_gone_has_no_inputs(history: History, path: Path) -> None:
+    turns = Turns(history)
+    turns.take()
+    turns.take()
+    history._connection.execute("DELETE FROM readings WHERE at_s = 5.0")
+    assert [row.inputs is None for row in rows_in(path)] == [True, False]
+
+
+def test_more_turns_than_are_read_at_once_come_complete_and_in_order(history: History, path: Path) -> None:
+    turns = Turns(history)
+    for _ in range(230):
+        turns.take()
+    assert [row.number for row in rows_in(path)] == list(range(1, 231))
+    with HistoryReader.open(path) as reader:
+        assert reader.count_turns() == 230
+
+
+def test_a_snapshot_carries_turns_keyframes_and_what_was_learnt(history: History, path: Path, tmp_path: Path) -> None:
+    learnt = replace(KNOWLEDGE.learnt, failures=4)
+    turns = Turns(history, replace(KNOWLEDGE, learnt=learnt))
+    turns.take()
+    turns.take()
+    take_snapshot(path, tmp_path / "snapshot.db")
+    elsewhere = tmp_path / "elsewhere" / "history.db"
+    assert restore_snapshot(tmp_path / "snapshot.db", elsewhere)
+    assert rows_in(elsewhere) == rows_in(path) and len(rows_in(path)) == 2
+    with History.open(elsewhere, config=Config(), redactor=Redactor()) as restored:
+        assert restored.load() == turns.knowledge
+
+
+def test_no_secret_is_in_a_turn_or_a_keyframe(path: Path) -> None:
+    secret = "tops3cret"
+    knowledge = replace(KNOWLEDGE, desired=Desired(executors=1, partitions={secret: 1}))
+    with History.open(path, config=Config(), redactor=Redactor(frozenset({secret}))) as history:
+        turns = Turns(history, knowledge, Terms(autopilot=Autopilot(calendar=(Floor(name=secret, min_executors=2),))))
+        turns.take(commands=(Pause(at_s=1.0, who=secret, reason=f"said {secret}"),))
+        history._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert secret.encode() not in b"".join(each.read_bytes() for each in path.parent.iterdir())
+    (row,) = rows_in(path)
+    assert row.inputs is not None and row.inputs.commands == (Pause(at_s=1.0, who="***", reason="said ***"),)

@@ -1,0 +1,106 @@
+"""Histories to ask commands about: written by hand, turn by turn, or by a simulated job in shadow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot_event import Decided, Graded
+from penstock.core.domain.decision import Candidate, Comparison, Decision
+from penstock.core.domain.event import Event, RunStarted
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.redaction import Redactor
+from penstock.core.terms import Terms
+from penstock.runtime.controller import Controller
+from penstock.runtime.fakes import blank_reading
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.load import Load
+from penstock.simulator.plant import SimulatedPlant
+from penstock.stores.history import History
+
+START_S = 1_760_000_000.0
+READING_S = 15.0
+WEIGHED = (
+    Candidate(executors=2, capacity_rows_per_s=1990.0, recovery_s=float("inf"), refused=Comparison(code="capacity_below_load", value=1990.0, limit=2500.0)),
+    Candidate(executors=3, capacity_rows_per_s=2980.0, recovery_s=125.0, latency_s=1.2),
+)
+FORECAST = Prediction(kind="forecast", made_s=START_S + 60, value=2600.0, low=2300.0, high=2900.0, executors=3, due_s=START_S + 120, about="60 s")
+CAPACITY = Prediction(kind="capacity", made_s=START_S + 60, value=2980.0, low=2800.0, high=3100.0, executors=3, expires_s=START_S + 960)
+LATER = Prediction(kind="forecast", made_s=START_S + 60, value=2700.0, low=2300.0, high=3100.0, executors=3, due_s=START_S + 960, about="900 s")
+
+
+def written(path: Path, events: Iterable[Event] = (), readings: Iterable[Reading] = (), knowledge: Knowledge | None = None) -> Path:
+    """A history of these, in the order of their time."""
+    with History.open(path, config=Config(), redactor=Redactor()) as history:
+        both: list[Event | Reading] = [*events, *readings]
+        for each in sorted(both, key=lambda each: each.at_s):
+            what: dict[str, Any] = {"reading": each} if isinstance(each, Reading) else {"events": [each]}
+            history.append(each.at_s, **what)
+        if knowledge is not None:
+            history.save(knowledge)
+    return path
+
+
+def started(mode: str = "shadow", after_s: float = 0.0) -> RunStarted:
+    return RunStarted(at_s=START_S + after_s, job="orders", master="local", mode=mode, spark_version="4.3", resumed=False, latency_p95_s=2.0)
+
+
+def reading(after_s: float, **known: Any) -> Reading:
+    usual = {"executors_running": 4, "executors_requested": 4, "arrival_rows_per_s": 2500.0, "throughput_rows_per_s": 2500.0, "excess_lag_rows": 0.0}
+    return blank_reading(START_S + after_s, latency=Quantiles(p50_s=0.5, p95_s=1.1, p99_s=1.5), busyness=0.62, **{**usual, **known})
+
+
+def decided(after_s: float, wanted: int = 3, current: int = 4, effect: Any = "shadow", mode: Any = "shadow", **more: Any) -> Decided:
+    why = Comparison(code="smallest_that_holds") if wanted != current else Comparison(code="not_ready")
+    decision = Decision(policy="daedalus", executors=wanted, current=current, why=why, candidates=WEIGHED if wanted != current else ())
+    seen: dict[str, Any] = {"load_rows_per_s": 2500.0, "peak_rows_per_s": 2750.0, "capacity_rows_per_s": 2980.0}
+    return Decided(**{"at_s": START_S + after_s, "mode": mode, "policy": "auto:daedalus", "decision": decision, "effect": effect, **seen, **more})
+
+
+def graded(made: Prediction, after_s: float, actual: float) -> Graded:
+    return Graded(
+        at_s=START_S + after_s, kind=made.kind, about=made.about, made_s=made.made_s, predicted=made.value, low=made.low, high=made.high, actual=actual,
+        executors=made.executors,
+    )  # fmt: skip
+
+
+def told(path: Path, more: Sequence[Event] = ()) -> Path:
+    """Ten minutes in shadow: one decision to go down a minute after the start, graded in part, and one a minute that keeps."""
+    change = decided(60.0, predictions=(FORECAST, CAPACITY, LATER))
+    keeps = [decided(60.0 * minute, 3, 3, effect="kept") for minute in range(2, 11)]
+    events = [started(), decided(0.0, 4, 4, effect="kept"), change, graded(FORECAST, 125.0, 2500.0), *keeps, *more]
+    return written(path, events, [reading(15.0 * number) for number in range(41)])
+
+
+def simulated(path: Path, policy: str = "daedalus", minutes: int = 30, mode: Any = "shadow", **autopilot: Any) -> Path:
+    """The history of a continuous job with eight workers of 1,000 rows/s, of which its load needs three to five."""
+    config = Config(reading_interval_s=READING_S, reading_window_s=READING_S)
+    terms = Terms(
+        limits=Limits(max_executors=8),
+        promises=Promises(latency_p95_s=30.0, recovery_s=600.0),
+        config=config,
+        autopilot=Autopilot(mode=mode, policy=policy, downtime_s=20.0, **autopilot),
+    )
+    end_s = START_S + 60.0 * minutes
+    load = Arrivals.through([START_S, (START_S + end_s) / 2, end_s], [2500.0, 4500.0, 2500.0])
+    clock = SimulatedClock(START_S)
+    settings = ContinuousSettings(capacity_rows_per_s=1000.0, downtime_s=20.0)
+    plant = SimulatedPlant(ContinuousEngine(settings, Load.of(load, START_S), executors=8), clock, config)
+    with History.open(path, config=config, redactor=Redactor()) as history:
+        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=terms, declared=Desired(executors=8))
+        controller.note([started(mode)])
+        while clock.now_s() < end_s:
+            clock.wait(READING_S)
+            plant.advance()
+            controller.step()
+        controller.close()
+    return path

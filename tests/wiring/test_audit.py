@@ -1,0 +1,169 @@
+"""An audit of a job whose truth is known: what it had, what it needed, what a smaller one would have saved."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import event_logs
+import numpy as np
+import pytest
+from event_logs import START_S, streaming_log, wave, written
+
+from penstock.core.domain.job import Promises
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.eventlog.files import EventLog
+from penstock.eventlog.files import event_logs as logs_at
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.wiring.audit import AuditAsked, Audited, audit, audit_all, needed_executors
+from penstock.wiring.confidence import confidence
+from penstock.wiring.watched import watched
+
+STATIC = AuditAsked(policies=("static",), promises=Promises(latency_p95_s=9.0))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> EventLog:
+    """Twenty minutes of 1,500 to 3,500 rows/s on six executors, of which two or three would do."""
+    return log_at(written(tmp_path_factory.mktemp("logs") / "app-counts.zstd", streaming_log(length_s=1200.0), "zstd"))
+
+
+@pytest.fixture(scope="module")
+def audited(log: EventLog) -> Audited:
+    return audit(log, replace(STATIC, policies=("static", "hpa")))
+
+
+def log_at(path: Path) -> EventLog:
+    (log,) = logs_at([path])
+    return log
+
+
+def test_readings_from_a_log_are_those_of_the_job(log: EventLog) -> None:
+    seen = watched(log, 86400.0)
+    late = seen.readings[10:]
+    assert {reading.executors_running for reading in late} == {6}
+    assert np.mean([reading.arrival_rows_per_s for reading in late if reading.arrival_rows_per_s is not None]) == pytest.approx(2500.0, rel=0.1)
+    assert np.mean([reading.throughput_rows_per_s for reading in late if reading.throughput_rows_per_s is not None]) == pytest.approx(2500.0, rel=0.1)
+    assert {query.trigger for reading in late for query in reading.queries} == {Trigger(interval_s=5.0)}
+    latencies = [reading.latency.p50_s for reading in late if reading.latency]
+    assert len(latencies) == len(late) and np.mean(latencies) == pytest.approx(2.5 + 1.65, abs=0.4), "half a trigger and a batch"
+    busy = [reading.busyness for reading in late if reading.busyness is not None]
+    assert np.mean(busy) == pytest.approx(2500 * 0.001 / 12, rel=0.15)
+    assert any("those of its topics" in note for note in seen.notes) and any("5s is taken" in note for note in seen.notes)
+
+
+def test_the_simulator_is_calibrated_to_the_truth_and_says_how_far_it_is_off(audited: Audited) -> None:
+    settings = audited.what_if.like.found.settings
+    assert isinstance(settings, MicroBatchSettings)
+    assert settings.overhead_s + settings.row_s * settings.skew * 12_500 / 12 == pytest.approx(1.64, rel=0.1)
+    assert (settings.partitions, settings.cores_per_executor, settings.trigger) == (12, 2, Trigger(interval_s=5.0))
+    assert audited.what_if.off is not None and audited.what_if.off < 0.15
+
+
+def test_what_was_had_needed_and_wasted_adds_up(audited: Audited) -> None:
+    assert audited.ran.duration_s == pytest.approx(1200.0, abs=45.0)
+    assert audited.had_s == pytest.approx(6 * audited.ran.duration_s)
+    assert audited.had_s == pytest.approx(audited.needed_s + audited.wasted_s - audited.short_s)
+    needed = np.mean([math.ceil(rate / 1760.0) for rate in wave(length_s=1200.0).rate_rows_per_s])
+    assert audited.needed_s / audited.ran.duration_s == pytest.approx(needed, abs=0.35)
+    assert audited.short_s == 0.0
+    assert audited.batch_p95_s is not None and 1.5 < audited.batch_p95_s < 2.6
+
+
+def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audited) -> None:
+    static, hpa = audited.what_if.runs
+    found = audited.what_if
+    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.score.worker_seconds)
+    assert found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.score.average_workers) * hpa.score.duration_s, rel=0.02) and hpa.score.average_workers < 5
+    error = found.error_worker_seconds(hpa)
+    assert error is not None and found.off is not None and error == pytest.approx(found.off * hpa.score.worker_seconds)
+
+
+def test_the_recorded_run_and_the_same_sizes_simulated_agree(audited: Audited) -> None:
+    found = audited.what_if
+    assert found.recorded.latency is not None and found.again.latency is not None
+    assert found.again.average_workers == pytest.approx(6.0) and found.again.rescales == 0
+    assert found.again.latency.p95 / 1000 == pytest.approx(found.recorded.latency.p95_s, rel=0.2)
+    assert found.recorded.within_latency == 1.0 and found.again.within_latency == pytest.approx(1.0)
+    assert confidence(found).level == "low" and "was recorded" in str(confidence(found)), "twenty minutes are not much"
+
+
+def test_a_promise_that_is_not_kept_and_executors_that_do_not_carry_the_load_are_risks(tmp_path: Path) -> None:
+    lines = streaming_log(executors=1, arrivals=wave(2000.0, share=0.0, length_s=600.0), length_s=600.0)
+    found = audit(log_at(written(tmp_path / "app-1", lines)), STATIC)
+    assert found.ran.within_latency is not None and found.ran.within_latency < 0.5 and found.ran.violation_s
+    assert found.short_s > 0.5 * found.ran.duration_s
+    assert any("latency was above 9s" in risk for risk in found.risks) and any("more arrived than its executors carry" in risk for risk in found.risks)
+
+
+def test_without_a_source_that_counts_what_was_processed_is_taken_for_what_arrived(tmp_path: Path) -> None:
+    found = audit(log_at(written(tmp_path / "app-1", streaming_log(kafka=False, length_s=600.0))), STATIC)
+    assert any("what words processed, not what arrived" in note for note in found.notes)
+    rates = found.what_if.like.found.arrivals.rate_rows_per_s
+    assert np.mean(rates) == pytest.approx(2500.0, rel=0.15)
+
+
+def test_executors_that_came_and_went_are_counted_as_long_as_they_were_there(tmp_path: Path) -> None:
+    lines = streaming_log(length_s=900.0, changes={300.0: 3, 600.0: 5})
+    found = audit(log_at(written(tmp_path / "app-1", lines)), STATIC)
+    assert found.ran.rescales >= 2 and found.ran.average_workers == pytest.approx((6 + 3 + 5) / 3, rel=0.06)
+    assert found.what_if.again.rescales >= 2
+    assert found.what_if.like.error.executors == pytest.approx(0.0, abs=0.06)
+
+
+def test_of_a_long_log_the_last_hours_are_looked_at(log: EventLog) -> None:
+    seen = watched(log, 600.0)
+    assert len(seen.readings) == 40 and seen.readings[-1].at_s > START_S + 1100
+    assert any("only the last 10m of" in note for note in seen.notes)
+
+
+def test_a_log_without_streaming_is_one_line_and_the_others_go_on(tmp_path: Path, log: EventLog) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("hello\n")
+    written(tmp_path / "nightly", event_logs.batch_log())
+    written(tmp_path / "young", streaming_log(length_s=40.0))
+    written(tmp_path / "silent", [*event_logs.beginning("silent"), event_logs.query_started(START_S)])
+    told: list[float] = []
+    audited, skipped = audit_all([*logs_at([tmp_path]), log], STATIC, told.append)
+    assert [each.name for each in audited] == ["counts"]
+    assert {each.path.name: each.why for each in skipped}.keys() == {"empty", "text", "nightly", "young", "silent"}
+    why = {each.path.name: each.why for each in skipped}
+    assert "no streaming query ran in it: nightly is a batch job" in why["nightly"] and why["empty"] == "it is empty"
+    assert "not an event log" in why["text"] and "committed no batch" in why["silent"]
+    assert all("\n" not in each for each in why.values())
+    assert told == sorted(told) and told[-1] == pytest.approx(1.0)
+
+
+def test_real_time_mode_is_said_to_need_penstock_itself(tmp_path: Path) -> None:
+    lines = [*event_logs.beginning("quick"), event_logs.query_started(START_S)]
+    for number in range(12):
+        start_s = START_S + 30.2 * number
+        batch = replace(batch_of_half_a_minute(number), started_s=start_s, committed_s=start_s + 30.0, committed_wall_s=start_s + 30.0)
+        lines += [*event_logs.batch_lines(batch, number), event_logs.progress(batch, 1000.0 * (number + 1), None)]
+    with pytest.raises(UserMistake, match="runs in Real-Time Mode"):
+        watched(log_at(written(tmp_path / "app-1", lines)), 3600.0)
+
+
+def batch_of_half_a_minute(number: int) -> event_logs.BatchFact:
+    stage = event_logs.StageFact(position=0, name="source", tasks=1, run_time_s=29.8, rows=1000, reads_source=True)
+    return event_logs.BatchFact(
+        batch_id=number, started_s=0.0, committed_s=30.0, committed_wall_s=30.0, rows=1000.0, parts_s={"addBatch": 29.9}, stages=(stage,)
+    )
+
+
+def test_the_fewest_executors_are_those_that_just_carry_the_load(log: EventLog) -> None:
+    readings = watched(log, 86400.0).readings[20:23]
+    known = [replace(reading, arrival_rows_per_s=rate) for reading, rate in zip(readings, (900.0, 1000.0, 5000.0), strict=True)]
+    idle = replace(readings[0], queries=())
+    assert needed_executors([*known, idle], np.array([500.0, 1000.0, 1500.0])).tolist() == [2.0, 2.0, 3.0, 0.0]
+
+
+def test_an_audit_needs_no_spark() -> None:
+    loaded = (
+        "import sys, penstock.cli.audit, penstock.cli.audited, penstock.wiring.audit; sys.exit(any(name.split('.')[0] == 'pyspark' for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0

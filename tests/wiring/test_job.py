@@ -1,0 +1,26 @@
+"""A job from its file, before Spark starts: the terms it runs under, and the code it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jobfiles import HALF_FULL, loaded, write
+
+from penstock.core.errors import UserMistake
+from penstock.runtime.jobfile import load_job
+from penstock.wiring.job import RunningJob
+
+
+def test_a_job_runs_under_the_autopilot_and_the_profile_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("scaleout,rate,latency_ms\n2,100,250\n")
+    job = RunningJob(loaded(tmp_path, 'mode = "ask"\npolicy = "phoebe"\nprofile = "p.csv"'))
+    terms = job.host.terms
+    assert (terms.autopilot.mode, terms.autopilot.policy, [each.scaleout for each in terms.profile]) == ("ask", "phoebe", [2])
+
+
+def test_a_policy_of_ones_own_that_cannot_be_used_ends_the_job_before_it_starts(tmp_path: Path) -> None:
+    (tmp_path / "wired_policy.py").write_text(HALF_FULL)
+    path = write(tmp_path, 'policy = "wired_policy.py:HalfFul"')
+    with pytest.raises(UserMistake, match="has no class 'HalfFul'; did you mean"):
+        RunningJob(load_job(path))

@@ -1,0 +1,82 @@
+"""Predictions made in simulated runs, held against what truly happened there; and policies that decide by what an engine or a graph tells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_graph import BATCHES as SHARED
+from simulated_graph import flowing, in_batches
+
+from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot_event import Decided, Graded, PhaseFailed
+from penstock.core.domain.event import TurnFailed
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.terms import Terms
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.record import Fault
+from penstock.wiring.simulation import Setup, Simulable, Simulated, simulate
+
+BATCHES = MicroBatchSettings(noise=0.05)
+
+
+def wave(rows_per_s: float, share: float, length_s: float, period_s: float = 3600.0) -> Arrivals:
+    time_s = np.arange(0.0, length_s + 1, 20.0)
+    return Arrivals.through(time_s, rows_per_s * (1.0 + share * np.sin(2 * math.pi * time_s / period_s)))
+
+
+def run(policy: str, engine: Simulable, load: Arrivals, *, start: int, faults: tuple[Fault, ...] = ()) -> Simulated:
+    """The run, in which nothing failed but what was meant to."""
+    terms = Terms(
+        limits=Limits(min_executors=1, max_executors=12, start_executors=start),
+        promises=Promises(recovery_s=600.0, latency_p95_s=10.0),
+        config=Config(reading_interval_s=15.0, reading_window_s=15.0),
+        autopilot=Autopilot(mode="active", policy=policy, downtime_s=5.0, rollback=False),
+    )
+    done = simulate(Setup(load=load, engine=engine, terms=terms, faults=faults))
+    assert [event for event in done.events if isinstance(event, TurnFailed | PhaseFailed)] == []
+    return done
+
+
+def test_the_recovery_of_micro_batches_is_predicted_batch_by_batch() -> None:
+    faults = tuple(Fault(at_s=900.0 + 617.3 * number) for number in range(6))
+    failures = run("static", BATCHES, wave(15_000.0, 0.3, 4800.0), start=8, faults=faults).failures
+    pairs = [(each.predicted_s, each.measured_s) for each in failures if each.predicted_s is not None and each.measured_s is not None]
+    off_s = [abs(predicted_s - measured_s) for predicted_s, measured_s in pairs]
+    assert len(pairs) == 6 and max(measured_s for _, measured_s in pairs) < 10.0
+    assert float(np.median(off_s)) < 4.0 and max(off_s) < 15.0, "as a fluid it would be four times as long"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.03, 0.1])
+def test_latencies_of_micro_batches_come_within_their_bounds(noise: float) -> None:
+    graded = [
+        event
+        for event in run("auto", replace(BATCHES, noise=noise), wave(15_000.0, 0.4, 3600.0), start=8).events
+        if isinstance(event, Graded) and event.kind == "latency"
+    ]
+    within = sum(event.low <= event.actual <= event.high for event in graded) / len(graded)
+    assert len(graded) > 30 and within >= 0.8
+    assert np.mean([(event.high - event.low) / event.predicted for event in graded]) < 0.2, "bounds that say something"
+
+
+def test_ds2_decides_by_the_busy_time_of_a_continuous_job() -> None:
+    done = run("ds2", ContinuousSettings(capacity_rows_per_s=5000.0), wave(30_000.0, 0.2, 3600.0), start=3)
+    decided = [event for event in done.events if isinstance(event, Decided)]
+    assert any(event.decision.direction == "up" for event in decided) and done.score.rescales >= 1
+    assert done.record.seconds().workers[-1] == pytest.approx(30_000.0 / 0.7 / 5000.0, abs=2.0)
+
+
+@pytest.mark.parametrize("graph", [in_batches(job=replace(SHARED, partitions=24)), flowing()], ids=["micro-batch", "continuous"])
+@pytest.mark.parametrize("policy", ["hpa", "ds2", "daedalus"])
+def test_policies_steer_a_graph_of_queries(graph: Simulable, policy: str) -> None:
+    rising = Arrivals.through((0.0, 600.0, 900.0, 1500.0), (1000.0, 1000.0, 3000.0, 3000.0))
+    done = run(policy, graph, rising, start=4)
+    assert set(done.queries) == {"clicks", "views", "alerts"} and {len(reading.queries) for reading in done.readings} == {3}
+    assert done.record.seconds().workers.max() > 4.0 and done.score.rescales >= 1, "three times the load takes more than there were"
+    assert all(score.latency is not None and score.processed_rows > 0 for score in done.queries.values())

@@ -1,0 +1,137 @@
+"""A what-if sends the recorded arrivals through the simulator under another policy, and says how far the simulator is off on the recorded run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.event import RunStarted
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.own_error import OwnError
+from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.record import Fault
+from penstock.wiring.confidence import confidence
+from penstock.wiring.ran import lasted, ran
+from penstock.wiring.whatif import Asked, Like, WhatIf, calibrated_by, what_if
+
+START_S = 1_700_000_000.0
+JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
+STATIC = Asked(policies=("static",), limits=Limits(max_executors=8, start_executors=6), promises=Promises(latency_p95_s=8.0))
+
+
+def recorded(length_s: float = 900.0, faults: tuple[float, ...] = ()) -> list[Reading]:
+    """A job of 3,000 rows/s, more or less, on six executors that carry 5,000."""
+    time_s = np.arange(0.0, length_s + 1, 20.0)
+    load = Load.of(Arrivals.through(START_S + time_s, 3000 + 800 * np.sin(time_s / 150)), START_S)
+    clock = SimulatedClock(START_S)
+    engine = MicroBatchEngine(JOB, load, executors=6, seed=4, faults=tuple(Fault(at_s=START_S + each) for each in faults))
+    plant = SimulatedPlant(engine, clock, Config(reading_interval_s=10.0))
+    readings = []
+    for _ in range(round(length_s / 10)):
+        clock.wait(10.0)
+        readings.append(plant.read())
+    return readings
+
+
+@pytest.fixture(scope="module")
+def readings() -> list[Reading]:
+    return recorded()
+
+
+@pytest.fixture(scope="module")
+def like(readings: list[Reading]) -> Like:
+    return calibrated_by("clicks", readings, (), 0)
+
+
+@pytest.fixture(scope="module")
+def found(like: Like, readings: list[Reading]) -> WhatIf:
+    return what_if(like, readings, STATIC)
+
+
+def test_a_what_if_states_its_own_error(found: WhatIf, like: Like) -> None:
+    assert found.off is not None and 0 < found.off < 0.15
+    assert found.off == max(abs(each) for each in (like.error.executors, like.error.latency_p95, like.error.throughput) if each is not None)
+    (run,) = found.runs
+    assert found.error_worker_seconds(run) == pytest.approx(found.off * run.score.worker_seconds)
+
+
+def test_the_same_size_as_recorded_saves_nothing_and_a_smaller_one_what_it_lacks(found: WhatIf, like: Like, readings: list[Reading]) -> None:
+    same = found
+    fewer = what_if(like, readings, replace(STATIC, limits=Limits(max_executors=4)))
+    assert same.saved_worker_seconds(same.runs[0]) == pytest.approx(0.0, abs=1.0)
+    assert fewer.saved_worker_seconds(fewer.runs[0]) == pytest.approx(2 * fewer.runs[0].score.duration_s, rel=0.01)
+    assert same.recorded.average_workers == pytest.approx(6.0) and same.again.average_workers == pytest.approx(6.0)
+    latencies = [each.score.latency for each in (*same.runs, *fewer.runs)]
+    assert latencies[0] is not None and latencies[1] is not None and latencies[1].p95 > latencies[0].p95
+
+
+def test_policies_share_the_recorded_arrivals_and_progress_is_told(like: Like, readings: list[Reading]) -> None:
+    told: list[tuple[float, float]] = []
+    found = what_if(like, readings, replace(STATIC, policies=("static", "hpa")), lambda done_s, total_s: told.append((done_s, total_s)))
+    static, hpa = found.runs
+    assert static.setup.load == hpa.setup.load == like.load and [run.policy for run in found.runs] == ["static", "hpa"]
+    assert told[-1][0] == pytest.approx(told[-1][1]) and told[-1][1] == pytest.approx(2 * like.load.last_s)
+
+
+def test_other_promises_are_held_against_the_same_run(found: WhatIf, like: Like, readings: list[Reading]) -> None:
+    kept = found
+    broken = what_if(like, readings, replace(STATIC, promises=Promises(latency_p95_s=3.0)))
+    assert kept.recorded.within_latency == pytest.approx(1.0, abs=0.05) and kept.runs[0].score.violation_s == 0
+    assert broken.recorded.within_latency == pytest.approx(broken.again.within_latency, abs=0.03) and broken.recorded.within_latency < 0.2
+    assert broken.recorded.violation_s and broken.runs[0].score.violation_s > 0.5 * broken.runs[0].score.duration_s
+
+
+def test_what_struck_the_recorded_run_strikes_the_what_if() -> None:
+    told = recorded(faults=(400.0,))
+    like = calibrated_by("clicks", told, (), 0)
+    (fault,) = like.faults
+    found = what_if(like, told, STATIC)
+    assert fault.at_s == pytest.approx(START_S + 400.0 - like.found.start_s, abs=5.0)
+    assert [each.at_s for each in found.runs[0].failures] == [fault.at_s]
+
+
+def test_limits_and_promises_may_come_from_the_recorded_start(readings: list[Reading]) -> None:
+    started = RunStarted(at_s=START_S, job="clicks", master="embedded", mode="observe", spark_version="4.3", resumed=False, max_executors=9)
+    assert calibrated_by("clicks", readings, (started,), 0).max_executors == 9
+
+
+def test_too_short_a_run_is_one_line(readings: list[Reading]) -> None:
+    short = readings[:6]
+    with pytest.raises(UserMistake, match=r"clicks: it lasts \d+ s, at least 60 s are needed"):
+        what_if(calibrated_by("clicks", short, (), 0), short, STATIC)
+
+
+def believed(found: WhatIf, error: OwnError) -> str:
+    return str(confidence(replace(found, like=replace(found.like, error=error), recorded=replace(found.recorded, duration_s=4 * 3600.0, sizes=2))))
+
+
+def test_confidence_falls_with_the_simulators_own_error_and_with_what_was_recorded(found: WhatIf) -> None:
+    assert confidence(found).level == "low" and "was recorded" in str(confidence(found)) and "the job had one size" in str(confidence(found))
+    assert believed(found, OwnError(executors=0.0, latency_p95=-0.05, throughput=0.01)) == "good"
+    assert believed(found, OwnError(executors=0.0, latency_p95=-0.2, throughput=0.01)) == "fair: the simulator is off by 20% on the recorded run"
+    assert believed(found, OwnError(executors=0.0, latency_p95=0.5, throughput=0.01)).startswith("low: the simulator is off by 50%")
+    assert believed(found, OwnError(executors=0.0, latency_p95=None, throughput=0.01)) == "fair: the latency of the recorded run is not known"
+    assert believed(found, OwnError(executors=None, latency_p95=None, throughput=None)).startswith("low: nothing of the recorded run")
+
+
+def test_a_gap_in_the_readings_is_not_paid_for(readings: list[Reading]) -> None:
+    with_gap = [reading if reading.at_s < START_S + 500 else replace(reading, at_s=reading.at_s + 50_000) for reading in readings]
+    assert lasted(with_gap).sum() == pytest.approx(lasted(readings).sum() + 20.0)
+    assert ran(with_gap, Promises()).average_workers == pytest.approx(6.0)
+    assert ran([], Promises()).duration_s == 0.0
+
+
+def test_what_a_run_kept_is_unknown_without_a_promise(readings: list[Reading]) -> None:
+    assert ran(readings, Promises()).within_latency is None and ran(readings, Promises()).violation_s is None
+    assert ran(readings, Promises(latency_p95_s=60.0)).within_latency == 1.0
