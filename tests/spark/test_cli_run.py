@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -215,15 +216,12 @@ def test_a_query_given_up_ends_the_job_with_its_own_traceback_and_a_second_ctrl_
 
 
 def test_mistakes_end_with_one_line_and_exit_code_2(cli: Cli) -> None:
-    good = JOB.format(name="cli-wrong")
-    (cli.folder / "bad.csv").write_text("t,rate\n0,100\n10,many\n")
-    (cli.folder / "negative.csv").write_text("t,rate\n0,100\n10,-5\n")
+    good, rate = JOB.format(name="cli-wrong"), 'rate = "constant(300)"'
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        rate = 'rate = "constant(300)"'
-        for change, expected, environment in (
+        mistakes: list[tuple[tuple[str, str], str, dict[str, str]]] = [
             ((rate, 'csv = "missing.csv"'), "missing.csv", {}),
             ((rate, 'csv = "bad.csv"'), "line 3", {}),
             ((rate, 'csv = "negative.csv"'), "line 3", {}),
@@ -237,11 +235,25 @@ def test_mistakes_end_with_one_line_and_exit_code_2(cli: Cli) -> None:
             (("max_executors = 2", "max_executors = 0"), "limits.max_executors: found 0", {}),
             (("env:TEST_SECRET", "env:NO_SUCH_VARIABLE"), "NO_SUCH_VARIABLE", {}),
             ((rate, rate), "Spark Connect", {"SPARK_REMOTE": "sc://somewhere"}),
-        ):
-            (cli.folder / "job.toml").write_text(good.replace(*change))
-            said = cli("run", "job.toml", code=2, **environment)
-            assert said.count("\n") == 1 and said.startswith("penstock: ") and expected in said, said
-    assert not (cli.folder / "checkpoint").exists(), "nothing was begun"
+        ]
+        with ThreadPoolExecutor(2) as pool:
+            running = [
+                pool.submit(of_a_mistake, cli.folder / str(number), good, change, environment) for number, (change, _, environment) in enumerate(mistakes)
+            ]
+            for (_, expected, _), done in zip(mistakes, running, strict=True):
+                line = done.result()
+                assert line.count("\n") == 1 and line.startswith("penstock: ") and expected in line, line
+    assert not list(cli.folder.glob("*/checkpoint")), "nothing was begun"
+
+
+def of_a_mistake(folder: Path, good: str, change: tuple[str, str], environment: dict[str, str]) -> str:
+    """What `penstock run` says of a good job with one thing changed, in a folder of its own."""
+    folder.mkdir()
+    (folder / "job.py").write_text("def all_rows(events):\n    return events\n")
+    (folder / "bad.csv").write_text("t,rate\n0,100\n10,many\n")
+    (folder / "negative.csv").write_text("t,rate\n0,100\n10,-5\n")
+    (folder / "job.toml").write_text(good.replace("cli-wrong", f"cli-wrong-{folder.name}").replace(*change))
+    return Cli(folder)("run", "job.toml", code=2, **environment)
 
 
 @pytest.mark.long
