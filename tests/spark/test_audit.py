@@ -36,7 +36,7 @@ format = "noop"
 "spark.eventLog.compression.codec" = "{codec}"
 "spark.eventLog.rolling.enabled" = {rolling}
 """
-RUN_S = 100.0
+RUN_S = 130.0
 
 
 def penstock(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
