@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from penstock.spark.embedded.keeper import free_port, workers_alive
+from penstock.localhost import free_ports
+from penstock.spark.embedded.keeper import workers_alive
 
 PAGES = [b"", b"<html>soon</html>", b'{"aliveworkers": 1}']
 
@@ -23,7 +24,8 @@ class Master(BaseHTTPRequestHandler):
 
 
 def test_a_master_that_is_not_ready_yet_is_asked_again() -> None:
-    assert workers_alive(free_port()) == 0
+    (unused,) = free_ports(1)
+    assert workers_alive(unused) == 0
     server = HTTPServer(("127.0.0.1", 0), Master)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     assert [workers_alive(server.server_port) for _ in range(3)] == [0, 0, 1]

@@ -21,14 +21,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON
 
 @app.command()
 def overhead(
-    starts: Annotated[int, typer.Option(min=2, help="How often the executors are started anew; each takes some two minutes.")] = 8,
-    pairs: Annotated[int, typer.Option(min=5, help="How many interleaved pairs of batches after each start.")] = 12,
+    starts: Annotated[int, typer.Option(min=2, help="How often the executors are started anew; each takes some five minutes.")] = 8,
+    pairs: Annotated[int, typer.Option(min=5, help="How many interleaved pairs of turns of three batches after each start.")] = 8,
     as_json: JsonOption = False,
 ) -> None:
     """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock."""
     from penstock.bench.overhead.measure import measure_overhead
 
-    with bar("batches") as progress:
+    with bar("turns") as progress:
         result = measure_overhead(starts, pairs, progress)
     show(result, as_json, "overhead")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from penstock.core.errors import UserMistake
 from penstock.kafka.broker_settings import DATA, as_properties, broker_settings, write_private
-from penstock.kafka.ports import HOST, free_ports, listens_at
+from penstock.localhost import HOST, free_ports, listens_at
 from penstock.processes import die_with_parent, end_process
 
 START_S = 90.0

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.kafka.ports import HOST
+from penstock.localhost import HOST
 
 DATA = "data"
 

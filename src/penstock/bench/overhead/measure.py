@@ -1,4 +1,4 @@
-"""The same saturated, CPU-bound query plain and under Penstock, batch by batch in turns."""
+"""The same saturated, CPU-bound query plain and under Penstock, some batches of each in turns."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ import psutil
 
 import penstock
 from penstock.bench.cluster import place
-from penstock.bench.overhead.cost import Batch, Overhead, Start, overhead_of
+from penstock.bench.overhead.cost import Overhead, Start, Turn, overhead_of
 from penstock.bench.overhead.processes import Processes, driver_memory_mb
-from penstock.bench.overhead.turns import CONF, ROWS, Fuel, Turns
+from penstock.bench.overhead.turns import BATCHES, CONF, ROWS, Fuel, Turns
 from penstock.runtime.home import JobFolder
 
 EXECUTORS = 2
 JOB = "bench-overhead"
-WARM_UP = 8
-"""Batches of each query that do not count."""
-ALONE = 4
-"""Batches of the plain query before there is another, to know what the driver takes without the loop."""
+WARM_UP = 2
+"""Turns of each query that do not count."""
+ALONE = 2
+"""Turns of the plain query before there is another, to know what the driver takes without the loop."""
 
 
 def measure_overhead(starts: int, pairs: int, progress: Callable[[int, int], None]) -> Overhead:
-    """So many starts of the executors, and so many pairs of batches after each; which query is there first alternates."""
+    """So many starts of the executors, and so many pairs of turns after each; which query is there first alternates."""
     each = 2 * WARM_UP + ALONE + 2 * pairs
     measured: list[Start] = []
     extra_mb: list[float] = []
     for number in range(starts):
         done = number * each
 
-        def count(batches: int, before: int = done) -> None:
-            progress(before + batches, starts * each)
+        def count(turns: int, before: int = done) -> None:
+            progress(before + turns, starts * each)
 
         start, mb = measure_start(pairs, plain_first=number % 2 == 0, count=count)
         measured.append(start)
         extra_mb += [] if mb is None else [mb]
-    return overhead_of(measured, rows_per_batch=ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_mb=fmean(extra_mb))
+    return overhead_of(measured, rows_per_turn=BATCHES * ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_mb=fmean(extra_mb))
 
 
 def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]) -> tuple[Start, float | None]:
     """One start, and the memory that the loop took in the driver where that can be told.
 
-    The loop watches during both batches of a pair: what it takes of the machine is measured by itself, as the driver's CPU during batches of the plain
-    query with the loop and without.
+    The loop watches during both turns of a pair: what it takes of the machine is measured by itself, as the driver's CPU during turns of the plain query
+    with the loop and without.
     """
     done = 0
 
-    def take(turns: Turns, query: Any, times: int) -> tuple[Batch, ...]:
+    def take(turns: Turns, query: Any, times: int) -> tuple[Turn, ...]:
         nonlocal done
         taken = []
         for _ in range(times):
-            taken.append(one_batch(turns, query))
+            taken.append(one_turn(turns, query))
             done += 1
             count(done)
         return tuple(taken)
@@ -82,24 +82,24 @@ def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]
             query = start_under()
         else:
             query, plain_query, alone, before_mb = start_under(), start_plain(), (), None
-        batches = take_pairs(take, (plain, plain_query), (under, query), pairs)
+        taken = take_pairs(take, (plain, plain_query), (under, query), pairs)
         extra_mb = None if before_mb is None else driver_memory_mb(there.session) - before_mb
-    return Start(alone=alone, plain=batches[0], under=batches[1]), extra_mb
+    return Start(alone=alone, plain=taken[0], under=taken[1]), extra_mb
 
 
-def take_pairs(take: Any, plain: tuple[Turns, Any], under: tuple[Turns, Any], pairs: int) -> tuple[tuple[Batch, ...], tuple[Batch, ...]]:
+def take_pairs(take: Any, plain: tuple[Turns, Any], under: tuple[Turns, Any], pairs: int) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
     """Which of the two comes first alternates."""
-    plain_batches: list[Batch] = []
-    under_batches: list[Batch] = []
+    plain_turns: list[Turn] = []
+    under_turns: list[Turn] = []
     for pair in range(pairs):
-        both = [(plain, plain_batches), (under, under_batches)]
-        for (turns, query), batches in both if pair % 2 == 0 else reversed(both):
-            batches.extend(take(turns, query, 1))
-    return tuple(plain_batches), tuple(under_batches)
+        both = [(plain, plain_turns), (under, under_turns)]
+        for (turns, query), taken in both if pair % 2 == 0 else reversed(both):
+            taken.extend(take(turns, query, 1))
+    return tuple(plain_turns), tuple(under_turns)
 
 
-def one_batch(turns: Turns, query: Any) -> Batch:
+def one_turn(turns: Turns, query: Any) -> Turn:
     processes = Processes()
     cpu_s, driver_cpu_s = processes.cpu_s(), processes.driver_cpu_s()
     wall_s = turns.take(query)
-    return Batch(wall_s=wall_s, cpu_s=processes.cpu_s() - cpu_s, driver_cpu_s=processes.driver_cpu_s() - driver_cpu_s)
+    return Turn(wall_s=wall_s, cpu_s=processes.cpu_s() - cpu_s, driver_cpu_s=processes.driver_cpu_s() - driver_cpu_s)

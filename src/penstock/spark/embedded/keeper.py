@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,16 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from penstock.leases import FileLease, is_held, start_lock
+from penstock.localhost import HOST, free_ports
 from penstock.processes import die_with_parent, end_process
 
 IDLE_S = 3.0
 START_S = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -39,7 +33,7 @@ def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[by
     scratch.mkdir(exist_ok=True)
     options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.master.rest.enabled=false -Djava.io.tmpdir={scratch}"
     environment = dict(
-        os.environ, SPARK_HOME=home, SPARK_LOCAL_IP="127.0.0.1", SPARK_LOCAL_DIRS=str(scratch), SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS=options
+        os.environ, SPARK_HOME=home, SPARK_LOCAL_IP=HOST, SPARK_LOCAL_DIRS=str(scratch), SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS=options
     )
     with open(folder / "daemons.log", "ab") as log:
         return subprocess.Popen(
@@ -50,20 +44,20 @@ def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[by
 def workers_alive(ui_port: int) -> int:
     """How many the Master knows; none while it does not answer, or answers with an empty page, as it does while its pages are being put up."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{ui_port}/json/", timeout=2) as answer:
+        with urllib.request.urlopen(f"http://{HOST}:{ui_port}/json/", timeout=2) as answer:
             return int(json.load(answer)["aliveworkers"])
     except (OSError, ValueError):
         return 0
 
 
 def launch(folder: Path, slots: int) -> tuple[list[subprocess.Popen[bytes]], dict[str, Any]]:
-    port, ui_port = free_port(), free_port()
-    url = f"spark://127.0.0.1:{port}"
+    port, ui_port = free_ports(2)
+    url = f"spark://{HOST}:{port}"
     package = "org.apache.spark.deploy"
-    master = spawn(folder, f"{package}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui_port))
+    master = spawn(folder, f"{package}.master.Master", "--host", HOST, "--port", str(port), "--webui-port", str(ui_port))
     # Cores and memory of a standalone Worker are book-keeping: how many executors really run is each job's own limit.
     worker = spawn(
-        folder, f"{package}.worker.Worker", "--host", "127.0.0.1", "--cores", str(slots), "--memory", f"{4 * slots}g",
+        folder, f"{package}.worker.Worker", "--host", HOST, "--cores", str(slots), "--memory", f"{4 * slots}g",
         "--webui-port", "0", "--work-dir", str(folder / "work"), url,
     )  # fmt: skip
     deadline = time.monotonic() + START_S
