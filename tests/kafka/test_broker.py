@@ -14,8 +14,8 @@ import pytest
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka import broker as broker_module
 from penstock.kafka.broker import EmbeddedBroker, new_identity
-from penstock.localhost import free_ports, listens_at
 from penstock.kafka.topics import end_offsets, make_topics, partitions_of
+from penstock.localhost import free_ports, listens_at
 
 PARENT = """
 import sys, time
