@@ -83,6 +83,13 @@ def test_holds_of_queries_that_are_gone_are_forgotten() -> None:
     assert begin(desired(), left, LIMITS).holds == (held("rate-limit:a", "none"),)
 
 
+def test_partitions_that_were_changed_are_not_held_by_the_next_controller_and_those_still_wished_for_are() -> None:
+    wishing = replace(desired(), partitions={"a": 8})
+    for wanted, holds in ((desired(), ()), (wishing, (held("partitions:a", "8"),))):
+        left = Knowledge(declared=desired(), desired=wanted, holds=(held("partitions:a", "8"),))
+        assert begin(desired(), left, LIMITS).holds == holds
+
+
 def test_what_was_under_way_dies_with_the_controller_that_asked_for_it() -> None:
     left = Knowledge(declared=desired(), desired=desired(), pending=(Pending(instruction=ScaleExecutors(number=1, executors=3), since_s=1.0),))
     assert begin(desired(), left, LIMITS).pending == ()

@@ -35,6 +35,7 @@ from penstock.runtime.fakes import FakePlant, FolderBeside, InlineFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
 from penstock.runtime.reread import Reread
+from penstock.stores import connection
 from penstock.stores.reader import HistoryReader
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
@@ -130,6 +131,15 @@ def test_a_second_controller_on_the_same_job_is_refused_and_free_to_come_after_t
     again = opened(root)
     assert again.controller.resumed
     again.close("the test is over")
+
+
+def test_a_disk_that_is_full_at_the_first_start_is_one_line_before_anything_is_written(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "FREE_AT_START_BYTES", 1 << 62)
+    host = Host(folder=JobFolder("orders", root), terms=TERMS, clock=SteadyClock(), redactor=Redactor())
+    with pytest.raises(UserMistake, match=r"the disk under the history is full .* give another state folder$"):
+        host.prepare()
+    host.close("the test is over")
+    assert not host.history_path.exists()
 
 
 def test_a_disk_that_fills_up_later_is_said_and_the_loop_goes_on(root: Path) -> None:

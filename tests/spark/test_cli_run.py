@@ -235,6 +235,7 @@ def test_mistakes_end_with_one_line_and_exit_code_2(cli: Cli) -> None:
             (("max_executors = 2", "max_executors = 0"), "limits.max_executors: found 0", {}),
             (("env:TEST_SECRET", "env:NO_SUCH_VARIABLE"), "NO_SUCH_VARIABLE", {}),
             ((rate, rate), "Spark Connect", {"SPARK_REMOTE": "sc://somewhere"}),
+            (('"embedded"', '"local[1]"'), "Java 17", {"JAVA_HOME": "/nonexistent"}),
         ]
         with ThreadPoolExecutor(2) as pool:
             running = [

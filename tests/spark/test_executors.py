@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from penstock.core.domain.event import ExecutorLost
-from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.instruction import MISSING, ScaleExecutors
 
 
 def test_executors_come_and_leave_live_and_a_crashed_one_is_replaced_after_a_scale_down(plant: Any) -> None:
@@ -19,10 +19,13 @@ def test_executors_come_and_leave_live_and_a_crashed_one_is_replaced_after_a_sca
     up = plant.carry_out(ScaleExecutors(number=1, executors=3))
     assert up.done and up.took_s > 0 and up.down_s is None, "the query works on meanwhile"
     assert len(plant.engine.pool.running()) == 3
-    down = plant.carry_out(ScaleExecutors(number=2, executors=2))
-    assert down.done
+    assert plant.carry_out(ScaleExecutors(number=2, executors=2)).done
+    assert len(plant.engine.pool.running()) == 2
+    # Where executors are not decommissioned they are killed, and each kill lowers Spark's own target.
+    plant.engine.pool._decommission = False
+    assert plant.carry_out(ScaleExecutors(number=3, executors=1)).done
     survivors = plant.engine.pool.running()
-    assert len(survivors) == 2
+    assert len(survivors) == 1
     assert query.state == "running" and not query.failures, "rescaling must not end a query"
 
     plant.engine.read()
@@ -30,7 +33,7 @@ def test_executors_come_and_leave_live_and_a_crashed_one_is_replaced_after_a_sca
     assert victim is not None
     victim.send_signal(signal.SIGKILL)
     plant.wait_until(lambda: survivors[0] not in plant.engine.pool.running(), what="the loss of the executor")
-    plant.wait_until(lambda: len(plant.engine.pool.running()) == 2, what="the replacement of the executor")
+    plant.wait_until(lambda: len(plant.engine.pool.running()) == 1, what="the replacement of the executor")
     plant.engine.read()
     assert [event.executor_id for event in plant.said(ExecutorLost)] == [survivors[0]]
     plant.wait_commits(query, 2)
@@ -41,7 +44,7 @@ def test_executors_that_never_arrive_are_reported_missing_and_those_that_run_go_
     plant.wait_until(lambda: len(plant.engine.pool.running()) >= 2, what="two executors")
     began = time.monotonic()
     scaled = plant.engine.pool.scale(9, timeout_s=8, wait_for_gap=lambda: None)
-    assert not scaled.done and scaled.reason == "missing"
+    assert not scaled.done and scaled.reason == MISSING
     assert 8 <= time.monotonic() - began < 30
     assert len(plant.engine.pool.running()) == 3, "the cluster gives no more than the session's limit"
     assert plant.engine.pool.scale(2, timeout_s=60, wait_for_gap=lambda: None).done

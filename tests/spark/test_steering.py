@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from penstock.core.domain.instruction import ChangeQuery
+from penstock.core.domain.job import SinkSpec
 from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import Refused
+from penstock.spark.settings import QuerySettings
 
 CODE = """
 def same(rows):
@@ -13,6 +18,16 @@ def same(rows):
 
 def spread(rows):
     return rows.repartition("key")
+"""
+
+HELD_UP = """
+import time
+from pathlib import Path
+
+def write(rows, batch_id):
+    while Path(__file__).with_name("hold").exists():
+        Path(__file__).with_name("held").touch()
+        time.sleep(0.05)
 """
 
 
@@ -56,3 +71,33 @@ def test_a_query_without_state_takes_a_new_number_of_shuffle_partitions(plant: A
     reading = plant.engine.read()
     assert reading.queries[0].partitions == 2
     assert reading.queries[0].stages[-1].tasks == 2
+
+
+def test_a_batch_that_cannot_be_interrupted_delays_a_change_and_a_stop_and_never_loses_the_query(plant: Any) -> None:
+    (plant.folder / "held_up.py").write_text(HELD_UP)
+    hold, held = plant.folder / "hold", plant.folder / "held"
+    query = plant.query("same", code=CODE, sink=SinkSpec(foreach_batch="held_up.py:write"))
+    plant.wait_commits(query, 1)
+
+    def hold_a_batch() -> None:
+        held.unlink(missing_ok=True)
+        hold.touch()
+        plant.wait_until(held.exists, what="a batch that is held up")
+
+    time_out = plant.session.conf.get("spark.sql.streaming.stopTimeout")
+    plant.session.conf.set("spark.sql.streaming.stopTimeout", "500ms")
+    try:
+        hold_a_batch()
+        with pytest.raises(Refused, match="did not stop"):
+            query.change(QuerySettings(trigger=Trigger(interval_s=2.0)), commit_wait_s=0.2)
+        assert query.state == "failed" and query.settings.trigger == Trigger(interval_s=1.0) and not query.is_over
+        hold.unlink()
+        plant.wait_commits(query, 1)
+        assert query.state == "running" and len(query.failures) == 1
+
+        hold_a_batch()
+        assert not plant.engine.stop_queries(0.2, lambda: False), "a batch was interrupted, and that is no error"
+        assert query.state == "stopped"
+    finally:
+        hold.unlink(missing_ok=True)
+        plant.session.conf.set("spark.sql.streaming.stopTimeout", time_out)

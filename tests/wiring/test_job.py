@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from jobfiles import HALF_FULL, loaded, write
@@ -24,3 +25,11 @@ def test_a_policy_of_ones_own_that_cannot_be_used_ends_the_job_before_it_starts(
     path = write(tmp_path, 'policy = "wired_policy.py:HalfFul"')
     with pytest.raises(UserMistake, match="has no class 'HalfFul'; did you mean"):
         RunningJob(load_job(path))
+
+
+def test_a_driver_that_died_has_not_been_stopped_between_batches(tmp_path: Path) -> None:
+    job = RunningJob(loaded(tmp_path))
+    assert job.stop("it could not be started"), "nothing ran yet"
+    job = RunningJob(loaded(tmp_path))
+    job._engine = SimpleNamespace(lives=lambda: False, close=lambda: None)  # type: ignore[assignment]
+    assert not job.stop("Spark's driver process ended under it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from penstock.wiring.job import RunningJob
 
 POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why a run is over, in words, and as an exit code if this alone settles it."""
+
+    reason: str
+    code: int | None = None
 
 
 def run(
@@ -60,50 +69,47 @@ def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, 
     view = view_for(console, spec.name, mode=spec.mode, master=spec.master or "given by spark-submit", promises=spec.promises, redact=redact)
     log = None if spark_log == "-" else Path(spark_log) if spark_log else JobFolder(spec.name).create().path / "spark.log"
     job = RunningJob(loaded, views=[view], spark_log=log, on_step=signals.check)
-    reason, clean = "it could not be started", True
+    ending, clean = Ending(reason="it could not be started"), True
     view.start()
     try:
         try:
             job.start()
             signals.check()
-            reason = wait_for_end(job, signals, for_s)
+            ending = wait_for_end(job, signals, for_s)
         except StopAsked:
-            reason = f"it was told to stop while it started ({signals.name})"
+            ending = Ending(reason=f"it was told to stop while it started ({signals.name})")
         finally:
-            clean = job.stop(reason, lambda: signals.at_once() or job.host.lost.is_set())
+            clean = job.stop(ending.reason, lambda: signals.at_once() or job.host.lost.is_set())
     finally:
         view.stop()
         signals.done()
-    report(console, job, reason, clean, redact(log.as_posix()) if log else None)
-    return exit_code(job, signals, reason)
+    report(console, job, ending.reason, clean, redact(log.as_posix()) if log else None)
+    return exit_code(job, signals, ending)
 
 
-def wait_for_end(job: RunningJob, signals: StopSignals, for_s: float | None) -> str:
+def wait_for_end(job: RunningJob, signals: StopSignals, for_s: float | None) -> Ending:
     """Wait until there is a reason to stop, and give it."""
     clock = job.host.clock
     until_s = None if for_s is None else clock.now_s() + for_s
     while not signals.asked.wait(POLL_S):
         if job.host.lost.is_set():
-            return "another driver took it over"
+            return Ending(reason="another driver took it over")
         if not job.engine.living():
-            return "all its queries were given up or ended" if job.given_up() else "all its queries ended"
+            return Ending(reason="all its queries were given up or ended" if job.given_up() else "all its queries ended")
         if until_s is not None and clock.now_s() >= until_s:
-            return "its time was up"
+            return Ending(reason="its time was up")
         if not job.engine.lives():
-            return DRIVER_LOST
-    return f"it was told to stop ({signals.name})"
+            return Ending(reason="Spark's driver process ended under it", code=EXIT_DRIVER_LOST)
+    return Ending(reason=f"it was told to stop ({signals.name})")
 
 
-DRIVER_LOST = "Spark's driver process ended under it"
-
-
-def exit_code(job: RunningJob, signals: StopSignals, reason: str) -> int:
+def exit_code(job: RunningJob, signals: StopSignals, ending: Ending) -> int:
     if signals.at_once():
         return EXIT_AT_ONCE
     if job.host.lost.is_set():
         return EXIT_LEASE_LOST
-    if reason == DRIVER_LOST:
-        return EXIT_DRIVER_LOST
+    if ending.code is not None:
+        return ending.code
     return EXIT_GIVEN_UP if job.given_up() else EXIT_OK
 
 

@@ -87,10 +87,12 @@ def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Kn
         return Knowledge(declared=declared, desired=declared)
     desired = still_desired(declared, remembered)
     desired = replace(desired, executors=min(max(desired.executors, limits.min_executors), limits.max_executors))
+    held = still_held(desired, remembered)
     return Knowledge(
         declared=declared,
         desired=desired,
-        holds=still_held(desired, remembered),
+        # Partitions that were changed are not desired any more: without state the query starts without them, and a hold would tell of a number it has not.
+        holds=tuple(hold for hold in held if desired.of(hold.knob) is not None or not hold.knob.startswith("partitions:")),
         next_number=remembered.next_number,
         learnt=remembered.learnt,
         steering=replace(remembered.steering, fit_number=None, fit_asked_s=None),

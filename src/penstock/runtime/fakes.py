@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.domain.event import Event
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.fitting import FitAsked, FitDone, fitted
@@ -91,7 +91,7 @@ class FakePlant:
         if isinstance(instruction, ScaleExecutors):
             self.executors = instruction.executors
             self.running = self.executors if self.arriving else min(self.running, self.executors)
-            return "" if self.running == self.executors else "missing"
+            return "" if self.running == self.executors else MISSING
         if isinstance(instruction, ChangeQuery) and instruction.query in self.queries:
             before = self.queries[instruction.query]
             self.queries[instruction.query] = replace(

@@ -27,6 +27,7 @@ from penstock.runtime.joblease import CheckpointLease, take_local
 from penstock.runtime.reread import Reread
 from penstock.runtime.snapshots import Snapshots, restore_history
 from penstock.stores.codec import encode
+from penstock.stores.connection import check_room
 from penstock.stores.history import History
 from penstock.telemetry.exposition import metrics_text
 from penstock.telemetry.server import Health, TelemetryServer
@@ -107,6 +108,7 @@ class Host:
         """Take the lease on this machine and see that the history can be written: what fails early fails before Spark starts."""
         self.folder.create()
         self._local = take_local(self.folder)
+        check_room(self.history_path)
         if self.history_path.exists():
             History.open(self.history_path, config=self.terms.config, redactor=self.redactor).close()
         if self._metrics_address is not None:

@@ -56,10 +56,9 @@ class SparkActuator:
         flowing = [query for query in self._queries if query.state == "running" and query.is_real_time]
         if flowing and instruction.executors < len(self._pool.running()):
             return self._shrink_under(flowing, instruction)
-        excess = self._excess()
+        before = self._last_reading()
         scaled = self._pool.scale(instruction.executors, self._config.executors_timeout_s, self._wait_for_gap)
-        after = self._excess()
-        delayed = None if excess is None or after is None else max(0.0, after - excess)
+        delayed = delayed_between(before, self._last_reading())
         return Outcome(number=instruction.number, done=scaled.done, took_s=scaled.took_s, delayed_rows=delayed, reason=scaled.reason)
 
     def _shrink_under(self, flowing: Sequence[ManagedQuery], instruction: ScaleExecutors) -> Outcome:
@@ -95,10 +94,6 @@ class SparkActuator:
                 act()
 
         return [*inner, queries[0].change(queries[0].settings, self._config.commit_wait_s, then)]
-
-    def _excess(self) -> float | None:
-        last = self._last_reading()
-        return last.excess_lag_rows if last else None
 
     def _wait_for_gap(self) -> None:
         """Until no query is in the middle of a batch: between two, or just past a commit. Several busy queries may leave no gap; then time runs out."""
@@ -136,6 +131,13 @@ class SparkActuator:
         if Files(self._session).names(f"{query.recipe.checkpoint}/state"):
             query.settle(self._config.commit_wait_s)
             self._session._streamingCheckpointManager.repartition(query.recipe.checkpoint, partitions)
+
+
+def delayed_between(before: Reading | None, after: Reading | None) -> float | None:
+    """The rows by which the excess lag grew from one reading to another; None if one does not tell, or if they are the same: nothing was read meanwhile."""
+    if before is None or after is None or after is before or before.excess_lag_rows is None or after.excess_lag_rows is None:
+        return None
+    return max(0.0, after.excess_lag_rows - before.excess_lag_rows)
 
 
 def changed_words(changed: Changed) -> str:

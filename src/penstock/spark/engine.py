@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from penstock.core.config import Config
 from penstock.core.domain.event import CannotDo, Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
+from penstock.core.errors import Refused
 from penstock.ports import Clock
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.checkpoint import Checkpoint
@@ -113,10 +115,14 @@ def heartbeat_s(session: SparkSession) -> float:
 
 
 def stop_one(query: ManagedQuery, grace_s: float, stop_now: Callable[[], bool]) -> bool:
+    """Stop a query for good; whether no batch was interrupted. What cannot be stopped ends with Spark."""
     with query.lock:
         clean = True
-        if query.is_active:
-            clean = query.stop_after_commit(grace_s, stop_now).between_batches
-            query.state = "stopped"
+        try:
+            if not query.is_over:
+                clean = query.stop_after_commit(grace_s, stop_now).between_batches
+                query.state = "stopped"
+        except (Refused, Py4JError):
+            clean, query.state = False, "stopped"
         query.settled.set()
         return clean

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.core.domain.instruction import MISSING
 from penstock.spark.jvm import StatusStore, singleton
 
 POLL_S = 0.2
@@ -62,7 +63,7 @@ class ExecutorPool:
         return taken
 
     def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object], *, see_them_gone: bool = True) -> Scaled:
-        """Grow or shrink to so many executors. Surplus ones leave between batches; those that never come end in "missing"."""
+        """Grow or shrink to so many executors. Surplus ones leave between batches; those that never come end in `MISSING`."""
         began = time.monotonic()
         if not self.request(executors):
             return Scaled(done=False, took_s=time.monotonic() - began, reason="the cluster manager refused the request")
@@ -72,7 +73,7 @@ class ExecutorPool:
             # Each executor killed lowers Spark's own target by one: without asking again, a crashed one would never be replaced.
             self.request(executors)
         arrived = self._await(executors, began + timeout_s, see_them_gone)
-        return Scaled(done=arrived, took_s=time.monotonic() - began, reason="" if arrived else "missing")
+        return Scaled(done=arrived, took_s=time.monotonic() - began, reason="" if arrived else MISSING)
 
     def _dismiss(self, surplus: list[str]) -> None:
         backend = self._context.schedulerBackend()

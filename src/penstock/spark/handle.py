@@ -37,13 +37,15 @@ class QueryHandle:
         return not self.managed.settled.is_set()
 
     def stop(self) -> None:
-        """Stop it for good; Penstock does not restart it."""
-        with self.managed.lock:
-            self.managed.state = "stopped"
-            if self.managed.is_active:
-                self.managed.query.stop()
-        self.managed.settled.set()
-        self._on_end()
+        """Stop it for good, also if Spark raises because its batch cannot be interrupted; Penstock does not restart it."""
+        try:
+            with self.managed.lock:
+                self.managed.state = "stopped"
+                if self.managed.is_active:
+                    self.managed.query.stop()
+        finally:
+            self.managed.settled.set()
+            self._on_end()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.managed.query, name)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.domain.trigger import Trigger
@@ -17,8 +18,9 @@ from penstock.ports import Clock
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.commits import CommitListener, Commits
 from penstock.spark.live import LiveRows
-from penstock.spark.positions import between, where
+from penstock.spark.positions import where
 from penstock.spark.recipe import Recipe
+from penstock.spark.replay import Replay
 from penstock.spark.settings import QuerySettings
 
 POLL_S = 0.02
@@ -71,7 +73,7 @@ class ManagedQuery:
         self.lock = threading.RLock()
         self._listener = listener
         self._clock = clock
-        self._checkpoint = checkpoint
+        self._replay = Replay(recipe, checkpoint, live)
         self.live = live
         self._query: StreamingQuery | None = None
         self._begun_at_commit = 0
@@ -87,6 +89,11 @@ class ManagedQuery:
     def is_active(self) -> bool:
         return self._query is not None and bool(self._query.isActive)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of its last run is left: a batch whose code cannot be interrupted runs on after a stop that timed out."""
+        return self._query is None or not (self._query.isActive or self._query.status["isTriggerActive"])
+
     def start(self, settings: QuerySettings | None = None) -> None:
         """Start the query from its checkpoint; what the user's code raises passes through."""
         with self.lock:
@@ -95,15 +102,12 @@ class ManagedQuery:
             self._begun_at_commit = self.commits.count
             if self._query is None and not self.is_real_time:
                 self.count_replayed()
-            if self._checkpoint is not None and self.commits.last is None:
-                self._processed = self._checkpoint.committed_offsets() or self._origin()
+            if self.commits.last is None:
+                self._processed = self._replay.committed()
             self._query = self.recipe.start(settings or self.settings)
             self._listener.follow(str(self._query.runId), self.commits)
             self.started_s = self._clock.now_s()
             self.state = "running"
-
-    def _origin(self) -> tuple[Any, ...] | None:
-        return tuple(None if source is None else source.origin() for source in self.recipe.positions)
 
     @property
     def committed_since_start(self) -> bool:
@@ -123,32 +127,23 @@ class ManagedQuery:
     def is_real_time(self) -> bool:
         return self.settings.trigger.kind == "real_time"
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether tasks of its present run have begun to read."""
+        return self.live.is_reading(str(self.query.runId))
+
     def count_replayed(self) -> float | None:
-        """After the end of a run: how many rows the next one reads again, at most; None if the sources do not count rows.
-
-        In Real-Time Mode that is what tasks had read since the last commit, in micro-batches the batch that was logged and not committed.
-        """
-        return self._read_since_commit() if self.is_real_time else self.live.replay(self._logged_not_committed())
-
-    def _logged_not_committed(self) -> float | None:
-        if self._checkpoint is None:
-            return None
-        if self._all_committed():
-            return 0.0
-        begin, end = self._checkpoint.committed_offsets() or self._origin() or (), self._checkpoint.logged_offsets() or ()
-        rows = between(self.recipe.positions, begin, end) if None not in begin else None
-        return None if rows is None else sum(rows.values())
-
-    def _read_since_commit(self) -> float:
-        place = where(self.recipe.positions, self.processed_offsets())
-        known = place.newest_rows is not None and place.processed_rows is not None
-        return self.live.ended(self.committed_batch, (place.newest_rows or 0.0) - (place.processed_rows or 0.0) if known else None)
+        """After the end of a run: how many rows the next one reads again, at most; None if that is not known."""
+        return self._replay.of_flow(self.committed_batch, self.processed_offsets()) if self.is_real_time else self._replay.of_batch()
 
     def newest_rows(self) -> float | None:
         return where(self.recipe.positions, None).newest_rows
 
     def stop_after_commit(self, timeout_s: float, stop_now: Callable[[], bool] = lambda: False) -> Stopped:
-        """Stop between two batches: at once if none runs, else right after the running one commits; after the time-out, or when told to, where it is."""
+        """Stop between two batches: at once if none runs, else right after the running one commits; after the time-out, or when told to, where it is.
+
+        Raises if code of the user keeps the batch from being interrupted; then the run is not over yet.
+        """
         with self.lock:
             query = self.query
             deadline = time.monotonic() + timeout_s
@@ -159,16 +154,15 @@ class ManagedQuery:
                     paused = True
                     break
             moment = Stopped(at_s=self._clock.now_s(), between_batches=paused, newest_rows=self.newest_rows())
-            query.stop()
-            return replace(moment, between_batches=paused and self._all_committed(), replayed_rows=self.count_replayed())
-
-    def _all_committed(self) -> bool:
-        """Whether nothing is logged that is not committed: after a commit the next batch may have begun before it was heard."""
-        return self._checkpoint is None or self._checkpoint.last_logged() == self._checkpoint.last_committed()
+            try:
+                query.stop()
+            except Py4JJavaError as error:
+                raise Refused(f"query {self.name} did not stop: {error.java_exception.toString()}") from None
+            return replace(moment, between_batches=paused and self._replay.all_committed() is True, replayed_rows=self.count_replayed())
 
     def settle(self, timeout_s: float) -> None:
         """Bring a stopped query to where nothing is logged that is not committed: replay what is, in one batch, and stop in the long gap after it."""
-        if not self._all_committed():
+        if not self._replay.all_committed():
             self.start(replace(self.settings, trigger=Trigger(interval_s=ONE_BATCH_S), partitions=None))
             self.state = "restarting"
             self.stop_after_commit(timeout_s)
@@ -176,7 +170,7 @@ class ManagedQuery:
     def change(self, settings: QuerySettings, commit_wait_s: float, between: Callable[[], None] = lambda: None) -> Changed:
         """Restart with other settings and see that it lives.
 
-        If it does not live with the new settings, the old ones come back and the error is raised.
+        If it cannot be stopped, or does not live with the new settings, the old ones come back and the error is raised.
         """
         with self.lock:
             if self.state != "running":
@@ -184,8 +178,8 @@ class ManagedQuery:
             self.recipe.check(settings)
             self.state = "restarting"
             before = self.settings
-            stopped = self.stop_after_commit(commit_wait_s, self.closing.is_set)
             try:
+                stopped = self.stop_after_commit(commit_wait_s, self.closing.is_set)
                 between()
                 self.settings = settings
                 self.start()
@@ -215,7 +209,7 @@ class ManagedQuery:
         while time.monotonic() < deadline and not self.closing.is_set():
             if self.commits.wait_beyond(self._begun_at_commit, POLL_S) or is_waiting(self.query):
                 return
-            if self.is_real_time and self.live.is_reading(str(self.query.runId)):
+            if self.is_real_time and self.is_reading:
                 return
             if not self.query.isActive:
                 raise self.query.exception() or Refused(f"query {self.name} ended at once")

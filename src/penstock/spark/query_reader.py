@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from penstock.core.domain.event import CannotDo, Event
-from penstock.core.errors import PenstockError
+from penstock.core.errors import NotReachable, PenstockError
 from penstock.core.monitor.facts import BatchFact, OutputSample, PartitionFact, QueryFacts, StageFact
 from penstock.kafka.options import client_options
 from penstock.kafka.tail import TopicTail
@@ -133,9 +133,10 @@ class QueryReader:
         try:
             client = client_options(output.client)
             partitions = partitions_of(client, ANSWER_S).get(output.topic)
+        except NotReachable:
+            return None
         except PenstockError as error:
-            if type(error).__name__ != "NotReachable":
-                self._give_up_tail(str(error))
+            self._give_up_tail(str(error))
             return None
         return None if partitions is None else TopicTail(client, output.topic, partitions, output.arrival_field)
 

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import UserMistake
-from penstock.spark.causes import cause_of
+from penstock.spark.causes import cause_of, first_sentence
 from penstock.spark.connector import provide_connector
-from penstock.spark.logs import log_pipe
+from penstock.spark.logs import LogPipe
 from penstock.spark.refusals import (
     find_master,
     refuse_connect,
@@ -37,7 +38,7 @@ SCRATCH = "scratch"
 
 # In Real-Time Mode all tasks run all the time: slots are logical, and room to take an executor away is worth more than a slot a core.
 REAL_TIME_SLOTS = "8"
-# Heartbeats are what tells how far a running batch has come.
+# Heartbeats are what tells how far a running batch has come. A job on Kafka may be switched to Real-Time Mode while it runs, they may not.
 EMBEDDED_HEARTBEAT, HEARTBEAT = "250ms", "1s"
 
 STREAMING_DEFAULTS = {
@@ -85,7 +86,7 @@ def settings_for(job: JobSpec, *, embedded: bool) -> dict[str, str]:
         master = job.master or given.get("spark.master", "")
         defaults |= {"spark.executor.instances": str(job.limits.first)}
         defaults |= {"spark.executor.cores": cores_text, "spark.cores.max": all_cores} if master.startswith("spark://") else {}
-    defaults |= {"spark.executor.heartbeatInterval": EMBEDDED_HEARTBEAT if embedded else HEARTBEAT} if flows else {}
+    defaults |= {"spark.executor.heartbeatInterval": EMBEDDED_HEARTBEAT if embedded else HEARTBEAT} if flows or job.uses_kafka else {}
     return {key: value for key, value in defaults.items() if key not in given} | dict(job.spark_conf)
 
 
@@ -111,7 +112,7 @@ def open_session(
 ) -> SparkSession:  # fmt: skip
     """Start Spark for a job, with Penstock on its executors, or raise one clear line.
 
-    `folder` is the job's own, for what must stay while it runs; `log` takes what Spark would write to the terminal; `say` hears which Kafka
+    `folder` is the job's own, for what must stay while it runs; `log` takes what Spark's JVM prints (None: the terminal); `say` hears which Kafka
     connector was found, for a job that needs one; `more` are settings that give way to the job's own.
     """
     refuse_connect()
@@ -170,16 +171,17 @@ def launch_apart(master: str | None, settings: Mapping[str, str], archive: Path,
     conf.setAll([(key, value) for key, value in settings.items() if redact(value) == value])
     if master:
         conf.set("spark.master", master)
-    streams: dict[str, Any] = {}
-    if log is not None:
-        pipe = log_pipe(log, redact)
-        streams = {"stdout": pipe, "stderr": pipe}
-    # The Python that Spark plans sources with, in the driver, is the executors' one and may not have Penstock either.
-    with python_path(archive):
-        gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True, **streams})  # type: ignore[no-untyped-call]
+    pipe = LogPipe(log, redact)
+    try:
+        # The Python that Spark plans sources with, in the driver, is the executors' one and may not have Penstock either.
+        with python_path(archive):
+            gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True, "stdout": pipe.end, "stderr": pipe.end})  # type: ignore[no-untyped-call]
+    except (PySparkRuntimeError, OSError) as error:
+        pipe.close()
+        cause = first_sentence(pipe.said() or redact(str(error)))
+        raise UserMistake(f"Spark's JVM did not start for {master or 'the given master'}: {cause}; it needs Java 17 or newer (set JAVA_HOME)") from None
     SparkContext._ensure_initialized(gateway=gateway)
-    for pipe in {*streams.values()}:
-        os.close(pipe)
+    pipe.close()
 
 
 @contextmanager

@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError, Py4JNetworkError
+
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, QueryEnded, QueryFailed, QueryGivenUp, QueryRestarted, QueryStarted
+from penstock.core.domain.event import Event, QueryEnded, QueryFailed, QueryGivenUp, QueryRestarted, QueryStarted, QueryUnwatched
 from penstock.core.errors import UserMistake
 from penstock.core.execute.restarts import Failure, GiveUp, Restart, after_failure
 from penstock.ports import Clock
@@ -16,11 +18,13 @@ from penstock.spark.query import ManagedQuery
 
 POLL_S = 1.0
 DUE_POLL_S = 0.1
+DEAD_JVM = (Py4JError, Py4JNetworkError)
+"""What the gateway raises when the JVM behind it is gone; an error in the JVM is a class of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A restart that waits for its time."""
+    """A restart that waits for its time, or for its first task to read."""
 
     at_s: float
     failed_s: float
@@ -40,6 +44,8 @@ class Supervisor:
         self._ended_somewhere = ended
         self._queries: list[ManagedQuery] = []
         self._due: dict[str, Due] = {}
+        self._begun: dict[str, Due] = {}
+        self._troubles: dict[str, str] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="penstock-supervisor", daemon=True)
         self.disturbed_s: float | None = None
@@ -70,14 +76,25 @@ class Supervisor:
 
     def _watch(self) -> None:
         while not self._stopping.is_set():
-            self._ended_somewhere.wait(DUE_POLL_S if self._due else POLL_S)
+            self._ended_somewhere.wait(DUE_POLL_S if self._due or self._begun else POLL_S)
             self._ended_somewhere.clear()
             for query in list(self._queries):
-                try:
-                    self._look_after(query)
-                except Exception as error:
-                    # The gateway to a JVM that has died answers nothing; whether the driver still lives is the host's to see.
-                    self._stopping.wait(1.0 if "Py4J" in type(error).__name__ else 0.0)
+                self.look_at(query)
+
+    def look_at(self, query: ManagedQuery) -> None:
+        """Do for a query what is to be done now; an error on the way is said once, and the query is looked at again."""
+        try:
+            self._look_after(query)
+            self._troubles.pop(query.name, None)
+        except Exception as error:
+            if type(error) in DEAD_JVM:
+                # Whether the driver still lives is the host's to see.
+                self._stopping.wait(1.0)
+                return
+            cause, _ = cause_of(error, self._redact)
+            if self._troubles.get(query.name) != cause:
+                self._troubles[query.name] = cause
+                self._emit([QueryUnwatched(at_s=self._clock.now_s(), query=query.name, cause=cause)])
 
     def _look_after(self, query: ManagedQuery) -> None:
         if not query.lock.acquire(blocking=False):
@@ -85,6 +102,7 @@ class Supervisor:
         try:
             if query.settled.is_set() or query.closing.is_set():
                 self._due.pop(query.name, None)
+                self._begun.pop(query.name, None)
             elif query.state == "failed":
                 self._restart_when_due(query)
             elif query.state == "running" and not query.is_active:
@@ -93,6 +111,8 @@ class Supervisor:
                     self._ended(query)
                 else:
                     self._failed(query, error)
+            elif query.state == "running" and query.name in self._begun:
+                self._say_when_it_reads(query)
         finally:
             query.lock.release()
 
@@ -106,6 +126,7 @@ class Supervisor:
         now_s = self._clock.now_s()
         cause, trace = cause_of(error, self._redact)
         replayed = query.count_replayed()
+        self._begun.pop(query.name, None)
         query.failures.append(Failure(at_s=now_s, cause=cause, committed=query.committed_since_start))
         self.disturbed_s = now_s
         self._emit([QueryFailed(at_s=now_s, query=query.name, cause=cause, traceback=trace)])
@@ -127,21 +148,30 @@ class Supervisor:
 
     def _restart_when_due(self, query: ManagedQuery) -> None:
         if query.broken is not None:
-            error, query.broken = query.broken, None
-            self._failed(query, error)
+            self._failed(query, query.broken)
+            query.broken = None
             return
         due = self._due.get(query.name)
         if due is None or self._clock.now_s() < due.at_s:
             return
-        if not query.recipe.ready(query.settings) and self._clock.now_s() < due.failed_s + self._config.executors_timeout_s:
+        ready = query.is_over and query.recipe.ready(query.settings)
+        if not ready and self._clock.now_s() < due.failed_s + self._config.executors_timeout_s:
             return
-        del self._due[query.name]
         try:
             query.start()
         except Exception as error:
             self._failed(query, error)
             return
+        self._begun[query.name] = self._due.pop(query.name)
+        self._say_when_it_reads(query)
+
+    def _say_when_it_reads(self, query: ManagedQuery) -> None:
+        """Say that a query is back. In Real-Time Mode it is down until its tasks read, which is waited for no longer than for a commit."""
         now_s = self._clock.now_s()
+        waited_s = now_s - (query.started_s or now_s)
+        if query.is_real_time and waited_s < self._config.commit_wait_s and not query.is_reading:
+            return
+        due = self._begun.pop(query.name)
         self.disturbed_s = now_s
         restarted = QueryRestarted(
             at_s=now_s, query=query.name, attempt=due.attempt, downtime_s=now_s - due.failed_s, cause=due.cause, replayed_rows=due.replayed_rows

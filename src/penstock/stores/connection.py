@@ -30,7 +30,7 @@ def open_writer(path: Path, *, wal_bytes: int, migrations: Sequence[Migration] =
             path.chmod(0o600)
             _use_write_ahead_log(connection, wal_bytes)
             migrate(connection, path, migrations)
-            _check_room(path)
+            check_room(path)
     return connection
 
 
@@ -54,6 +54,13 @@ def check_health(connection: sqlite3.Connection, path: Path) -> None:
         raise UserMistake(f"{path}: the history is damaged ({found}): move it away, and its snapshot or an empty one takes its place")
 
 
+def check_room(path: Path) -> None:
+    """A few pages may still fit where nothing else does: better to say so now than in a minute."""
+    free_bytes = shutil.disk_usage(path.parent).free
+    if free_bytes < FREE_AT_START_BYTES:
+        raise UserMistake(f"{path}: the disk under the history is full ({free_bytes // 1024} kB free): make room, or give another state folder")
+
+
 def page_bytes(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA page_size").fetchone()[0])
 
@@ -63,13 +70,6 @@ def _use_write_ahead_log(connection: sqlite3.Connection, wal_bytes: int) -> None
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {wal_bytes // page_bytes(connection)}")
     connection.execute(f"PRAGMA journal_size_limit = {wal_bytes}")
-
-
-def _check_room(path: Path) -> None:
-    """A few pages may still fit where nothing else does: better to say so now than in a minute."""
-    free_bytes = shutil.disk_usage(path.parent).free
-    if free_bytes < FREE_AT_START_BYTES:
-        raise UserMistake(f"{path}: the disk under the history is full ({free_bytes // 1024} kB free): make room, or give another state folder")
 
 
 @contextmanager

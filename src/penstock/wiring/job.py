@@ -172,7 +172,7 @@ class RunningJob:
             last.callback(self.host.close, reason)
             if self._kafka is not None:
                 last.callback(self._kafka.stop_feeds)
-            return self._engine is None or not self._engine.lives() or self._engine.stop_queries(self.spec.config.stop_grace_s, stop_now)
+            return self._engine is None or (self._engine.lives() and self._engine.stop_queries(self.spec.config.stop_grace_s, stop_now))
 
 
 def check_code(spec: JobSpec) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.core.domain.event import ExecutorsMissing, InstructionDone, InstructionFailed
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.outcomes import take_outcomes
@@ -55,7 +55,7 @@ def test_executors_that_failed_are_desired_as_they_are() -> None:
 
 
 def test_executors_that_have_not_come_are_still_desired() -> None:
-    after, events = take_outcomes(wishing(SCALE), [Outcome(number=1, done=False, took_s=120.0, reason="missing")], 130.0)
+    after, events = take_outcomes(wishing(SCALE), [Outcome(number=1, done=False, took_s=120.0, reason=MISSING)], 130.0)
     assert events == [ExecutorsMissing(at_s=130.0, requested=4, running=1, waited_s=120.0, number=1)]
     assert after.desired.executors == 4
     assert (after.missing_since_s, after.missing_reported) == (3.0, True)

@@ -203,6 +203,17 @@ class QueryGivenUp(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueryUnwatched(Event):
+    """The supervisor could not do for a query what was to be done."""
+
+    query: str
+    cause: str
+
+    def words(self) -> str:
+        return f"query {self.query} could not be looked after, which is tried again: {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryEnded(Event):
     query: str
     reason: str

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from penstock.core.domain.trigger import Trigger
 
+MISSING = "missing"
+"""The reason of an outcome whose executors have not come: they still may."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.domain.event import Event, ExecutorsMissing, InstructionDone, InstructionFailed
-from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import MISSING, ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.execute.actual import as_it_is
 from penstock.core.knowledge import Knowledge
 
@@ -31,7 +31,7 @@ def take_outcomes(knowledge: Knowledge, outcomes: Sequence[Outcome], at_s: float
             )
             if isinstance(instruction, ChangeQuery) and instruction.partitions is not None:
                 knowledge = partitions_are_changed(knowledge, instruction)
-        elif isinstance(instruction, ScaleExecutors) and outcome.reason == "missing":
+        elif isinstance(instruction, ScaleExecutors) and outcome.reason == MISSING:
             running = knowledge.last.executors_running if knowledge.last else 0
             events.append(ExecutorsMissing(at_s=at_s, requested=instruction.executors, running=running, waited_s=outcome.took_s, number=outcome.number))
             knowledge = replace(knowledge, missing_since_s=pending.since_s, missing_reported=True)

@@ -1,0 +1,44 @@
+"""What a session is given before there is a JVM, and what is said if there never is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock.core.domain.job import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.core.redaction import Redactor
+from penstock.spark.logs import LogPipe
+from penstock.spark.session import launch_apart, settings_for
+
+
+def job(source: str, trigger: str = "2s") -> JobSpec:
+    query = QuerySpec(name="q", function="job.py:q", sources=("in",), sink=SinkSpec(format="noop"), trigger=Trigger.parse(trigger))
+    sources = (SourceSpec(name="in", format=source),)
+    return JobSpec(name="j", folder=".", checkpoint="c", sources=sources, queries=(query,), master="embedded", limits=Limits(max_executors=3))
+
+
+def test_a_job_on_kafka_has_quick_heartbeats_as_it_may_be_switched_to_real_time_mode() -> None:
+    beat = "spark.executor.heartbeatInterval"
+    quick = settings_for(job("kafka", "realtime:15s"), embedded=True)[beat]
+    assert settings_for(job("kafka"), embedded=True)[beat] == quick
+    assert settings_for(job("trace"), embedded=True)[beat] != quick
+    assert beat in settings_for(job("kafka"), embedded=False) and beat not in settings_for(job("trace"), embedded=False)
+
+
+@pytest.mark.parametrize("to_file", [True, False])
+def test_a_jvm_that_does_not_start_is_one_line_with_what_it_said(to_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    with pytest.raises(UserMistake, match=r"local\[1\]: .*/nonexistent/bin/java.*Java 17") as mistake:
+        launch_apart("local[1]", {}, tmp_path / "penstock.zip", tmp_path / "spark.log" if to_file else None, str)
+    assert "\n" not in str(mistake.value)
+
+
+def test_what_the_jvm_prints_is_masked_on_the_terminal_too(capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = LogPipe(None, Redactor(frozenset({"hunter2"})).text)
+    os.write(pipe.end, b"the password is hunter2\n")
+    pipe.close()
+    assert pipe.said() == "the password is ***\n" == capsys.readouterr().err
