@@ -42,8 +42,9 @@ def upper(rows):
 """
 
 
-def penstock(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "penstock", *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+def penstock(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "penstock", *arguments]
+    return subprocess.run(command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_a_broker_by_hand_makes_its_topics_and_leaves_nothing(tmp_path: Path, state_home: Path) -> None:
@@ -77,12 +78,17 @@ def test_a_feeder_by_hand_ends_after_its_rows_and_its_rate_can_be_changed(broker
         (("kafka", "--topic", "clicks"), "--topic: found 'clicks', a name and a number of partitions such as clicks:4 is allowed"),
         (("kafka", "feed", "a:0", "--bootstrap", "127.0.0.1:1", "--rate", "constant(5)"), "--topic: found 'a:0'"),
         (("kafka", "feed", "a", "--bootstrap", "127.0.0.1:1"), "trace: give either rate"),
+        (
+            ("kafka", "feed", "a", "--bootstrap", "127.0.0.1:1", "--rate", "constant(5)", "--option", "sasl.jaas.config=${env:NO_SUCH_SECRET}"),
+            "--option sasl.jaas.config: the environment variable NO_SUCH_SECRET is not set",
+        ),
         (("kafka", "rate", "5/s", "--state", "nowhere"), "--state: no feeder has remembered anything in nowhere"),
     ],
 )
-def test_bad_input_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path, state_home: Path) -> None:
-    done = penstock(*arguments, folder=tmp_path)
+def test_bad_input_is_one_line_and_leaves_nothing(arguments: tuple[str, ...], said: str, tmp_path: Path, state_home: Path) -> None:
+    done = penstock(*arguments, folder=tmp_path, TMPDIR=str(tmp_path))
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.long

@@ -119,6 +119,17 @@ def test_every_row_comes_once_in_order_with_its_arrival(feeding: Callable[..., F
     )
 
 
+@pytest.mark.parametrize("moving", [{"rate": "sine(mean=2000, amplitude=1500, period=2)"}, {"csv": "rates.csv"}])
+def test_a_rate_that_moves_is_followed_row_by_row(moving: dict[str, str], feeding: Callable[..., Feeding], tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("t,rate\n0,500\n1,4000\n2,500\n")
+    fed = feeding(**moving, folder=str(tmp_path), partitions=2)
+    fed.finish(3_500)
+    fed.check_exact(3_500)
+    came_s = np.array([record.stamp_ms for record in fed.topic.records()]) / 1000 - fed.trace.schedule().arrival_of(np.array([0]))[0]
+    by_half_second = np.histogram(came_s, bins=[0, 0.5, 1.0, 1.5])[0]
+    assert by_half_second.max() > 2 * by_half_second.min() > 0, by_half_second
+
+
 def test_it_goes_on_exactly_where_it_was_stopped_or_killed(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
     fed = feeding(rate="constant(15k)", partitions=3)
     for stop in ("close", "kill", "kill"):

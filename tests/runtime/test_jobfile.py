@@ -50,7 +50,7 @@ path = "/data/users"
 [queries.enriched]
 function = "job.py:enrich"
 sources = ["users", "clicks"]
-trigger = { real_time = "15s" }
+trigger = { processing_time = "5s" }
 rate_limit = "20k/s"
 output_mode = "update"
 priority = 2
@@ -112,7 +112,7 @@ def test_every_key_of_a_whole_file_arrives_in_the_job(load: Load, tmp_path: Path
                 function=f"{tmp_path}/job.py:enrich",
                 sources=("users", "clicks"),
                 sink=SinkSpec(format="parquet", options={"path": f"{tmp_path}/out", "compression": "zstd"}),
-                trigger=Trigger(kind="real_time", interval_s=15),
+                trigger=Trigger(interval_s=5),
                 rate_limit_rows_per_s=20_000,
                 output_mode="update",
                 priority=2,

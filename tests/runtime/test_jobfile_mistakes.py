@@ -118,6 +118,10 @@ IN_A_QUERY = [
     ("sources = [1]", 'queries.a.sources: found [1], a list of names of sources such as ["clicks"] is allowed'),
     ('sources = ["click"]', 'queries.a.sources: found "click", there is no such source; there are clicks'),
     ('sources = ["clicks", "clicks"]', 'queries.a.sources: found "clicks" twice, each source once is allowed'),
+    (
+        'trigger = { real_time = "5s" }\nrate_limit = "9/s"',
+        "queries.a.rate_limit: none is allowed with a real-time trigger: Spark reads rows as they come then, and keeps to no limit",
+    ),
     ('triger = "5s"', 'queries.a.triger: unknown key, did you mean "trigger"?'),
 ]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from jobfiles import HALF_FULL, loaded, write
 
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile import load_job
-from penstock.wiring.job import RunningJob
+from penstock.wiring.job import RunningJob, slots_beside
 
 
 def test_a_job_runs_under_the_autopilot_and_the_profile_of_its_file(tmp_path: Path) -> None:
@@ -33,3 +34,11 @@ def test_a_driver_that_died_has_not_been_stopped_between_batches(tmp_path: Path)
     job = RunningJob(loaded(tmp_path))
     job._engine = SimpleNamespace(lives=lambda: False, close=lambda: None)  # type: ignore[assignment]
     assert not job.stop("Spark's driver process ended under it")
+
+
+def test_the_slots_of_other_queries_that_run_are_taken() -> None:
+    def query(name: str, state: str, slots: int) -> Any:
+        return SimpleNamespace(name=name, state=state, recipe=SimpleNamespace(slots_needed=slots))
+
+    queries = [query("a", "running", 6), query("b", "running", 4), query("c", "restarting", 2), query("d", "given up", 8), query("e", "running", 0)]
+    assert slots_beside(queries, "a") == 6

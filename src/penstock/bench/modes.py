@@ -66,26 +66,30 @@ class Turn:
     samples: tuple[Sampled, ...]
     pauses_s: tuple[float, ...]
     cpu_cores: tuple[float, ...]
-    recovery_s: float | None
 
 
 def measure_modes(rate_rows_per_s: float, turns: int, seconds: float, progress: Callable[[int, int], None]) -> ModesResult:
-    """Run both modes in turns; in the last turn of each, an executor that has tasks of the query is killed."""
+    """Run both modes in turns; after all of them, so that no turn has a cold executor, kill one that has tasks of the query in each mode."""
+    steps = (turns + 1) * len(MODES)
     with running(rate_rows_per_s) as (job, tail):
         seen: dict[str, list[Turn]] = {mode: [] for mode in MODES}
         for turn in range(turns):
             for mode in MODES if turn % 2 == 0 else reversed(MODES):
-                seen[mode].append(one_turn(job, tail, MODES[mode], seconds, kill=turn == turns - 1))
-                progress(sum(map(len, seen.values())), turns * len(MODES))
-    return ModesResult(rate_rows_per_s=rate_rows_per_s, turns=turns, modes=tuple(result_of(mode, each) for mode, each in seen.items()))
+                seen[mode].append(one_turn(job, tail, MODES[mode], seconds))
+                progress(sum(map(len, seen.values())), steps)
+        results = []
+        for mode, trigger in MODES.items():
+            enter(job, tail, trigger)
+            normal_s = quantiles(samples_of(seen[mode]))[2]
+            results.append(result_of(mode, seen[mode], recover(job, tail, normal_s)))
+            progress(turns * len(MODES) + len(results), steps)
+    return ModesResult(rate_rows_per_s=rate_rows_per_s, turns=turns, modes=tuple(results))
 
 
-def result_of(mode: str, turns: Sequence[Turn]) -> ModeResult:
-    samples = [sample for turn in turns for sample in turn.samples]
-    p50, p95, p99 = quantiles(samples)
+def result_of(mode: str, turns: Sequence[Turn], recovery_s: float | None) -> ModeResult:
+    p50, p95, p99 = quantiles(samples_of(turns))
     pauses = [pause for turn in turns for pause in turn.pauses_s]
     cpu = [cores for turn in turns for cores in turn.cpu_cores]
-    recoveries = [turn.recovery_s for turn in turns if turn.recovery_s is not None]
     return ModeResult(
         mode=mode,
         trigger=str(MODES[mode]),
@@ -93,9 +97,13 @@ def result_of(mode: str, turns: Sequence[Turn]) -> ModeResult:
         latency_p95_s=p95,
         latency_p99_s=p99,
         boundary_pause_s=float(np.median(pauses)) if pauses else None,
-        recovery_s=max(recoveries, default=None),
+        recovery_s=recovery_s,
         cpu_cores=float(np.mean(cpu)) if cpu else None,
     )
+
+
+def samples_of(turns: Sequence[Turn]) -> list[Sampled]:
+    return [sample for turn in turns for sample in turn.samples]
 
 
 def quantiles(samples: Sequence[Sampled]) -> tuple[float, float, float]:
@@ -122,12 +130,17 @@ def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
             tail.close()
 
 
-def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float, *, kill: bool) -> Turn:
+def enter(job: RunningJob, tail: TopicTail, trigger: Trigger) -> None:
+    """Change to a mode and wait until it flows."""
     clock = job.host.clock
     job.host.controller.submit(SetTrigger(at_s=clock.now_s(), who="bench", trigger=trigger)).result(ANSWER_S)
     query = job.engine.queries[0]
     wait_for(lambda: query.settings.trigger == trigger and query.state == "running", "the change of the mode")
     settle(tail, trigger)
+
+
+def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float) -> Turn:
+    enter(job, tail, trigger)
     samples: list[Sampled] = []
     pauses: dict[int, float] = {}
     cpu: list[float] = []
@@ -142,8 +155,7 @@ def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float,
             cpu += [sum(known)] if known else []
             if seen.boundary_pause_s is not None and seen.batch_id is not None and trigger.kind == "real_time":
                 pauses[seen.batch_id] = seen.boundary_pause_s
-    recovery_s = recover(job, tail, quantiles(samples)[2]) if kill else None
-    return Turn(samples=tuple(samples), pauses_s=tuple(pauses.values()), cpu_cores=tuple(cpu), recovery_s=recovery_s)
+    return Turn(samples=tuple(samples), pauses_s=tuple(pauses.values()), cpu_cores=tuple(cpu))
 
 
 def settle(tail: TopicTail, trigger: Trigger) -> None:

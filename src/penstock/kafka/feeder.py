@@ -32,8 +32,6 @@ from penstock.kafka.topics import partitions_of
 from penstock.trace.rows import CHUNK_ROWS, row_maker
 from penstock.trace.state import TraceState, recipe_of
 
-__all__ = ["DRAIN_S", "Feeder", "Keeping", "main"]
-
 TICK_S = 0.01
 AHEAD_S = 0.25
 TELL_S = 1.0

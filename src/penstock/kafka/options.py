@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from penstock.core.errors import UserMistake
 
+PREFIX = "kafka."
 SAME = ("bootstrap.servers", "client.id", "client.dns.lookup", "security.protocol", "sasl.mechanism", "ssl.key.password", "metadata.max.age.ms")
 INLINE_PEM = {"ssl.truststore.certificates": "ssl.ca.pem", "ssl.keystore.certificate.chain": "ssl.certificate.pem", "ssl.keystore.key": "ssl.key.pem"}
 WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -16,12 +17,12 @@ _LOGIN = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:
 
 
 def java_options(options: Mapping[str, str]) -> dict[str, str]:
-    """What the options of a source or a sink say to the Kafka client itself.
+    """What the options of a source or a sink say to the Kafka client itself; Spark takes `KAFKA.` for `kafka.`, and the rest as it is written.
 
-    >>> java_options({"kafka.bootstrap.servers": "a:9092", "subscribe": "clicks"})
+    >>> java_options({"KAFKA.bootstrap.servers": "a:9092", "subscribe": "clicks"})
     {'bootstrap.servers': 'a:9092'}
     """
-    return {name.removeprefix("kafka."): value for name, value in options.items() if name.startswith("kafka.")}
+    return {name[len(PREFIX) :]: value for name, value in options.items() if name.lower().startswith(PREFIX)}
 
 
 def certificates(store: str, password: str | None) -> str:

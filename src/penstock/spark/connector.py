@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Sequence
@@ -38,18 +39,23 @@ def provide_connector(jvm: Any, given: Sequence[str] = ()) -> tuple[Resolved, st
         loader.addURL(jvm.java.io.File(jar).toURI().toURL())
     if not has_class(jvm, PROVIDER_CLASS):
         raise UserMistake(f"kafka.connector: {', '.join(given) or 'what was resolved'} holds no {PROVIDER_CLASS}; {REMEDY}")
-    return found, connector_words(found)
+    return found, given_words(found) if given else connector_words(found)
 
 
 def resolve_connector(jvm: Any, folder: Path) -> Resolved:
-    """The connector for the Spark that runs, else the nearest older one; its token provider, which not every repository has, may be older still."""
+    """The connector for the Spark that runs, else the nearest older one."""
     resolver = Resolver(jvm, folder)
     try:
         version, jars = resolver.newest(CONNECTOR, pyspark.__version__, without=(TOKEN_PROVIDER,))
-        token_version, token = resolver.newest(TOKEN_PROVIDER, version, transitive=False)
+        token_version, token = resolve_token_provider(resolver, version)
     except NotReachable as error:
         raise UserMistake(f"kafka: Spark's Kafka connector cannot be had ({error}); see that a Maven repository can be reached, or {REMEDY}") from None
     return Resolved(coordinates=(f"{CONNECTOR}:{version}", f"{TOKEN_PROVIDER}:{token_version}"), jars=new_jars((*jars, *token)))
+
+
+def resolve_token_provider(resolver: Resolver, version: str) -> tuple[str, tuple[str, ...]]:
+    """What the connector of this version needs and not every repository has: it may be older still."""
+    return resolver.newest(TOKEN_PROVIDER, version, transitive=False)
 
 
 def given_connector(jvm: Any, given: Sequence[str]) -> Resolved:
@@ -58,17 +64,26 @@ def given_connector(jvm: Any, given: Sequence[str]) -> Resolved:
     if missing:
         raise UserMistake(f"kafka.connector: there is no file {missing[0]}")
     paths = tuple(each for each in given if each.endswith(".jar"))
-    coordinates = [each for each in given if each not in paths]
-
-    def resolve(folder: Path) -> Resolved:
-        try:
-            return Resolved(coordinates=tuple(coordinates), jars=new_jars([jar for each in coordinates for jar in Resolver(jvm, folder).jars(each)]))
-        except NotReachable as error:
-            raise UserMistake(f"kafka.connector: {error}") from None
-
-    named = "-".join(coordinates).replace(":", "_").replace("/", "_")
-    found = kept(f"given-{named}"[:200], resolve) if coordinates else Resolved(coordinates=(), jars=())
+    coordinates = tuple(each for each in given if each not in paths)
+    if not coordinates:
+        return Resolved(coordinates=paths, jars=paths)
+    digest = hashlib.sha256("\n".join(coordinates).encode()).hexdigest()[:16]
+    found = kept(f"given-{pyspark.__version__}-{digest}", lambda folder: resolve_given(jvm, folder, coordinates))
     return Resolved(coordinates=(*found.coordinates, *paths), jars=(*paths, *found.jars))
+
+
+def resolve_given(jvm: Any, folder: Path, coordinates: Sequence[str]) -> Resolved:
+    """Each of the coordinates with all it needs; the token provider of a connector apart, unless it is among them."""
+    resolver = Resolver(jvm, folder)
+    connector = next((each for each in coordinates if each.startswith(f"{CONNECTOR}:")), None)
+    try:
+        jars = [jar for each in coordinates for jar in resolver.jars(each, without=(TOKEN_PROVIDER,) if each == connector else ())]
+        if connector is not None and not any(each.startswith(f"{TOKEN_PROVIDER}:") for each in coordinates):
+            token_version, token = resolve_token_provider(resolver, connector.rpartition(":")[2])
+            coordinates, jars = [*coordinates, f"{TOKEN_PROVIDER}:{token_version}"], [*jars, *token]
+    except NotReachable as error:
+        raise UserMistake(f"kafka.connector: {error}") from None
+    return Resolved(coordinates=tuple(coordinates), jars=new_jars(jars))
 
 
 def broker_jars() -> Resolved:
@@ -131,17 +146,19 @@ def has_class(jvm: Any, name: str) -> bool:
 
 
 def connector_words(found: Resolved) -> str:
-    """Which connector it is, and why not the one of this Spark.
+    """Which connector was found, and why not the one of this Spark.
 
     >>> connector_words(Resolved(coordinates=(f"{CONNECTOR}:0.9.0",), jars=())).startswith("Kafka connector 0.9.0: there is none for Spark")
     True
     """
-    version = next((each.rpartition(":")[2] for each in found.coordinates if each.startswith(f"{CONNECTOR}:")), None)
-    if version is None:
-        return f"Kafka connector: {', '.join(found.coordinates)}"
+    version = next(each.rpartition(":")[2] for each in found.coordinates if each.startswith(f"{CONNECTOR}:"))
     why = (
         ""
         if version == pyspark.__version__
         else f": there is none for Spark {pyspark.__version__} in the repositories that answer, this is the nearest older one"
     )
     return f"Kafka connector {version}{why}"
+
+
+def given_words(found: Resolved) -> str:
+    return f"Kafka connector, as given: {', '.join(found.coordinates)}"

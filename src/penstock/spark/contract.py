@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from penstock.spark.jvm import activate
 from penstock.spark.plans import sources_of
 from penstock.spark.positions import Positions, TracePositions, where
 from penstock.spark.positions_of import positions_of
-from penstock.spark.realtime import Slots, plan_of, refusals, refuse, shuffles_in
+from penstock.spark.realtime import Slots, lacking, plan_of, refusals, refuse, shuffles_in
 from penstock.spark.recipe import OutputTopic, observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
 from penstock.spark.shipping import ship_file
@@ -50,11 +50,18 @@ def prepare_trace(source: SourceSpec, folder: str, state_path: Path) -> Trace:
 
 
 class ContractRecipe:
-    """Starts a declared query: builds its sources anew, calls the user's function on them, and writes to the declared sink."""
+    """Starts a declared query: builds its sources anew, calls the user's function on them, and writes to the declared sink.
 
-    def __init__(self, session: SparkSession, job: JobSpec, query: QuerySpec, traces: Mapping[str, Trace], pool: ExecutorPool | None = None) -> None:
+    `taken` tells the slots of the pool that other queries in Real-Time Mode have.
+    """
+
+    def __init__(
+        self, session: SparkSession, job: JobSpec, query: QuerySpec, traces: Mapping[str, Trace], pool: ExecutorPool | None = None,
+        taken: Callable[[], int] = lambda: 0,
+    ) -> None:  # fmt: skip
         self._session = session
         self._pool = pool
+        self._taken = taken
         self._slots: Slots | None = None
         self._job = job
         self._query = query
@@ -99,7 +106,7 @@ class ContractRecipe:
     def ready(self, settings: QuerySettings) -> bool:
         if settings.trigger.kind != "real_time" or self._slots is None or self._pool is None or self._pool.unable:
             return True
-        return len(self._pool.running()) * self._pool.slots_each >= self._slots.needed
+        return not lacking(self._slots, (len(self._pool.running()), self._pool.slots_each), self._taken())
 
     @property
     def slots_needed(self) -> int:
@@ -143,7 +150,14 @@ class ContractRecipe:
         available = self._pool.capacity if self._pool else (0, 0)
         sink = self._query.sink.format or "foreach_batch"
         lines = refusals(
-            sources=sources, sink=sink, output_mode=self._query.output_mode, plan=plan, state=state, slots=slots if self._pool else None, available=available
+            sources=sources,
+            sink=sink,
+            output_mode=self._query.output_mode,
+            plan=plan,
+            state=state,
+            slots=slots if self._pool else None,
+            available=available,
+            taken=self._taken(),
         )
         refuse(self._query.name, lines)
         self._slots = slots

@@ -13,7 +13,13 @@ from penstock.spark.prometheus_cpu import PrometheusCpu
 
 
 class ExecutorCpu(Protocol):
-    """Tells the CPU of one executor on a host: its cores now, or the seconds it has taken in all; None where neither is known."""
+    """Tells the CPU of one executor on a host: its cores now, or the seconds it has taken in all; None where neither is known.
+
+    `problem` is one line on why nothing is known of any, if there is such a reason.
+    """
+
+    @property
+    def problem(self) -> str | None: ...
 
     def cores(self, executor_id: str, host: str) -> float | None: ...
 
@@ -27,6 +33,10 @@ class MeasuredCpu:
         self._processes = processes
         self._reported = reported
         self._asked = asked
+
+    @property
+    def problem(self) -> str | None:
+        return self._asked.problem if self._asked else None
 
     def cores(self, executor_id: str, host: str) -> float | None:
         return self._asked.cores().get(executor_id) if self._asked else None

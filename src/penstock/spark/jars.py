@@ -102,14 +102,23 @@ def kept(name: str, resolve: Callable[[Path], Resolved]) -> Resolved:
     folder = cache_folder()
     with locked(folder):
         note = folder / f"{name}.json"
-        if note.exists():
-            said = json.loads(note.read_text())
-            known = Resolved(coordinates=tuple(said["coordinates"]), jars=tuple(said["jars"]))
-            if all(os.path.exists(jar) for jar in known.jars):
-                return known
+        known = noted(note)
+        if known is not None and all(os.path.exists(jar) for jar in known.jars):
+            return known
         found = resolve(folder / "ivy")
-        note.write_text(json.dumps({"coordinates": found.coordinates, "jars": found.jars}))
+        unfinished = note.with_suffix(".new")
+        unfinished.write_text(json.dumps({"coordinates": found.coordinates, "jars": found.jars}))
+        unfinished.replace(note)
         return found
+
+
+def noted(note: Path) -> Resolved | None:
+    """What a note says; None if it says nothing that can be read."""
+    try:
+        said = json.loads(note.read_text())
+        return Resolved(coordinates=tuple(said["coordinates"]), jars=tuple(said["jars"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @contextmanager

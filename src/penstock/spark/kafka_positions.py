@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
+
+from penstock.kafka.options import java_options
 
 BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 PATIENCE = {"default.api.timeout.ms": "5000", "request.timeout.ms": "4000"}
 EARLIEST, LATEST = -2, -1
+CLOSE_S = 2
 
 
 class KafkaPositions:
@@ -24,7 +28,7 @@ class KafkaPositions:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._jvm: Any = SparkContext._jvm
-        self._options = {key.removeprefix("kafka."): value for key, value in options.items() if key.startswith("kafka.")}
+        self._options = java_options(options)
         told = {option.lower(): value for option, value in options.items()}
         self._topics = [topic.strip() for topic in told.get("subscribe", "").split(",") if topic.strip()]
         self._pattern = told.get("subscribepattern")
@@ -70,6 +74,13 @@ class KafkaPositions:
     def waited_s(self, offset: Any) -> float | None:
         """Not known from offsets alone: the lag over the arrival rate stands for it."""
         return None
+
+    def close(self) -> None:
+        """Let go of the broker; Spark's JVM may be gone already, and the client with it."""
+        with self._lock, suppress(Py4JError):
+            if self._consumer is not None:
+                self._consumer.close(self._jvm.java.time.Duration.ofSeconds(CLOSE_S))
+            self._consumer = None
 
     def _client(self) -> Any:
         if self._consumer is None:

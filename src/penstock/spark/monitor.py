@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from penstock.core.config import Config
-from penstock.core.domain.event import ClockSkewed, Event, ExecutorLost
+from penstock.core.domain.event import ClockSkewed, CpuUnknown, Event, ExecutorLost
 from penstock.core.domain.reading import Reading
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.core.monitor.observe import Memory, observe
@@ -15,6 +15,7 @@ from penstock.ports import Clock
 from penstock.spark.cpu import ExecutorCpu
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
+from penstock.spark.kafka_positions import KafkaPositions
 from penstock.spark.query import ManagedQuery
 from penstock.spark.query_reader import QueryReader
 
@@ -26,6 +27,7 @@ class _Seen:
     executors: set[str]
     skewed: set[str]
     lost: int = 0
+    cpu_problem: str | None = None
 
 
 class SparkMonitor:
@@ -73,6 +75,7 @@ class SparkMonitor:
         )
         self._memory, reading = observe(self._memory, seen, self._config)
         self._report_skew(reading)
+        self._report_cpu(reading.at_s)
         self.last = reading
         return reading
 
@@ -114,8 +117,16 @@ class SparkMonitor:
     def close(self) -> None:
         for reader in self._readers.values():
             reader.close()
+        for positions in {each for query in self._queries for each in query.recipe.positions if isinstance(each, KafkaPositions)}:
+            positions.close()
 
     def _report_skew(self, reading: Reading) -> None:
         skewed = {query.name: query.clock_skew_s for query in reading.queries if query.clock_skew_s is not None}
         self._emit([ClockSkewed(at_s=reading.at_s, query=name, skew_s=skew) for name, skew in skewed.items() if name not in self._seen.skewed])
         self._seen.skewed = set(skewed)
+
+    def _report_cpu(self, at_s: float) -> None:
+        problem = self._cpu.problem
+        if problem != self._seen.cpu_problem:
+            self._seen.cpu_problem = problem
+            self._emit([CpuUnknown(at_s=at_s, problem=problem)])

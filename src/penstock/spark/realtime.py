@@ -12,21 +12,34 @@ from pyspark.sql import DataFrame
 from penstock.core.errors import UserMistake
 from penstock.spark.checkpoint import StateFormat
 from penstock.spark.jvm import singleton
+from penstock.spark.plan_nodes import Node, nodes_of_stream
 
 SINKS = ("kafka", "foreach", "console", "memory")
 ROCKSDB = "RocksDBStateStoreProvider"
 STATE_FORMAT = 2
-FORBIDDEN = (
-    (
-        re.compile(r"\b\w*(?:Python|Pandas|InArrow|PySpark)\w*\b"),
-        "a Python operator (a UDF, mapInPandas, ...; Spark's own functions are allowed)",
-    ),
-    (re.compile(r"\bStreamingSymmetricHashJoin\b"), "a join of two streams"),
-    (re.compile(r"\b(?:Merging|Updating)Sessions\w*\b|\bSessionWindow\w*\b"), "a session window (tumbling and sliding ones are allowed)"),
-    (re.compile(r"\bFlatMapGroupsWithState\w*\b"), "flatMapGroupsWithState"),
-    (re.compile(r"\bStreaming(?:Global|Local)Limit\b"), "a limit on a stream"),
+OPERATORS = frozenset(
+    {
+        "AppendColumns", "BroadcastExchange", "BroadcastHashJoin", "CollectMetrics", "ColumnarToRow", "DeserializeToObject", "EventTimeWatermark", "Exchange",
+        "Expand", "Filter", "Generate", "MapElements", "MapPartitions", "Project", "ReusedExchange", "SerializeFromObject", "StateStoreRestore",
+        "StateStoreSave", "StreamingDeduplicate", "TransformWithState", "Union", "UpdateEventTimeColumn",
+    }
+)  # fmt: skip
+"""Those that Spark allows a stream to pass (RealTimeModeAllowlist.scala in Spark 4.3), as a plan names them."""
+PLANNED_OTHERWISE = frozenset({"AdaptiveSparkPlan", "HashAggregate", "ObjectHashAggregate", "SortAggregate"})
+"""Those that stand in the plan for micro-batches, which is all that can be had before the start; in Real-Time Mode Spark has others for them."""
+SORTS_ITS_INPUT = re.compile("SortAggregate|SortMergeJoin|Session")
+IN_WORDS = (
+    (re.compile("Python|Pandas|InArrow|PySpark"), "a Python operator (a UDF, mapInPandas, ...; Spark's own functions are allowed)"),
+    (re.compile("StreamingSymmetricHashJoin"), "a join of two streams"),
+    (re.compile("Join|CartesianProduct"), "a join that broadcasts no table by its key (write F.broadcast(table), and join by equal columns)"),
+    (re.compile("Session"), "a session window (tumbling and sliding ones are allowed)"),
+    (re.compile("FlatMapGroupsWithState"), "flatMapGroupsWithState"),
+    (re.compile("Limit"), "a limit on a stream"),
+    (re.compile("StreamingDeduplicateWithinWatermark"), "dropDuplicatesWithinWatermark (dropDuplicates is allowed)"),
+    (re.compile("Exchange"), "range partitioning (repartitionByRange, ...; repartition is allowed)"),
+    (re.compile("Sort"), "a sort"),
 )
-_EXCHANGE = re.compile(r"\bExchange (?:\w*partitioning\(.*?(\d+)\)|(SinglePartition))", re.IGNORECASE)
+_SHUFFLED_TO = re.compile(r"Exchange (?:\w*partitioning\((?:.*, )?(\d+)\), \w|(SinglePartition))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,27 +69,54 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def shuffles_in(plan: str, stateful: int | None) -> tuple[int, ...]:
-    """The partitions after each shuffle of a plan; those of a state are what its checkpoint has, if it has one.
+    """The partitions after each shuffle of the stream in a plan; those of a state are what its checkpoint has, if it has one.
 
-    >>> shuffles_in("+- Exchange hashpartitioning(key#1, 3), REQUIRED_BY_STATEFUL_OPERATOR, [plan_id=7]", 5)
+    >>> shuffles_in("Exchange hashpartitioning(key#1, 3), REQUIRED_BY_STATEFUL_OPERATOR, [plan_id=7]\\n+- StreamingRelation kafka", 5)
     (5,)
-    >>> shuffles_in("Exchange SinglePartition, ENSURE_REQUIREMENTS\\n Exchange RoundRobinPartitioning(8), REPARTITION_BY_NUM", None)
+    >>> shuffles_in("Exchange SinglePartition, ENSURE_REQUIREMENTS\\n+- Exchange RoundRobinPartitioning(8), REPARTITION\\n   +- StreamingRelation kafka", None)
     (1, 8)
     """
-    found = []
-    for line in plan.splitlines():
-        exchange = _EXCHANGE.search(line)
-        if exchange:
-            own = stateful if "STATEFUL" in line else None
-            found.append(1 if exchange[2] else own or int(exchange[1]))
-    return tuple(found)
+    told = ((node.text, shuffled_to(node.text)) for node in nodes_of_stream(plan))
+    return tuple(stateful or partitions if "STATEFUL" in text else partitions for text, partitions in told if partitions is not None)
+
+
+def shuffled_to(text: str) -> int | None:
+    """The partitions that an operator of a plan shuffles to; None if it does not shuffle.
+
+    >>> shuffled_to("Exchange hashpartitioning(pmod(x#1, 7), 8), ENSURE_REQUIREMENTS, [plan_id=7]")
+    8
+    >>> shuffled_to("Exchange hashpartitioning(cast(a#1 as decimal(10,2)), 4), REPARTITION_BY_NUM, [plan_id=9]")
+    4
+    """
+    exchange = _SHUFFLED_TO.match(text)
+    return None if exchange is None else int(exchange[1] or 1)
+
+
+def refused_operators(plan: str) -> list[str]:
+    """What a stream passes in a plan and Spark does not allow, in words."""
+    return list(dict.fromkeys(operator_words(node.name) for node in nodes_of_stream(plan) if not is_allowed(node)))
+
+
+def is_allowed(node: Node) -> bool:
+    """Whether Spark allows this operator, or would plan another in its place."""
+    if node.name == "Sort" and SORTS_ITS_INPUT.search(node.above or ""):
+        return True
+    return node.name in OPERATORS | PLANNED_OTHERWISE and not node.text.startswith("Exchange rangepartitioning")
+
+
+def operator_words(name: str) -> str:
+    """
+    >>> operator_words("StreamingSymmetricHashJoin"), operator_words("Coalesce")
+    ('a join of two streams', 'the operator Coalesce')
+    """
+    return next((words for pattern, words in IN_WORDS if pattern.search(name)), f"the operator {name}")
 
 
 def refusals(
-    *, sources: Sequence[tuple[str, Mapping[str, str]]], sink: str, output_mode: str, plan: str, state: StateFormat | None,
-    slots: Slots | None, available: tuple[int, int],
+    *, sources: Sequence[tuple[str, Mapping[str, str]]], sink: str, output_mode: str, plan: str, state: StateFormat | None, slots: Slots | None,
+    available: tuple[int, int], taken: int,
 ) -> list[str]:  # fmt: skip
-    """A line for each thing Spark would refuse; `available` is (executors, slots of each)."""
+    """A line for each thing Spark would refuse; `available` is (executors, slots of each), of which other queries have `taken` some."""
     lines = []
     others = [name for name, _ in sources if name != "kafka"]
     if others:
@@ -88,19 +128,28 @@ def refusals(
         lines.append(f'its sink is "{sink}", one of {", ".join(SINKS)} is allowed')
     if output_mode != "update":
         lines.append(f'its output_mode is "{output_mode}", only "update" is allowed')
-    lines += [f"its plan has {what}, which is not allowed" for pattern, what in FORBIDDEN if pattern.search(plan)]
+    lines += [f"its plan has {what}, which is not allowed" for what in refused_operators(plan)]
     if state is not None and (state.version < STATE_FORMAT or state.provider != ROCKSDB):
         lines.append(
             f"its checkpoint keeps state with {state.provider} in format {state.version}, {ROCKSDB} in format {STATE_FORMAT} is needed: "
             "a query that began otherwise needs a new checkpoint"
         )
+    return lines if slots is None else lines + lacking(slots, available, taken)
+
+
+def lacking(slots: Slots, available: tuple[int, int], taken: int) -> list[str]:
+    """A line if there are too few slots.
+
+    >>> lacking(Slots(source_partitions=4, shuffle_partitions=(2,)), (1, 8), taken=6)[0].partition(":")[0]
+    'it needs 6 slots (4 partitions of its source + 2 shuffle partitions), there are 8 (1 executors of 8) and other queries have taken 6'
+    """
     executors, each = available
-    if slots is not None and slots.needed > executors * each:
-        lines.append(
-            f"it needs {slots.words()}, there are {executors * each} ({executors} executors of {each}): set spark.executor.cores to "
-            f"{-(-slots.needed // max(1, executors))} or more, or fewer shuffle partitions"
-        )
-    return lines
+    if slots.needed + taken <= executors * each:
+        return []
+    beside = f" and other queries have taken {taken}" if taken else ""
+    cores = -(-(slots.needed + taken) // max(1, executors))
+    there = f"there are {executors * each} ({executors} executors of {each}){beside}"
+    return [f"it needs {slots.words()}, {there}: set spark.executor.cores to {cores} or more, or fewer shuffle partitions"]
 
 
 def refuse(query: str, lines: Sequence[str]) -> None:

@@ -147,7 +147,8 @@ class RunningJob:
         query = next(each for each in self.spec.queries if each.name == name)
         desired = self.host.controller.knowledge.desired
         settings = QuerySettings(trigger=desired.triggers[name], rate_limit_rows_per_s=desired.rate_limits_rows_per_s[name])
-        self.engine.add(name, ContractRecipe(session, self.spec, query, self._traces, self.engine.pool), settings)
+        recipe = ContractRecipe(session, self.spec, query, self._traces, self.engine.pool, partial(slots_beside, self.engine.queries, name))
+        self.engine.add(name, recipe, settings)
 
     def given_up(self) -> list[ManagedQuery]:
         return [query for query in self._engine.queries if query.state == "given up"] if self._engine else []
@@ -231,3 +232,8 @@ def declared_of(spec: JobSpec) -> Desired:
         rate_limits_rows_per_s={query.name: query.rate_limit_rows_per_s for query in spec.queries},
         partitions={query.name: None for query in spec.queries},
     )
+
+
+def slots_beside(queries: Sequence[ManagedQuery], name: str) -> int:
+    """The slots that others than this query have for themselves: those in Real-Time Mode that run, or are stopped for a moment only."""
+    return sum(each.recipe.slots_needed for each in queries if each.name != name and each.state in ("running", "restarting"))

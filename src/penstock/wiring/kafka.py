@@ -15,7 +15,7 @@ from penstock.core.domain.kafka import EMBEDDED, FeedSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.feeder import Keeping
+from penstock.kafka.keeping import Keeping
 from penstock.kafka.options import client_options
 from penstock.kafka.topics import make_topics
 from penstock.ports import Clock
@@ -68,7 +68,7 @@ class JobKafka:
         """Start a feeder for each feed; it goes on where an earlier run of the job left its topic."""
         for feed in self.spec.kafka.feeds:
             options = {**feed.options, "folder": self.spec.folder, "state": str(self._folder / f"feed-{feed.topic}.json")}
-            state = TraceState(Path(options["state"]), recipe_of(without_state(options)))
+            state = TraceState(Path(options["state"]), recipe_of(options))
             state.begin(time.time())
             self._states[feed.topic] = state
             order = Order(
@@ -116,18 +116,7 @@ class JobKafka:
 
     def status(self) -> list[dict[str, Any]]:
         """How each feeder keeps up."""
-        told = [(topic, feed.last) for topic, feed in self._feeds.items()]
-        return [
-            {
-                "topic": topic,
-                "sent_rows": last.sent_rows,
-                "rate_rows_per_s": last.rate_rows_per_s,
-                "behind_s": last.behind_s,
-                "worst_behind_s": last.worst_behind_s,
-            }
-            for topic, last in told
-            if last is not None
-        ]
+        return [feed.last.told(topic) for topic, feed in self._feeds.items() if feed.last is not None]
 
     def stop_feeds(self) -> None:
         self._closing = True
@@ -147,14 +136,14 @@ class JobKafka:
 
 def needs_broker(spec: JobSpec) -> bool:
     options = [source.options for source in spec.sources] + [query.sink.options for query in spec.queries]
-    return spec.kafka.bootstrap == EMBEDDED or any(each.get(SERVERS) == EMBEDDED for each in options)
+    return spec.kafka.bootstrap == EMBEDDED or any(says_embedded(*option) for each in options for option in each.items())
 
 
 def at_address(spec: JobSpec, address: str) -> JobSpec:
     """The job with the address of its broker wherever it said "embedded"."""
 
     def put(options: Mapping[str, str]) -> Mapping[str, str]:
-        return {name: address if name == SERVERS and value == EMBEDDED else value for name, value in options.items()}
+        return {name: address if says_embedded(name, value) else value for name, value in options.items()}
 
     return replace(
         spec,
@@ -164,5 +153,6 @@ def at_address(spec: JobSpec, address: str) -> JobSpec:
     )
 
 
-def without_state(options: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in options.items() if name != "state"}
+def says_embedded(option: str, value: str) -> bool:
+    """Whether an option of a source or a sink asks for the job's own broker; Spark does not tell capital letters from small ones there."""
+    return option.lower() == SERVERS and value == EMBEDDED

@@ -18,6 +18,7 @@ KINDS = sorted(event_classes().items())
 WHY = Comparison(code="partitions", value=2.0, limit=4.0)
 EXAMPLES: dict[str, Any] = {
     "str": "some words",
+    "str | None": "some words",
     "int": 3,
     "float": 12.5,
     "bool": True,

@@ -79,6 +79,17 @@ def test_a_batch_duration_that_spark_refuses_in_real_time_mode_is_refused_at_onc
     assert refusals(FRESH, wish) == ["a batch duration of at least 5s is allowed in Real-Time Mode"]
 
 
+def test_a_rate_limit_and_real_time_mode_do_not_go_together_whichever_comes_second() -> None:
+    flowing = replace(FRESH, desired=replace(DECLARED, triggers={"a": Trigger.parse("realtime:5s"), "b": Trigger()}))
+    limited = replace(FRESH, desired=replace(DECLARED, rate_limits_rows_per_s={"a": 9.0, "b": None}))
+    [said] = refusals(flowing, SetRateLimit(at_s=1.0, who="ann", rows_per_s=9.0, query="a"))
+    assert "Spark keeps to no rate limit in Real-Time Mode" in said
+    assert refusals(limited, SetTrigger(at_s=1.0, who="ann", trigger=Trigger.parse("realtime:5s"), query="a")) == [said]
+    for command in (SetRateLimit(at_s=1.0, who="ann", rows_per_s=None, query="a"), SetRateLimit(at_s=1.0, who="ann", rows_per_s=9.0, query="b")):
+        _, events = take_commands(flowing, [command], 10.0, TERMS)
+        assert [type(event) for event in events] == [CommandTaken]
+
+
 def test_no_partitions_are_refused() -> None:
     assert refusals(FRESH, SetPartitions(at_s=1.0, who="ann", partitions=0, query="a")) == ["at least 1 partition is allowed"]
 

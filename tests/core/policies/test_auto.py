@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,6 +62,13 @@ def test_phoebe_still_waits_for_its_period_first() -> None:
 def test_while_nothing_is_known_the_size_stays() -> None:
     decision = Auto().decide(assessed(current=3))
     assert (decision.policy, decision.executors, decision.why.code, decision.next_after_s) == ("auto", 3, "not_ready", None)
+
+
+def test_without_the_cpu_of_any_executor_it_says_so() -> None:
+    reading = busy(0.9)
+    silent = replace(reading, executors=tuple(replace(executor, cpu_cores=None) for executor in reading.executors))
+    decision = Auto().decide(assessed(reading=silent))
+    assert (decision.policy, decision.direction, decision.why.code) == ("auto", "keep", "cpu_unknown")
 
 
 def test_more_utilisation_than_seven_tenths_asks_for_more() -> None:

@@ -22,7 +22,7 @@ from penstock.runtime.fakes import blank_reading
 SHARES = st.floats(0.0, 1.0)
 SIZES = st.integers(1, 12)
 UPWARDS, DOWNWARDS = "utilization_above_target", "utilization_below_target"
-STAYS = {"within_tolerance", "stabilised", "limits", "executors_starting", "smallest_that_holds", "not_ready", "too_soon"}
+STAYS = {"cpu_unknown", "within_tolerance", "stabilised", "limits", "executors_starting", "smallest_that_holds", "not_ready", "too_soon"}
 
 
 def executor(number: int, share: float | None, uptime_s: float = 3600.0) -> ExecutorReading:
@@ -129,9 +129,9 @@ def test_at_its_limit_it_says_so() -> None:
     assert told(decision) == (12, "limits", 24, 12)
 
 
-@pytest.mark.parametrize("seen", [busy([]), busy([None, None]), busy([], starting=3, current=4)])
-def test_nothing_known_keeps_the_size(seen: Assessment) -> None:
-    assert (Hpa().decide(seen).executors, Hpa().decide(seen).why.code) == (seen.current, "not_ready")
+@pytest.mark.parametrize(("seen", "code"), [(busy([]), "not_ready"), (busy([None, None]), "cpu_unknown"), (busy([], starting=3, current=4), "not_ready")])
+def test_nothing_known_keeps_the_size_and_an_unknown_cpu_is_named(seen: Assessment, code: str) -> None:
+    assert (Hpa().decide(seen).executors, Hpa().decide(seen).why.code) == (seen.current, code)
 
 
 @given(shares=st.lists(SHARES, min_size=1, max_size=12), more=SHARES, starting=st.integers(0, 3), current=SIZES, wanted=st.lists(SIZES, max_size=5))

@@ -21,6 +21,7 @@ KEEPS = frozenset({"keep"})
 UP, DOWN = KEEPS | {"up"}, KEEPS | {"down"}
 DIRECTIONS: dict[str, frozenset[str]] = {
     "backlogged_tasks": frozenset({"up"}),
+    "cpu_unknown": KEEPS,
     "executors_starting": KEEPS,
     "idle_executors": frozenset({"down"}),
     "lag_above_capacity": KEEPS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import Counter
@@ -11,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from cpu_share import CpuShare
+from topic_reader import read_positions
 
 from penstock.core.domain.autopilot_event import Decided, RolledBack
 from penstock.core.domain.event import Event, InstructionGiven
@@ -188,19 +187,6 @@ def rows_of_one_executor(pilot: Pilot) -> float:
     print(f"a row takes {1000 * row_s:.2f} ms of CPU, an idle executor {idle:.2f} cores of {QUOTA_CORES}")
     assert row_s > 0 and idle < 0.7 * QUOTA_CORES
     return (QUOTA_CORES - idle) / row_s
-
-
-def read_positions(bootstrap: str, topic: str, partitions: int) -> list[int]:
-    ends = end_offsets({"bootstrap.servers": bootstrap}, topic, partitions)
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
-    found: list[int] = []
-    deadline = time.monotonic() + 60
-    while len(found) < sum(ends):
-        assert time.monotonic() < deadline
-        found += [int(json.loads(message.value() or b"")["position"]) for message in consumer.consume(5000, 1.0) if message.error() is None]
-    consumer.close()
-    return found
 
 
 def bootstrap_of(pilot: Pilot) -> str:

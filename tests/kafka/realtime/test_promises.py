@@ -13,16 +13,22 @@ from typing import Any
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from topic_reader import read_messages
 
+from penstock.core.domain.event import QueryRestarted
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.topics import end_offsets
+from penstock.runtime.home import JobFolder
 from penstock.spark.sink import pages
+from penstock.stores.reader import HistoryReader
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
 
 QUERIES = ("passed", "counts", "sent", "booked", "filed")
 KAFKA_SINKS = {"passed": "Real-Time Mode", "sent": "micro-batches"}
+RATE, AWAY_S = 300, 20
+CHANGED = {"passed": "realtime:8s", "counts": "realtime:8s", "sent": "1s", "booked": "1s", "filed": "1s"}
+LONGEST_BATCH_S = {"passed": 8, "sent": 2}
 JOB = """
 name = "promises"
 master = "embedded"
@@ -33,7 +39,7 @@ max_executors = 2
 bootstrap = "{broker}"
 topics = {{ numbers = 2, passed = 1, counts = 1, sent = 1 }}
 [kafka.feeds.numbers]
-rate = "constant(300)"
+rate = "constant({rate})"
 [sources.numbers]
 format = "kafka"
 subscribe = "numbers"
@@ -97,17 +103,7 @@ def counts(records):
 
 def read_topic(bootstrap: str, topic: str, partitions: int) -> list[tuple[str, dict[str, Any]]]:
     """All records of a topic: key and JSON value, in the order of each partition."""
-    client = {"bootstrap.servers": bootstrap}
-    ends = end_offsets(client, topic, partitions)
-    consumer = Consumer({**client, "group.id": "test", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
-    found: list[tuple[str, dict[str, Any]]] = []
-    deadline = time.monotonic() + 60
-    while len(found) < sum(ends):
-        assert time.monotonic() < deadline
-        found += [(m.key().decode(), json.loads(m.value())) for m in consumer.consume(5000, 1.0) if m.error() is None]
-    consumer.close()
-    return found
+    return [(message.key().decode(), json.loads(message.value())) for message in read_messages(bootstrap, topic, partitions)]
 
 
 def positions_filed(folder: Path) -> list[int]:
@@ -134,17 +130,18 @@ def kill_until_a_query_fails(job: Any) -> None:
 
 
 def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_process: Callable[..., Any], away_broker: EmbeddedBroker) -> None:
-    with job_process("promises", JOB.format(broker=away_broker.bootstrap), CODE) as job:
+    with job_process("promises", JOB.format(broker=away_broker.bootstrap, rate=RATE), CODE) as job:
         job.wait_until(lambda: all(job.query(name).get("batches") for name in QUERIES), 150, "the first commits of all")
 
         kill_until_a_query_fails(job)
         job.wait_until(lambda: job.events("QueryRestarted"), 90, "a query in Real-Time Mode to be back")
         assert all("rows replayed" in words for words in job.events("QueryRestarted"))
-        job.steer("trigger", trigger="realtime:8s", query="counts")
-        job.steer("trigger", trigger="1s", query="booked")
+        job.wait_until(lambda: all(job.query(name).get("state") == "running" for name in QUERIES), 90, "all queries to run again")
+        for name, trigger in CHANGED.items():
+            job.steer("trigger", trigger=trigger, query=name)
 
         away_broker.stop()
-        time.sleep(20)
+        time.sleep(AWAY_S)
         away_broker.start()
         sent = job.status()["feeds"][0]["sent_rows"]
         job.wait_until(lambda: job.status()["feeds"][0]["sent_rows"] > sent + 3000, 120, "the feeder to go on")
@@ -153,6 +150,8 @@ def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_proce
         replayed = {name: job.query(name)["replayed_rows"] for name in KAFKA_SINKS}
         assert job.stop() == 0
 
+    with HistoryReader.open(JobFolder("promises").history) as reader:
+        restarts = Counter(row.event.query for row in reader.events() if isinstance(row.event, QueryRestarted))
     ends = end_offsets({"bootstrap.servers": away_broker.bootstrap}, "numbers", 2)
     sent = read_topic(away_broker.bootstrap, "numbers", 2)
     everything = list(range(sum(ends)))
@@ -165,5 +164,7 @@ def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_proce
         assert sorted(found) == everything, f"{mode} loses nothing"
         doubled = sum(found.values()) - len(found)
         assert doubled <= replayed[topic], f"what is doubled in {mode} was counted"
+        stops = restarts[topic] + 2  # the kill, which may restart tasks alone, and the change of the interval
+        assert replayed[topic] <= stops * RATE * (3 * LONGEST_BATCH_S[topic] + AWAY_S), f"{mode} replays what came since a commit, and no more"
     counted = {key: value["n"] for key, value in read_topic(away_broker.bootstrap, "counts", 1)}
     assert counted == Counter(key for key, _ in sent), "the state is exact"

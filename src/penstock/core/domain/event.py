@@ -232,6 +232,16 @@ class ClockSkewed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CpuUnknown(Event):
+    """Why whoever was to tell the CPU of executors tells nothing; None: it does again."""
+
+    problem: str | None
+
+    def words(self) -> str:
+        return "the CPU of executors is known again" if self.problem is None else f"the CPU of executors is unknown: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRateSet(Event):
     source: str
     who: str

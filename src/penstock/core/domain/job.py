@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Mode
-from penstock.core.domain.kafka import CpuQuery, KafkaSpec
+from penstock.core.domain.cpu_query import CpuQuery
+from penstock.core.domain.kafka import KafkaSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.latency.profile import ProfileSeen
 

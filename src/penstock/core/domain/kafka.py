@@ -1,4 +1,4 @@
-"""What the owner of a job says about Kafka: its brokers, its topics and what feeds them; and where the CPU of executors can be asked."""
+"""What the owner of a job says about Kafka: its brokers, its topics and what feeds them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,3 @@ class KafkaSpec:
     connector: tuple[str, ...] = ()
     topics: Mapping[str, int] = field(default_factory=dict)
     feeds: tuple[FeedSpec, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CpuQuery:
-    """A Prometheus query that tells the CPU cores each executor uses; `label` of its answer names the executor."""
-
-    url: str = field(repr=False)
-    query: str
-    label: str = "executor_id"

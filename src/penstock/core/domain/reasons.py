@@ -10,6 +10,7 @@ POLICIES_SAY: Mapping[str, str] = {
     "capacity_below_load": "it carries {value} rows/s, {limit} arrive",
     "capacity_below_peak": "it carries {value} rows/s, {limit} are forecast",
     "capacity_below_peak_until_recovered": "it carries {value} rows/s, {limit} are forecast until it has recovered",
+    "cpu_unknown": "tasks run all the time, and the CPU of no executor is known",
     "executors_starting": "utilisation {value}, {limit} with the executors that are not ready",
     "idle_executors": "{value} executors idle for {limit} s",
     "lag_above_capacity": "{limit} rows wait, a second carries {value}",

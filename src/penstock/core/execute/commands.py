@@ -12,7 +12,7 @@ from penstock.core.domain.event import CommandRefused, CommandTaken, Event, Hold
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.core.domain.units import count_words, duration_words
 from penstock.core.execute.holds import hold
-from penstock.core.knowledge import Hold, Knowledge, with_executors
+from penstock.core.knowledge import Desired, Hold, Knowledge, with_executors
 from penstock.core.terms import Terms
 
 TO_THE_POLICY = (Approve, Reject, Pause, Resume)
@@ -63,9 +63,9 @@ def refuse(knowledge: Knowledge, knob: str, query: str | None, value: Any, terms
             return knowledge.last.unable[knob]
         within = limits.min_executors <= value <= limits.max_executors
         return None if within else f"the job's limits allow {limits.min_executors} to {limits.max_executors} executors"
-    if query not in knowledge.desired.triggers:
+    if query is None or query not in knowledge.desired.triggers:
         return f"there is no query {query!r}; there are: {', '.join(knowledge.desired.triggers) or 'none'}"
-    out_of_bounds = refuse_value(knob, value)
+    out_of_bounds = refuse_value(knob, value) or refuse_limit(knowledge.desired, knob, query, value)
     if out_of_bounds:
         return out_of_bounds
     seen = next((each for each in knowledge.last.queries if each.name == query), None) if knowledge.last else None
@@ -80,6 +80,15 @@ def refuse_value(knob: str, value: Any) -> str | None:
         return "at least 1 partition is allowed"
     if knob == "trigger" and value.kind == "real_time" and value.interval_s < SHORTEST_REAL_TIME_S:
         return f"a batch duration of at least {duration_words(SHORTEST_REAL_TIME_S)} is allowed in Real-Time Mode"
+    return None
+
+
+def refuse_limit(desired: Desired, knob: str, query: str, value: Any) -> str | None:
+    """What is wrong with a rate limit where Spark reads rows as they come, whichever of the two is wished for."""
+    trigger = value if knob == "trigger" else desired.triggers[query]
+    limit = value if knob == "rate-limit" else desired.rate_limits_rows_per_s.get(query)
+    if knob in ("trigger", "rate-limit") and trigger.kind == "real_time" and limit is not None:
+        return "Spark keeps to no rate limit in Real-Time Mode, it reads rows as they come: choose micro-batches, or no limit (penstock rate-limit none)"
     return None
 
 

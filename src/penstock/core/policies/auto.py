@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
-from penstock.core.policies.choosing import keep
+from penstock.core.policies.choosing import UNREADY, keep, unready
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
 from penstock.core.policies.hpa import Hpa
@@ -35,10 +35,10 @@ class Auto:
     def decide(self, seen: Assessment) -> Decision:
         for policy in self._suited(seen):
             decision = policy.decide(seen)
-            if decision.why.code != "not_ready":
+            if decision.why.code not in UNREADY:
                 next_after_s = policy.period_s if decision.next_after_s is None else decision.next_after_s
                 return replace(decision, policy=f"{self.name}:{policy.name}", next_after_s=next_after_s)
-        return keep(seen, self.name, "not_ready")
+        return keep(seen, self.name, unready(seen))
 
     def _suited(self, seen: Assessment) -> Iterator[Policy]:
         """The best first."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Candidate, Comparison, Decision
 
+UNREADY = ("not_ready", "cpu_unknown")
+"""Codes of "nothing can be decided yet"."""
 Refuse = Callable[[int, float], Comparison | None]
 """What speaks against a size of that capacity in rows/s; None if nothing does."""
 
@@ -22,6 +24,12 @@ def keep(
         why=Comparison(code=code, value=value, limit=limit),
         memo=seen.memo if memo is None else memo,
     )
+
+
+def unready(seen: Assessment) -> str:
+    """Why a policy that goes by utilisation cannot decide: where tasks run all the time that is CPU, which perhaps nobody tells."""
+    silent = seen.plant == "continuous" and all(executor.cpu_cores is None for executor in seen.reading.executors)
+    return "cpu_unknown" if silent and seen.reading.executors else "not_ready"
 
 
 def compare(code: str, value: float | None, limit: float | None, *, holds: bool) -> Comparison | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Candidate, Comparison, Decision
 from penstock.core.policies.charged import recovery_after_s, recovery_from_failure_s
-from penstock.core.policies.choosing import chosen, keep
+from penstock.core.policies.choosing import chosen, keep, unready
 from penstock.core.policies.policy import Need
 from penstock.core.settings import setting, timer
 
@@ -39,7 +39,7 @@ class Daedalus:
     def decide(self, seen: Assessment) -> Decision:
         load, now, since_s = seen.load_rows_per_s, seen.capacity(seen.current), seen.since_rescale_s
         if load is None or now is None or seen.arrivals is None:
-            return keep(seen, self.name, "not_ready")
+            return keep(seen, self.name, unready(seen))
         if since_s is not None and since_s < self.grace_s:
             return keep(seen, self.name, "too_soon", since_s, self.grace_s)
         if since_s is not None and since_s < self.recent_s and now > load and now > seen.peak(0.0, self.soon_s):

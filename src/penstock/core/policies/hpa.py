@@ -7,7 +7,7 @@ from math import ceil
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.policies.choosing import allowed, keep
+from penstock.core.policies.choosing import allowed, keep, unready
 from penstock.core.policies.policy import Need
 from penstock.core.policies.wanted import moved_by, stabilised, wanted_within
 from penstock.core.settings import setting, timer
@@ -60,7 +60,7 @@ class Hpa:
     def decide(self, seen: Assessment) -> Decision:
         since_s, usage = seen.since_rescale_s, usage_of(seen, self.ready_s)
         if usage is None:
-            return keep(seen, self.name, "not_ready")
+            return keep(seen, self.name, unready(seen))
         if since_s is not None and since_s < self.between_actions_s:
             return keep(seen, self.name, "too_soon", since_s, self.between_actions_s)
         wanted = self._wanted(seen.current, usage)

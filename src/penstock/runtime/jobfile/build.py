@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.config import Config
+from penstock.core.domain.cpu_query import CpuQuery
 from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
-from penstock.core.domain.kafka import CpuQuery, KafkaSpec
+from penstock.core.domain.kafka import KafkaSpec
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.autopilot import AutopilotBuilder
@@ -87,6 +88,8 @@ class Builder:
         if table.trigger.kind == "real_time" and table.trigger.interval_s < SHORTEST_REAL_TIME_S:
             shown = self.mistakes.shown((*keys, "trigger"))
             self.mistakes.add((*keys, "trigger"), f'found {shown}, at least "5s" is allowed: Spark refuses a shorter one')
+        if table.trigger.kind == "real_time" and table.rate_limit is not None:
+            self.mistakes.add((*keys, "rate_limit"), "none is allowed with a real-time trigger: Spark reads rows as they come then, and keeps to no limit")
         return QuerySpec(
             name=name,
             function=code(self.folder, table.function, (*keys, "function"), self.mistakes),
