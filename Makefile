@@ -4,6 +4,8 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 SPARK := tests/contracts tests/kafka tests/spark
+# A process for each core: threads of numeric libraries beside them would only wait for each other.
+SPREAD = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 RUN = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
 
 setup:
@@ -22,10 +24,10 @@ lint: setup
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 
 check: lint            ## the fast checks
-	$(BIN)/python -m pytest -n auto -m "not slow and not long" tests/core src/penstock/core
+	$(SPREAD) -m "not slow and not long" tests/core src/penstock/core
 
-test: lint             ## everything
-	$(RUN) $(BIN)/python -m pytest -n auto --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
+test: lint             ## everything that does not take minutes
+	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
 	$(RUN) $(BIN)/python -m pytest -m "not long" $(SPARK) --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/

@@ -7,12 +7,13 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from waiting import wait_until
 
 from penstock.core.config import Config
 from penstock.core.domain.event import Event
@@ -33,7 +34,7 @@ settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 
 MOST = 3
-CONFIG = Config(reading_interval_s=1.0, reading_window_s=4.0, executors_timeout_s=60.0, gap_wait_s=4.0, restart_backoff_s=0.2)
+CONFIG = Config(reading_interval_s=1.0, reading_window_s=4.0, executors_timeout_s=60.0, gap_wait_s=2.0, restart_backoff_s=0.2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -72,13 +73,6 @@ def session(cluster: EmbeddedCluster, state_home: Path) -> Iterator[Any]:
     spark.stop()
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 60.0, what: str = "the condition") -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not come true within {timeout_s} s"
-        time.sleep(0.1)
-
-
 class Plant:
     """An engine under test, with what it said, and shortcuts to fill it with queries."""
 
@@ -114,10 +108,16 @@ class Plant:
         return self.folder / f"ledger-{name}"
 
     def carry_out(self, instruction: Instruction, timeout_s: float = 120.0) -> Outcome:
+        (outcome,) = self.carry_out_together(instruction, timeout_s=timeout_s)
+        return outcome
+
+    def carry_out_together(self, *instructions: Instruction, timeout_s: float = 120.0) -> list[Outcome]:
+        """The outcomes of instructions that are under way at the same time, in their order."""
         outcomes: list[Outcome] = []
-        self.engine.perform(instruction, outcomes.append)
-        wait_until(lambda: outcomes, timeout_s, f"the outcome of {instruction}")
-        return outcomes[0]
+        for instruction in instructions:
+            self.engine.perform(instruction, outcomes.append)
+        wait_until(lambda: len(outcomes) == len(instructions), timeout_s, f"the outcome of {instructions}")
+        return sorted(outcomes, key=lambda outcome: outcome.number)
 
     def said(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -155,3 +155,15 @@ def spark_plant(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def spark_folder(session: Any, tmp_path: Path) -> CheckpointFolder:
     """The Spark implementation of BesideCheckpoint."""
     return CheckpointFolder(Files(session), str(tmp_path / "checkpoint"))
+
+
+@pytest.fixture
+def mounted_folder(session: Any, tmp_path: Path) -> Iterator[CheckpointFolder]:
+    """The same on a file system that is not the local one: Hadoop's own mounts, with a folder of this machine behind them."""
+    name = f"m{uuid.uuid4().hex}"
+    link = f"fs.viewfs.mounttable.{name}.link./mounted"
+    session.conf.set(link, tmp_path.as_uri())
+    folder = CheckpointFolder(Files(session), f"viewfs://{name}/mounted/checkpoint")
+    assert folder.local_path("lease.json") is None
+    yield folder
+    session.conf.unset(link)

@@ -10,6 +10,7 @@ Importing this package is light: executors do it too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,26 +29,18 @@ def start(
 
     `job` names it for `penstock status` and the other commands (default: the application's name); `arrival_column` is the column of the source
     that says when a row arrived (default: `timestamp` for Kafka, `arrival` for a trace). The limits say how few and how many executors
-    an operator or the autopilot may ask for (default: as many as run now). `autopilot` has the keys of the job file's `[autopilot]` table, such as
-    `{"mode": "shadow", "policy": "daedalus"}` (default: observe). Further keywords are settings by name, such as `reading_interval_s=15`.
+    an operator or the autopilot may ask for (default: from 1 to as many as the application is configured with). `autopilot` has the keys of the
+    job file's `[autopilot]` table, such as `{"mode": "shadow", "policy": "daedalus"}` (default: observe). Further keywords are
+    settings by name, such as `reading_interval_s=15`.
     The result behaves as a StreamingQuery; its `awaitTermination()` survives restarts by Penstock.
     """
-    from penstock.spark.refusals import refuse_connect, refuse_other_spark
-
-    refuse_other_spark()
-    refuse_connect(writer)
-    from penstock.core.domain.job import Promises
+    _refuse_what_cannot_be_steered(writer)
     from penstock.wiring.script import script_host, start_writer
 
-    promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
-    metrics = None if metrics == "off" else metrics
-
-    def host() -> Any:
-        return script_host(
-            writer._spark, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics,
-            autopilot=autopilot or {},
-        )  # fmt: skip
-
+    host = partial(
+        script_host, writer._spark, job, min_executors=min_executors, max_executors=max_executors, latency_p95_s=latency_p95_s, recovery_s=recovery_s,
+        metrics=metrics, autopilot=autopilot, settings=settings,
+    )  # fmt: skip
     return start_writer(host, writer, name, arrival_column)
 
 
@@ -61,26 +54,25 @@ def attach(
     Its trigger, limit, restart and shedding are out of reach, and said to be, unless `restart` is given: a function that takes the wanted
     settings (`trigger`, `rate_limit_rows_per_s`, `rows_per_batch()`) and starts the query again from its checkpoint, returning the new StreamingQuery.
     """
-    from penstock.spark.refusals import refuse_connect, refuse_other_spark
-
-    refuse_other_spark()
-    refuse_connect(query)
+    _refuse_what_cannot_be_steered(query)
     from pyspark.sql import SparkSession
 
-    from penstock.core.domain.job import Promises
     from penstock.wiring.script import attach_query, script_host
 
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
-    metrics = None if metrics == "off" else metrics
-
-    def host() -> Any:
-        return script_host(
-            session, job, min_executors=min_executors, max_executors=max_executors, promises=promises, settings=settings, metrics=metrics,
-            autopilot=autopilot or {},
-        )  # fmt: skip
-
+    host = partial(
+        script_host, session, job, min_executors=min_executors, max_executors=max_executors, latency_p95_s=latency_p95_s, recovery_s=recovery_s,
+        metrics=metrics, autopilot=autopilot, settings=settings,
+    )  # fmt: skip
     return attach_query(host, query, name, restart)
+
+
+def _refuse_what_cannot_be_steered(given: Any) -> None:
+    """Raise for another Spark than ours, before anything is imported that needs it."""
+    from penstock.spark.refusals import refuse_connect, refuse_other_spark
+
+    refuse_other_spark()
+    refuse_connect(given)
 
 
 def register(session: Any) -> None:

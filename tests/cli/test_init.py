@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner, Result
 
 from penstock.cli.app import app
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile import load_job
+from penstock.runtime.jobfile.tables import JobTable, SettingsTable
+from penstock.trace.state import KNOWN
 
 
 def init(*words: str) -> Result:
@@ -49,6 +55,33 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = init(str(tmp_path / "file" / "job"))
     assert isinstance(result.exception, UserMistake) and str(result.exception) == f"{tmp_path}/file/job: cannot be written: Not a directory"
+
+
+def keys_of(table: type[BaseModel]) -> Iterator[str]:
+    """The keys of a table and of those in it, as a file has them."""
+    for name, field in table.model_fields.items():
+        yield field.alias or name
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                yield from keys_of(inner)
+
+
+def test_every_key_is_explained_but_for_the_settings_which_have_a_page_of_their_own(tmp_path: Path) -> None:
+    init(str(tmp_path))
+    text = (tmp_path / "job.toml").read_text()
+    keys = set(keys_of(JobTable)) - set(SettingsTable.model_fields) - set(KNOWN)
+    assert len(keys) > 60 and {"bootstrap", "prometheus", "guards", "rollback_pause", "lead", "arrival_field"} <= keys
+    assert [key for key in sorted(keys) if not re.search(rf"(?m)^#? ?(\[.*\b{key}\b.*\]|{key} =)", text)] == []
+
+
+def test_what_is_commented_out_is_right_too(tmp_path: Path) -> None:
+    init(str(tmp_path))
+    path = tmp_path / "job.toml"
+    (tmp_path / "profile.csv").write_text("scaleout,rate,latency_ms\n2,100,250\n")
+    instead = ("foreach_batch", "from", "until")
+    path.write_text(re.sub(rf'(?m)^# (?=\[|["\w.]+ = )(?!{"|".join(instead)})', "", path.read_text()))
+    spec = load_job(path, environ={"KAFKA_PASSWORD": "secret"}).spec
+    assert (len(spec.queries), spec.kafka.bootstrap, spec.autopilot.guards, spec.ask_executors_cpu) == (2, "broker:9092", "auto", True)
 
 
 def test_every_mode_of_trust_is_explained_and_observe_is_the_one_taken(tmp_path: Path) -> None:

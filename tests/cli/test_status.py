@@ -32,10 +32,11 @@ AUTOPILOT: dict[str, Any] = {
 
 
 def state(**autopilot: Any) -> dict[str, Any]:
-    events = [("Graded", "capacity was"), ("Decided", "auto keeps"), ("PromiseBroken", "promise broken: latency p95 3 s, 2 s were promised")]
+    events = [("Graded", "capacity was", True), ("Decided", "auto keeps", True), ("PromiseBroken", "promise broken: latency p95 3 s, 2 s were promised", False)]
+    told = [{"at_s": AT_S, "kind": kind, "words": words, "routine": routine} for kind, words, routine in events]
     return {
         "job": "orders", "master": "local", "mode": "ask", "history": "h.db", "metrics": None, "reading": json.loads(encode(READING)), "holds": [], "feeds": [],
-        "promises": {"latency_p95_s": 5.0, "recovery_s": None}, "events": [{"at_s": AT_S, "kind": kind, "words": words} for kind, words in events],
+        "promises": {"latency_p95_s": 5.0, "recovery_s": None}, "events": told,
         "autopilot": {**AUTOPILOT, **autopilot},
     }  # fmt: skip
 

@@ -11,7 +11,8 @@ import pytest
 from penstock.ports import BesideCheckpoint
 from penstock.runtime.fakes import FolderBeside
 
-FOLDERS: list[Any] = ["local_folder", pytest.param("spark_folder", marks=pytest.mark.spark)]
+ON_A_DISK: list[Any] = ["local_folder", pytest.param("spark_folder", marks=pytest.mark.spark)]
+FOLDERS: list[Any] = [*ON_A_DISK, pytest.param("mounted_folder", marks=pytest.mark.spark)]
 EVERY_BYTE = bytes(range(256)) * 5
 
 
@@ -64,6 +65,7 @@ def test_a_file_that_is_sent_again_takes_the_place_of_the_one_before(beside: Bes
     assert beside.download("history.db", back) and back.read_bytes() == b"shorter"
 
 
+@pytest.mark.parametrize("beside", ON_A_DISK, indirect=True)
 def test_there_is_never_a_moment_without_the_file_while_it_is_replaced(beside: BesideCheckpoint, tmp_path: Path) -> None:
     here, stop = tmp_path / "here", threading.Event()
     here.write_bytes(EVERY_BYTE)

@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+import waiting
 from confluent_kafka import Consumer, TopicPartition
 
 from penstock.kafka.broker import EmbeddedBroker
@@ -89,10 +89,4 @@ def topic(broker: EmbeddedBroker) -> Callable[..., Topic]:
 
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
-    def wait(condition: Callable[[], Any], timeout_s: float = 30.0) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            assert time.monotonic() < deadline, f"did not come true within {timeout_s} s"
-            time.sleep(0.02)
-
-    return wait
+    return waiting.wait_until

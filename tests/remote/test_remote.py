@@ -41,6 +41,15 @@ def server(path: Path) -> Iterator[SocketServer]:
     serving.close()
 
 
+def test_a_folder_that_was_made_for_the_socket_alone_goes_with_it(path: Path) -> None:
+    SocketServer(path, echo).close()
+    assert not path.parent.exists()
+    path.parent.mkdir()
+    (path.parent / "history.db").touch()
+    SocketServer(path, echo).close()
+    assert [each.name for each in path.parent.iterdir()] == ["history.db"]
+
+
 def raw(path: Path, content: bytes) -> Any:
     """What the server answers to these bytes."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -7,13 +7,13 @@ import queue
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from penstock.core.domain.event import NothingToDo
 from penstock.core.fitting import FitAsked, FitDone
@@ -76,13 +76,6 @@ def asking() -> Iterator[Asking]:
 
 def children() -> list[psutil.Process]:
     return [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.01)
 
 
 def the_child() -> psutil.Process:

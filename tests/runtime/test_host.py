@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
 from penstock.core.assessment import Assessment
 from penstock.core.config import Config
@@ -71,13 +71,6 @@ def opened(root: Path, terms: Terms = TERMS, **more: Any) -> Host:
     host.open(plant, DECLARED, about, FolderBeside(root / "checkpoint"))
     host.start()
     return host
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.02)
 
 
 def test_an_operator_is_heard_and_told_how_it_ended(root: Path) -> None:
@@ -176,6 +169,8 @@ def test_the_status_tells_what_the_autopilot_is_at_and_follows_the_terms(root: P
     host = opened(root, replace(TERMS, autopilot=Autopilot(mode="ask")), policy=Wanting(), reread=rereading)
     wait_until(lambda: host.events_by_kind["Proposed"])
     state = RemoteJob(host.folder.socket).ask("status")
+    routine = {event["kind"]: event["routine"] for event in state["events"]}
+    assert not routine["Proposed"] and routine["Decided"], "a decision that waits is repeated, its proposal is told"
     told = state["autopilot"]
     assert (state["mode"], told["mode"], told["policy"], told["paused"], told["infeasible"]) == ("ask", "ask", "auto", None, [])
     assert {key: told["last"][key] for key in ("executors", "current", "direction", "effect")} == {

@@ -17,7 +17,7 @@ from penstock.core.redaction import Redactor
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.fakes import FolderBeside
 from penstock.runtime.joblease import NOTE, CheckpointLease
-from penstock.runtime.snapshots import NAME, Snapshots, restore_history
+from penstock.runtime.snapshots import COPY, NAME, Snapshots, restore_history
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 
@@ -71,6 +71,18 @@ def test_a_history_that_is_gone_comes_back(kept: Kept, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "history.db"
     assert restore_history(kept.beside, elsewhere)
     assert events_in(elsewhere) == [EVENT]
+
+
+def test_a_copy_on_its_way_is_in_the_jobs_own_folder_and_what_a_killed_driver_left_there_does_not_stay(kept: Kept, tmp_path: Path) -> None:
+    left = kept.path.with_name(COPY)
+    left.write_text("half a copy")
+    sent: list[Path] = []
+    upload = kept.beside.upload
+    kept.beside.upload = lambda local, name: (sent.append(local), upload(local, name))[1]  # type: ignore[method-assign]
+    kept.snapshots().take()
+    assert sent == [left] and not left.exists()
+    elsewhere = tmp_path / "elsewhere" / "history.db"
+    assert restore_history(kept.beside, elsewhere) and [each.name for each in elsewhere.parent.iterdir()] == ["history.db"]
 
 
 def test_a_history_that_is_there_stays_as_it_is(kept: Kept) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
+from ledgers import positions_in
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -148,8 +148,7 @@ def assert_each_row_is_there_once(ledger: Path) -> int:
     """By batch: every page follows the one before it, and every position is in one of them. How many rows there are."""
     found = pages(ledger)
     assert [page["batch"] for page in found] == list(range(len(found)))
-    files = [ledger / "data" / str(name) for page in found for name in page["files"]]
-    positions = sorted(position for file in files for position in pq.read_table(file, columns=["position"]).column("position").to_pylist())
+    positions = positions_in(ledger)
     assert positions == list(range(len(positions))), "none lost, none doubled"
     assert len(positions) == sum(int(page["rows"]) for page in found)
     return len(positions)

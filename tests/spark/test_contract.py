@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from penstock.core.domain.event import CannotDo
 from penstock.core.domain.job import JobSpec, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.spark.contract import ContractRecipe, prepare_trace
 from penstock.spark.settings import QuerySettings
+from penstock.spark.sink import committed_files
 
 CODE = """
 def second_then_first(slow, fast):
@@ -54,6 +57,22 @@ def test_several_sources_are_told_apart_whatever_the_order_in_which_the_function
     waiting = sum(trace.positions.newest()["trace"] for trace in traces.values()) - sum(end["position"] for end in last.end_offsets)
     assert reading.lag_rows == pytest.approx(waiting, abs=450 * 3)
     assert query.recipe.positions == [traces["fast"].positions, traces["slow"].positions], "in the order of the plan, as Spark reports them"
+
+
+def test_files_are_read_with_the_columns_that_are_declared_and_that_they_have_no_limit_is_said(plant: Any) -> None:
+    (plant.folder / "in").mkdir()
+    (plant.folder / "in" / "rows.json").write_text('{"n": 1, "word": "one", "more": true}\n{"n": 2}\n')
+    (plant.folder / "of_files.py").write_text("def same(rows):\n    return rows\n")
+    source = SourceSpec(name="files", format="json", schema="n BIGINT, word STRING", options={"path": str(plant.folder / "in")})
+    sink = SinkSpec(format="ledger", options={"path": str(plant.ledger("files"))})
+    spec = QuerySpec(name="files", function="of_files.py:same", sources=("files",), trigger=Trigger(kind="available_now"), sink=sink)
+    job = JobSpec(name="files", folder=str(plant.folder), checkpoint=str(plant.folder / "checkpoint"), sources=(source,), queries=(spec,))
+    query = plant.engine.add("files", ContractRecipe(plant.session, job, spec, {}), QuerySettings(trigger=spec.trigger))
+    plant.wait_until(query.settled.is_set, what="the end of the files")
+    assert query.state == "ended", plant.events
+    (file,) = committed_files(plant.ledger("files"))
+    assert pq.read_table(file).to_pylist() == [{"n": 1, "word": "one"}, {"n": 2, "word": None}]
+    assert [event.what for event in plant.said(CannotDo)] == ["rate-limit"]
 
 
 def test_a_function_that_returns_no_stream_is_refused_in_one_line(plant: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from ledgers import positions_in
+
 from penstock.core.domain.instruction import ChangeQuery, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.spark.sink import count_rows, pages
@@ -22,8 +24,8 @@ def all_rows(rows):
 
 def test_thousands_of_keyed_records_survive_rescales_restarts_and_kills_without_loss_or_doubling(plant: Any) -> None:
     plant.wait_until(lambda: len(plant.engine.pool.running()) >= 2, what="two executors")
-    query = plant.query("job_q.py:all_rows", code=COUNTS, rate="sine(mean=600, amplitude=300, period=20)")
-    counted = plant.query("job_n.py:counts", code=COUNTS, name="n", rate="constant(400)", mode="complete")
+    query = plant.query("job_q.py:all_rows", code=COUNTS, rate="sine(mean=600, amplitude=300, period=20)", partitions="2")
+    counted = plant.query("job_n.py:counts", code=COUNTS, name="n", rate="constant(400)", mode="complete", trigger="2s", partitions="2")
     plant.wait_commits(query, 1)
 
     plant.carry_out(ScaleExecutors(number=1, executors=3))
@@ -37,17 +39,19 @@ def test_thousands_of_keyed_records_survive_rescales_restarts_and_kills_without_
     with query.lock:
         query.query.stop()  # in the middle of a batch: what it had logged is replayed
         query.start()
-    plant.carry_out(ScaleExecutors(number=4, executors=2))
-    repartitioned = plant.carry_out(ChangeQuery(number=5, query="n", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None, partitions=2))
+    _, repartitioned = plant.carry_out_together(
+        ScaleExecutors(number=4, executors=2),
+        ChangeQuery(number=5, query="n", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None, partitions=2),
+    )
     assert repartitioned.done, repartitioned.reason
     assert plant.carry_out(ChangeQuery(number=6, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None)).done
     plant.wait_commits(query, 3)
     plant.wait_commits(counted, 2)
     plant.engine.stop_queries(30, lambda: False)
 
-    positions = [row.position for row in plant.session.read.format("ledger").load(str(plant.ledger())).select("position").collect()]
+    positions = positions_in(plant.ledger())
     assert len(positions) > 5000
-    assert sorted(positions) == list(range(len(positions))), "every position exactly once"
+    assert positions == list(range(len(positions))), "every position exactly once"
     assert len(positions) == count_rows(plant.ledger())
     assert [page["batch"] for page in pages(plant.ledger())] == list(range(len(pages(plant.ledger()))))
 

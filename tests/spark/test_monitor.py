@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,33 @@ def counts(rows):
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """How many rows had come at a moment, and how many of them were committed."""
+
+    newest: float
+    committed: int
+
+
+def place(plant: Any, query: Any) -> Place:
+    return Place(newest=plant.traces["q"].positions.newest()["trace"], committed=query.commits.last.end_offsets[0]["position"])
+
+
 def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
     plant.wait_until(lambda: len(plant.engine.pool.running()) == 2, what="two executors")
-    query = plant.query("job_q.py:counts", code=CODE, mode="complete", rate="constant(500)", trigger="2s")
-    plant.wait_commits(query, 6)
+    query = plant.query("job_q.py:counts", code=CODE, mode="complete", rate="constant(1000)", trigger="2s")
+    plant.wait_commits(query, 4)
     plant.engine.read()
     plant.wait_commits(query, 2)
+    earlier = place(plant, query)
     reading = plant.engine.read()
+    later = place(plant, query)
     q = reading.queries[0]
 
-    assert reading.arrival_rows_per_s == pytest.approx(500, rel=0.03), "the arrival rate is measured at the source"
-    assert reading.throughput_rows_per_s == pytest.approx(500, rel=0.35)
-    newest = plant.traces["q"].positions.newest()["trace"]
-    assert reading.lag_rows == pytest.approx(newest - query.commits.last.end_offsets[0]["position"], abs=600)
-    assert reading.lag_s == pytest.approx(reading.lag_rows / 500, abs=1.0)
+    assert reading.arrival_rows_per_s == pytest.approx(1000, rel=0.03), "the arrival rate is measured at the source"
+    assert reading.throughput_rows_per_s == pytest.approx(1000, rel=0.35)
+    assert earlier.newest - later.committed <= reading.lag_rows <= later.newest - earlier.committed, "lag is exact"
+    assert reading.lag_s == pytest.approx(reading.lag_rows / 1000, abs=1.0)
     assert reading.excess_lag_rows is not None and reading.excess_lag_rows <= reading.lag_rows
     assert reading.busyness is not None and 0 < reading.busyness <= 1
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
 import penstock
 from penstock.core.errors import Refused, UserMistake
@@ -20,13 +20,6 @@ from penstock.stores.reader import HistoryReader
 @pytest.fixture
 def job() -> str:
     return f"script-{uuid.uuid4().hex[:8]}"
-
-
-def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.1)
 
 
 def finished(remote: RemoteJob, answer: dict[str, Any]) -> dict[str, str]:
@@ -76,9 +69,21 @@ def test_one_line_gives_full_observation_and_control_and_await_termination_survi
 
 
 def test_an_attached_query_is_watched_and_what_cannot_be_done_is_said(session: Any, tmp_path: Path, job: str) -> None:
+    dies, wanted = threading.Event(), list[Any]()
+
+    def write(rows: Any, batch_id: int) -> None:
+        rows.write.format("noop").mode("append").save()
+        if dies.is_set():
+            dies.clear()
+            raise ValueError("the database was away")
+
     def writer(seconds: float) -> Any:
         frame = session.readStream.format("rate").option("rowsPerSecond", 200).load()
-        return frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).trigger(processingTime=f"{seconds} seconds")
+        return frame.writeStream.foreachBatch(write).option("checkpointLocation", str(tmp_path / "c")).trigger(processingTime=f"{seconds} seconds")
+
+    def begin_again(settings: Any) -> Any:
+        wanted.append(settings)
+        return writer(settings.trigger.interval_s).start()
 
     running = writer(1).start()
     try:
@@ -96,14 +101,21 @@ def test_an_attached_query_is_watched_and_what_cannot_be_done_is_said(session: A
         running.stop()
 
     running = writer(1).start()
-    watched = penstock.attach(
-        running, job=job, name="theirs", restart=lambda wanted: writer(wanted.trigger.interval_s).start(), max_executors=3, reading_interval_s=1.0
-    )
+    watched = penstock.attach(running, job=job, name="theirs", restart=begin_again, max_executors=3, reading_interval_s=1.0)
     remote = RemoteJob(JobFolder(job).socket)
     wait_until(lambda: (remote.ask("status")["reading"] or {}).get("throughput_rows_per_s"), 60)
     said = finished(remote, remote.ask("trigger", trigger="2s"))
     assert any("done" in words for words in said.values()), said
     assert watched.isActive and watched.runId != running.runId
+    said = finished(remote, remote.ask("rate-limit", rows_per_s=150.0))
+    assert any("done" in words for words in said.values()), said
+    assert [(each.trigger.interval_s, each.rows_per_batch()) for each in wanted] == [(2.0, None), (2.0, 300)]
+
+    before = watched.runId
+    dies.set()
+    wait_until(lambda: any(event["kind"] == "QueryRestarted" for event in remote.ask("status")["events"]), what="the restart of a query that died")
+    assert wanted[2:] == wanted[1:2], "its owner's function is asked again, with what was wanted before"
+    assert watched.isActive and watched.runId != before and "the database was away" in watched.managed.failures[0].cause
     watched.stop()
 
 

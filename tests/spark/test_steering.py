@@ -32,22 +32,22 @@ def write(rows, batch_id):
 
 
 def test_trigger_and_limit_change_on_the_same_checkpoint_and_the_outcome_says_what_it_cost(plant: Any) -> None:
-    query = plant.query("same", code=CODE, rate="constant(1000)")
+    query = plant.query("same", code=CODE, rate="constant(1000)", trigger="2s")
     plant.wait_commits(query, 2)
     before = query.query.id
-    outcome = plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=300.0))
+    outcome = plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=300.0))
     assert outcome.done and outcome.took_s > 0
     assert outcome.down_s is not None and 0 < outcome.down_s <= outcome.took_s
     assert outcome.delayed_rows is not None and 0 < outcome.delayed_rows < 20_000
-    assert "down" in outcome.reason
+    assert "down" in outcome.reason and "interrupted" not in outcome.reason, "it was stopped between two batches"
     assert query.query.id == before, "it is the same query, from the same checkpoint"
     query.commits.take()
     plant.wait_commits(query, 2)
     taken = [progress.end_offsets[0]["position"] - progress.start_offsets[0]["position"] for progress in query.commits.take()]
-    assert set(taken) == {600}, "300 rows/s in batches of 2 s"
+    assert set(taken) == {300}, "300 rows/s in batches of 1 s"
     plant.engine.read()
     reading = plant.engine.read()
-    assert reading.queries[0].trigger.interval_s == 2.0 and reading.queries[0].rate_limit_rows_per_s == 300.0
+    assert reading.queries[0].trigger.interval_s == 1.0 and reading.queries[0].rate_limit_rows_per_s == 300.0
     assert not query.failures
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -20,16 +19,6 @@ REFRESHES_PER_S = 4.0
 LOG_EVERY_S = 30.0
 
 
-class View(Protocol):
-    """Somewhere to show a running job; `update` may be called from any thread."""
-
-    def start(self) -> None: ...
-
-    def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None: ...
-
-    def stop(self) -> None: ...
-
-
 def view_for(
     console: Console,
     job: str,
@@ -39,8 +28,8 @@ def view_for(
     promises: Promises = Promises(),
     redact: Callable[[str], str] = str,
     log_every_s: float = LOG_EVERY_S,
-) -> View:
-    """The live view where there is a terminal, else log lines; 0 logs every reading."""
+) -> LiveView | PlainLog:
+    """The live view where there is a terminal, else log lines; 0 logs every reading. Both take updates from any thread."""
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveView(console, ViewState(job=one_line(job), pilot=Pilot(mode=mode), master=one_line(redact(master)), promises=promises), redact)
     return PlainLog(console, redact, every_s=log_every_s)

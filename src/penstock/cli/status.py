@@ -12,14 +12,10 @@ from penstock.cli.cells import clock_time
 from penstock.cli.jobs import JobOption, running_job
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, render
-from penstock.core.domain.autopilot_event import Decided, FitTaken, Graded
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.stores.codec import decode
-
-ROUTINE = tuple(kind.__name__ for kind in (Decided, FitTaken, Graded))
-"""Events that come all the time; the last decision has a line of its own."""
 
 EVENTS_SHOWN = 8
 
@@ -46,7 +42,7 @@ def show(console: Console, state: dict[str, Any]) -> None:
         console.print(
             f"{hold['knob']} held at {hold['value']} by {hold['who']} for {duration_words(max(0, round(hold['until_s'] - reading.at_s)))} more", markup=False
         )
-    told = [event for event in state["events"] if event["kind"] not in ROUTINE]
+    told = [event for event in state["events"] if not event["routine"]]
     for event in told[-EVENTS_SHOWN:]:
         console.print(f"  {clock_time(event['at_s'])}  {event['words']}", markup=False, highlight=False, soft_wrap=True)
     if state["metrics"]:

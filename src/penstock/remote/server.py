@@ -10,6 +10,7 @@ import socketserver
 import struct
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ class SocketServer:
         self._server.shutdown()
         self._server.server_close()
         self.path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.parent.rmdir()  # one that was made for sockets alone goes with the last of them
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from penstock.core.domain.event import Event, NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.routine import is_routine
 from penstock.core.knowledge import Desired
 from penstock.core.policies.policy import Policy
 from penstock.core.redaction import Redactor
@@ -225,5 +226,5 @@ class Host:
             "pending": [pending.instruction.knob for pending in knowledge.pending],
             "limits": {"min_executors": self.terms.limits.min_executors, "max_executors": self.terms.limits.max_executors},
             "promises": {"latency_p95_s": self.terms.promises.latency_p95_s, "recovery_s": self.terms.promises.recovery_s},
-            "events": [{"at_s": event.at_s, "kind": type(event).__name__, "words": event.words()} for event in self.recent],
+            "events": [{"at_s": each.at_s, "kind": type(each).__name__, "words": each.words(), "routine": is_routine(each)} for each in self.recent],
         }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.core.domain.event import Event, LeaseLost, SnapshotFailed
@@ -13,15 +13,27 @@ from penstock.runtime.joblease import CheckpointLease
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
 
 NAME = "history.db"
+COPY = "history.copy"
 
 
 def restore_history(beside: BesideCheckpoint, history: Path) -> bool:
     """Fetch the history from beside the checkpoint where the local one is gone; whether it was."""
     if history.exists() and history.stat().st_size > 0:
         return False
-    with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
-        copy = Path(folder) / NAME
+    with on_its_way(history) as copy:
         return beside.download(NAME, copy) and restore_snapshot(copy, history)
+
+
+@contextmanager
+def on_its_way(history: Path) -> Iterator[Path]:
+    """Where a copy is while it goes to the checkpoint or comes from there: in the job's own folder, where the next one takes the place of what a killed
+    driver left."""
+    copy = history.with_name(COPY)
+    copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 class Snapshots:
@@ -58,8 +70,7 @@ class Snapshots:
 
     def take(self) -> None:
         def copy() -> None:
-            with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
-                target = Path(folder) / NAME
+            with on_its_way(self._history) as target:
                 take_snapshot(self._history, target)
                 self._beside.upload(target, NAME)
 

@@ -6,11 +6,13 @@ import json
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pyspark import SparkContext
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from penstock.ports import Clock
 from penstock.spark.progress import Progress, parse_progress
 
 
@@ -22,7 +24,7 @@ class Commits:
         self._fresh: deque[Progress] = deque(maxlen=1000)
         self._count = 0
         self.last: Progress | None = None
-        self.idle_wall_s: float | None = None
+        self.idle_s: float | None = None
 
     def add(self, progress: Progress) -> None:
         with self._changed:
@@ -31,9 +33,9 @@ class Commits:
             self.last = progress
             self._changed.notify_all()
 
-    def idle(self) -> None:
+    def idle(self, at_s: float) -> None:
         with self._changed:
-            self.idle_wall_s = time.time()
+            self.idle_s = at_s
             self._changed.notify_all()
 
     @property
@@ -57,9 +59,12 @@ class CommitListener(StreamingQueryListener):
     """Hands each progress report to the query it belongs to. Runs in Spark's callback thread: it must be quick and never raise.
 
     PySpark would turn every report into a tree of Python objects, a call to the JVM for each leaf; ours crosses over once, as JSON.
+    Spark speaks in wall time: how that stands to the controller's clock is noted with each report as it comes in, so that a later step of the
+    system's time moves nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._by_run: dict[str, Commits] = {}
         self._early: deque[Progress] = deque(maxlen=20)
@@ -74,12 +79,13 @@ class CommitListener(StreamingQueryListener):
                 self._early.remove(progress)
 
     def reported(self, report: str) -> None:
-        progress = parse_progress(json.loads(report))
+        now_s = self._clock.now_s()
+        progress = replace(parse_progress(json.loads(report)), steady_minus_wall_s=now_s - time.time())
         with self._lock:
             commits = self._by_run.get(progress.run_id)
             if not progress.executed:
                 if commits is not None:
-                    commits.idle()
+                    commits.idle(now_s)
             elif commits is not None:
                 commits.add(progress)
             else:
@@ -88,7 +94,7 @@ class CommitListener(StreamingQueryListener):
     def idle(self, run_id: str) -> None:
         commits = self._by_run.get(run_id)
         if commits is not None:
-            commits.idle()
+            commits.idle(self._clock.now_s())
 
     @property
     def _jlistener(self) -> Any:

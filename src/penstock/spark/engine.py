@@ -52,7 +52,7 @@ class SparkEngine:
         self._store = store = StatusStore(session)
         self.pool = ExecutorPool(session, store, executors)
         self.processes = ExecutorProcesses(session.sparkContext.applicationId)
-        self._listener = CommitListener()
+        self._listener = CommitListener(clock)
         session.streams.addListener(self._listener)
         self._supervisor = Supervisor(config, clock, emit, redact, self._listener.ended)
         self.monitor = SparkMonitor(

@@ -52,6 +52,7 @@ class SparkMonitor:
         self._heartbeat_s = heartbeat_s
         self._readers: dict[str, QueryReader] = {}
         self._memory = Memory()
+        self._added_s: dict[str, float] = {}
         self._seen = _Seen(executors=set(), skewed=set())
         self._executors_changed_s: float | None = None
         self._started_s = clock.now_s()
@@ -62,7 +63,7 @@ class SparkMonitor:
         executors = self._executors(now_s)
         moments = (self._query_disturbed_s(), self._executors_changed_s, *(query.started_s for query in self._queries))
         disturbances = [moment for moment in moments if moment is not None]
-        queries = tuple(self._query(query, now_s) for query in self._queries)
+        queries = tuple(self._query(query) for query in self._queries)
         seen = Observation(
             at_s=max((facts.counted_s for facts in queries if facts.counted_s is not None), default=now_s),
             started_s=self._started_s,
@@ -87,13 +88,15 @@ class SparkMonitor:
             self._report_losses(self._seen.executors - ids - self._pool.dismissed, now_s)
             self._executors_changed_s = now_s
             self._seen.executors = ids
+        # As it was when they were first seen: a step of the system's time since then moves nothing.
+        self._added_s = {each["id"]: self._added_s.get(each["id"], each["addTime"] / 1000 + steady_minus_wall_s) for each in alive}
         hosts = {each["id"]: each["hostPort"].rpartition(":")[0] or each["hostPort"] for each in alive}
         return tuple(
             ExecutorFact(
                 executor_id=each["id"],
                 host=hosts[each["id"]],
                 slots=each["maxTasks"] or each["totalCores"],
-                added_s=each["addTime"] / 1000 + steady_minus_wall_s,
+                added_s=self._added_s[each["id"]],
                 cpu_s=self._cpu.cpu_s(each["id"], hosts[each["id"]]),
                 cpu_cores=self._cpu.cores(each["id"], hosts[each["id"]]),
             )
@@ -106,13 +109,13 @@ class SparkMonitor:
             reasons = {each["id"]: self._redact(each.get("removeReason") or "no reason given") for each in self._store.removed_executors()}
             self._emit([ExecutorLost(at_s=now_s, executor_id=each, reason=" ".join(reasons.get(each, "unknown").split())[:300]) for each in sorted(lost)])
 
-    def _query(self, query: ManagedQuery, now_s: float) -> QueryFacts:
+    def _query(self, query: ManagedQuery) -> QueryFacts:
         if query.name not in self._readers:
             self._readers[query.name] = QueryReader(
                 query, self._store, self._clock, heartbeat_s=self._heartbeat_s, default_partitions=self._default_partitions,
                 say=lambda event: self._emit([replace(event, at_s=self._clock.now_s())]),
             )  # fmt: skip
-        return self._readers[query.name].facts(now_s)
+        return self._readers[query.name].facts()
 
     def close(self) -> None:
         for reader in self._readers.values():

@@ -17,7 +17,8 @@ _BATCH = re.compile(r"\bbatch = (\d+)\s*$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One progress report. Offsets are as Spark writes them: JSON values of the sources' own making."""
+    """One progress report. Offsets are as Spark writes them: JSON values of the sources' own making. `steady_minus_wall_s` leads from its wall times
+    to the controller's clock."""
 
     run_id: str
     batch_id: int
@@ -32,6 +33,7 @@ class Progress:
     state_memory_bytes: int | None = None
     state_partitions: int | None = None
     executed: bool = True
+    steady_minus_wall_s: float = 0.0
 
 
 def wall_seconds(timestamp: str) -> float:
@@ -93,12 +95,12 @@ def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]]) -> Stage
     )
 
 
-def batch_fact(progress: Progress, *, steady_minus_wall_s: float, rows: float | None, stages: Sequence[StageFact]) -> BatchFact:
+def batch_fact(progress: Progress, *, rows: float | None, stages: Sequence[StageFact]) -> BatchFact:
     """A report as a fact on the controller's clock; `rows` from offsets where they count rows."""
     return BatchFact(
         batch_id=progress.batch_id,
-        started_s=progress.started_wall_s + steady_minus_wall_s,
-        committed_s=progress.committed_wall_s + steady_minus_wall_s,
+        started_s=progress.started_wall_s + progress.steady_minus_wall_s,
+        committed_s=progress.committed_wall_s + progress.steady_minus_wall_s,
         committed_wall_s=progress.committed_wall_s,
         rows=float(progress.input_rows) if rows is None else rows,
         parts_s=progress.parts_s,

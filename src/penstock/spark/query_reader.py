@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -41,7 +40,7 @@ class QueryReader:
         self._tail: TopicTail | None = None
         self._mute = False
 
-    def facts(self, now_s: float) -> QueryFacts:
+    def facts(self) -> QueryFacts:
         query, settings = self.query, self.query.settings
         reads_kafka = any(isinstance(each, KafkaPositions) for each in query.recipe.positions)
         if (query.is_real_time or reads_kafka) and query.is_active:
@@ -50,8 +49,8 @@ class QueryReader:
         asked_s = self._clock.now_s()
         place = where(query.recipe.positions, query.processed_offsets())
         counted_s = (asked_s + self._clock.now_s()) / 2
-        batches = self._batches(now_s)
-        last, idle_wall_s = query.commits.last, query.commits.idle_wall_s
+        batches = self._batches()
+        last = query.commits.last
         facts = QueryFacts(
             name=query.name,
             state=query.state,
@@ -59,7 +58,7 @@ class QueryReader:
             rate_limit_rows_per_s=settings.rate_limit_rows_per_s,
             started_s=query.started_s,
             batches=batches,
-            idle_s=None if idle_wall_s is None else idle_wall_s + now_s - time.time(),
+            idle_s=query.commits.idle_s,
             newest_rows=place.newest_rows,
             processed_rows=place.processed_rows,
             oldest_waiting_s=place.oldest_waiting_s,
@@ -93,24 +92,24 @@ class QueryReader:
             for name in names
         )
 
-    def _batches(self, now_s: float) -> tuple[BatchFact, ...]:
+    def _batches(self) -> tuple[BatchFact, ...]:
         reports = self.query.commits.take()
         stages: dict[tuple[str, int], tuple[StageFact, ...]] = {}
         for run_id in {report.run_id for report in reports}:
             wanted = {report.batch_id for report in reports if report.run_id == run_id}
             stages |= {(run_id, batch): found for batch, found in self._stages.stages_of(run_id, wanted).items()}
-        facts = tuple(self._batch(report, stages.get((report.run_id, report.batch_id), ()), now_s) for report in reports)
+        facts = tuple(self._batch(report, stages.get((report.run_id, report.batch_id), ())) for report in reports)
         if reports:
             self.query.live.forget_before(reports[-1].batch_id)
         return facts
 
-    def _batch(self, report: Progress, stages: tuple[StageFact, ...], now_s: float) -> BatchFact:
+    def _batch(self, report: Progress, stages: tuple[StageFact, ...]) -> BatchFact:
         live, rows = self.query.live, between(self.query.recipe.positions, report.start_offsets, report.end_offsets)
         tasks = live.tasks_of(report.batch_id)
         if tasks is not None and rows:
             self._order = order_of(tasks.rows, rows) or self._order
         total = None if rows is None else sum(rows.values())
-        fact = batch_fact(report, steady_minus_wall_s=now_s - time.time(), rows=total, stages=stages)
+        fact = batch_fact(report, rows=total, stages=stages)
         return replace(fact, pause_s=live.pause_before_s(report.batch_id)) if self.query.is_real_time else fact
 
     def _outputs(self) -> tuple[OutputSample, ...]:

@@ -138,8 +138,8 @@ class ScriptHost:
 
 
 def script_host(
-    session: SparkSession, job: str | None, *, min_executors: int, max_executors: int | None, promises: Promises,
-    settings: Mapping[str, Any], metrics: str | None, autopilot: Mapping[str, Any],
+    session: SparkSession, job: str | None, *, min_executors: int, max_executors: int | None, latency_p95_s: float | None, recovery_s: float | None,
+    metrics: str | None, autopilot: Mapping[str, Any] | None, settings: Mapping[str, Any],
 ) -> ScriptHost:  # fmt: skip
     """The host of a job in this script, made at its first query."""
     check_session(session)
@@ -153,9 +153,11 @@ def script_host(
     if min_executors > most:
         raise UserMistake(f"min_executors: found {min_executors}, at most max_executors ({most}) is allowed")
     limits = Limits(min_executors=min_executors, max_executors=most, start_executors=min(most, max(min_executors, executors_of(session))))
-    allowed, profile = scripted_autopilot(autopilot, limits, promises, Path.cwd())
+    promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
+    allowed, profile = scripted_autopilot(autopilot or {}, limits, promises, Path.cwd())
     config = Config(**{"reading_interval_s": REMOTE_READING_INTERVAL_S, **settings})
-    hosts[name] = ScriptHost(session, name, Terms(limits=limits, promises=promises, config=config, autopilot=allowed, profile=profile), metrics)
+    terms = Terms(limits=limits, promises=promises, config=config, autopilot=allowed, profile=profile)
+    hosts[name] = ScriptHost(session, name, terms, None if metrics == "off" else metrics)
     return hosts[name]
 
 

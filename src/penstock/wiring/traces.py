@@ -23,20 +23,31 @@ def open_traces(spec: JobSpec, beside: CheckpointFolder, folder: Path) -> dict[s
     for source in spec.sources:
         if source.format != "trace":
             continue
-        name = STATE.format(source.name)
-        path = beside.local_path(name)
-        if path is None:
-            path = folder / name
-            path.unlink(missing_ok=True)
-            kept = beside.read(name)
-            if kept is not None:
-                path.write_bytes(kept)
+        path = fetched(STATE.format(source.name), beside, folder)
         trace = prepare_trace(source, spec.folder, path)
         trace.state.begin(time.time())
-        if beside.local_path(name) is None:
-            beside.write(name, path.read_bytes())
+        sent_back(path, beside)
         traces[source.name] = trace
     return traces
+
+
+def fetched(name: str, beside: CheckpointFolder, folder: Path) -> Path:
+    """Where the state is on this machine: beside the checkpoint, or in `folder` as a copy of what lies there."""
+    here = beside.local_path(name)
+    if here is not None:
+        return here
+    copy = folder / name
+    copy.unlink(missing_ok=True)
+    kept = beside.read(name)
+    if kept is not None:
+        copy.write_bytes(kept)
+    return copy
+
+
+def sent_back(path: Path, beside: CheckpointFolder) -> None:
+    """Let what lies beside the checkpoint be as the state here; where they are one file, it is."""
+    if beside.local_path(path.name) is None:
+        beside.write(path.name, path.read_bytes())
 
 
 def rate_setter(traces: Mapping[str, Trace], feeds: Mapping[str, TraceState], beside: CheckpointFolder) -> Callable[[str | None, float | None], str]:
@@ -49,8 +60,8 @@ def rate_setter(traces: Mapping[str, Trace], feeds: Mapping[str, TraceState], be
         if source is None or source not in states:
             raise UserMistake(f"found source {source!r}, one of {', '.join(states)} is needed")
         states[source].override(time.time() + OVERRIDE_LEAD_S, rows_per_s)
-        if source in traces and beside.local_path(STATE.format(source)) is None:
-            beside.write(STATE.format(source), states[source].path.read_bytes())
+        if source in traces:
+            sent_back(states[source].path, beside)
         return source
 
     return set_rate

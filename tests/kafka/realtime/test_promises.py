@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
+from ledgers import positions_in
 from topic_reader import read_messages
 
 from penstock.core.domain.event import QueryRestarted
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.topics import end_offsets
 from penstock.runtime.home import JobFolder
-from penstock.spark.sink import pages
 from penstock.stores.reader import HistoryReader
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
@@ -113,11 +112,6 @@ def positions_filed(folder: Path) -> list[int]:
     return sorted(ds.dataset(paths, format="parquet").to_table(columns=["position"]).column("position").to_pylist())
 
 
-def positions_booked(ledger: Path) -> list[int]:
-    files = [ledger / "data" / str(name) for page in pages(ledger) for name in page["files"]]
-    return sorted(position for file in files for position in pq.read_table(file).column("position").to_pylist())
-
-
 def kill_until_a_query_fails(job: Any) -> None:
     """Kill the executors one after the other: one that happens to have only tasks of micro-batches ends no query."""
     for executor in job.executors():
@@ -156,7 +150,7 @@ def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_proce
     sent = read_topic(away_broker.bootstrap, "numbers", 2)
     everything = list(range(sum(ends)))
     assert sorted(value["position"] for _, value in sent) == everything, "the feeder itself loses and doubles nothing"
-    assert positions_booked(job.folder / "ledger") == everything, "micro-batches into an idempotent sink"
+    assert positions_in(job.folder / "ledger") == everything, "micro-batches into an idempotent sink"
     assert positions_filed(job.folder / "files") == everything, "micro-batches into files"
 
     for topic, mode in KAFKA_SINKS.items():

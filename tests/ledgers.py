@@ -1,0 +1,15 @@
+"""What a ledger holds, read without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from penstock.spark.sink import pages
+
+
+def positions_in(ledger: Path) -> list[int]:
+    """The positions of all rows that count, in order."""
+    files = [ledger / "data" / str(name) for page in pages(ledger) for name in page["files"]]
+    return sorted(position for file in files for position in pq.read_table(file, columns=["position"]).column("position").to_pylist())
