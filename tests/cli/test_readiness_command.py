@@ -29,11 +29,12 @@ def shadow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_short_shadow_says_how_long_it_takes(tmp_path: Path) -> None:
     answer = found("readiness", "--file", told(tmp_path / "h.db"))
-    assert answer["ready"] is False and [each["code"] for each in answer["reasons"]] == ["shadow_too_short"]
+    assert answer["ready"] is False and [each["code"] for each in answer["reasons"]] == ["shadow_too_short", "nothing_proven"]
     assert (answer["shadow_s"], answer["run"]["executor_s"], answer["shadow"]["executor_s"]) == (600, 2400, 4 * 60 + 3 * 540)
     assert (answer["shadow"]["ups"], answer["shadow"]["downs"], answer["agreement"]["fewer"]) == (0, 1, pytest.approx(0.9))
     text = shown("--file", tmp_path / "h.db")
     assert text.startswith("not ready\n") and "not ready: 0.167 h in shadow, 6 h are needed; leave it in shadow" in text
+    assert "not ready: no prediction of what it chooses by could be checked; static, hpa, reactive, ds2 and spark_dra predict nothing" in text
 
 
 def test_the_terms_of_the_job_count(shadow: Path) -> None:

@@ -12,6 +12,7 @@ from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Desired, Hold, Knowledge, Pending, begin, join
+from penstock.core.steering import Steering
 from penstock.stores.codec import decode, encode_knowledge
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
@@ -51,6 +52,11 @@ def test_a_changed_declaration_wins_for_its_own_knob_alone_and_ends_the_hold_on_
     knowledge = begin(desired(executors=3), left, LIMITS)
     assert knowledge.desired == desired(executors=3, trigger=FAST)
     assert knowledge.holds == (held("trigger:a", "1s"),)
+
+
+def test_targets_that_cannot_be_met_are_named_anew_at_every_start() -> None:
+    left = Knowledge(declared=desired(), desired=desired(), steering=Steering(infeasible=("latency",), doubted={"throughput": 2}))
+    assert begin(desired(), left, LIMITS).steering == Steering()
 
 
 @given(DESIRES, DESIRES)

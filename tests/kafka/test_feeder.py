@@ -119,7 +119,7 @@ def test_every_row_comes_once_in_order_with_its_arrival(feeding: Callable[..., F
     )
 
 
-@pytest.mark.parametrize("moving", [{"rate": "sine(mean=2000, amplitude=1500, period=2)"}, {"csv": "rates.csv"}])
+@pytest.mark.parametrize("moving", [{"rate": "sine(mean=2000, amplitude=1500, period=4)"}, {"csv": "rates.csv"}])
 def test_a_rate_that_moves_is_followed_row_by_row(moving: dict[str, str], feeding: Callable[..., Feeding], tmp_path: Path) -> None:
     (tmp_path / "rates.csv").write_text("t,rate\n0,500\n1,4000\n2,500\n")
     fed = feeding(**moving, folder=str(tmp_path), partitions=2)

@@ -36,7 +36,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "a merged table": (lambda rows, table, other: rows.join(table.hint("merge"), F.col("value") == F.col("id")), "a join that broadcasts no table"),
     "an unequal table": (lambda rows, table, other: rows.join(F.broadcast(table), F.col("value") > F.col("id")), "a join that broadcasts no table"),
     "a stream": (lambda rows, table, other: rows.join(other, "value"), "a join of two streams"),
-    "a session window": (lambda rows, table, other: rows.groupBy(F.session_window("timestamp", "5 seconds")).count(), "a session window"),
+    "a session window": (lambda rows, table, other: rows.groupBy("language", F.session_window("timestamp", "5 seconds")).count(), "a session window"),
     "a limit": (lambda rows, table, other: rows.limit(5), "a limit on a stream"),
     "coalesce": (lambda rows, table, other: rows.coalesce(1), "the operator Coalesce"),
 }

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from planned import knowing, terms, wants
 
-from penstock.core.domain.autopilot_event import Decided, Graded
+from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.prediction import PredictionKind
-from penstock.runtime.autopilot_view import LATEST, AutopilotView
+from penstock.core.steering import Paused, Proposal
+from penstock.runtime.autopilot_view import LATEST, AutopilotView, still_standing
 
 
 def graded(kind: PredictionKind, predicted: float) -> Graded:
@@ -35,3 +36,13 @@ def test_in_shadow_the_target_is_what_the_policy_would_want() -> None:
     assert view.state(knowledge, terms("shadow")).target_executors == 6
     active = replace(knowledge, steering=replace(knowledge.steering, mode="active", shadow_executors=None))
     assert view.state(active, terms("active")).target_executors == 3
+
+
+def test_what_an_earlier_run_left_is_told_as_it_was_then() -> None:
+    proposal = Proposal(number=7, executors=5, at_s=20.0, expires_s=600.0, policy="auto:ds2")
+    left = knowing("ask", paused=Paused(who="ann", since_s=10.0, until_s=99.0, reason="lunch"), proposal=proposal)
+    assert still_standing(left) == [
+        PolicyPaused(at_s=10.0, who="ann", until_s=99.0, reason="lunch"),
+        Proposed(at_s=20.0, proposal=7, executors=5, before=3, policy="auto:ds2", expires_s=600.0),
+    ]
+    assert still_standing(knowing("ask")) == []

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 from waiting import wait_until
 
+from penstock.cli.pilot import Pilot
 from penstock.core.assessment import Assessment
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.autopilot_event import AutopilotChanged
 from penstock.core.domain.command import Pause
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import MemoryLost
+from penstock.core.domain.event import Event, MemoryLost
 from penstock.core.domain.job import Limits
+from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake
 from penstock.core.fitting import FitAsked, FitDone
@@ -194,6 +196,31 @@ def test_the_status_tells_what_the_autopilot_is_at_and_follows_the_terms(root: P
         metrics = answer.read().decode()
     assert 'penstock_policy_paused{job="orders"} 1.0' in metrics and 'penstock_mode{job="orders",mode="shadow"} 1.0' in metrics
     host.close("the test is over")
+
+
+class Watching:
+    """A view that keeps what it was shown."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None:
+        self.events += events
+
+
+def test_a_pause_and_a_proposal_that_survived_a_restart_are_shown_at_once(root: Path) -> None:
+    asking = replace(TERMS, autopilot=Autopilot(mode="ask"))
+    host = opened(root, asking, policy=Wanting())
+    wait_until(lambda: host.events_by_kind["Proposed"])
+    host.controller.submit(Pause(at_s=host.clock.now_s(), who="ann", reason="lunch")).result(10)
+    host.close("the driver is restarted")
+    view = Watching()
+    opened(root, asking, policy=Wanting(), views=[view]).close("the test is over")
+    pilot = Pilot(mode="ask").after(view.events[:2])
+    assert pilot.paused is not None and (pilot.paused.who, pilot.paused.reason) == ("ann", "lunch")
+    assert pilot.proposal is not None and (pilot.proposal.number, pilot.proposal.executors) == (1, 4)
+    with HistoryReader.open(host.history_path) as history:
+        assert [type(row.event).__name__ for row in history.events()].count("PolicyPaused") == 1, "it happened once"
 
 
 def test_a_host_without_a_decision_says_so(root: Path) -> None:

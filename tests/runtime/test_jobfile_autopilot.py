@@ -137,6 +137,11 @@ WRONG = [
         'hours = ["mon-fir"]',
         'autopilot.hours: found ["mon-fir"], hours of the week in UTC such as ["mon-fri 08:00-18:00", "sat-sun", "22:00-06:00"] is allowed',
     ),
+    (
+        'policy = "phoebe"',
+        'autopilot.profile: missing, the policy phoebe decides by a profile of the job: name its file, or policy = "auto"',
+    ),
+    ('policy = "twres"\nprofile = 5', "autopilot.profile: found 5, the path of a CSV file is allowed"),
     ("calendar = 5", "autopilot.calendar: found 5, a list of tables ([[autopilot.calendar]]) is allowed"),
     ("calendar = [5]", "autopilot.calendar.0: found 5, a table is allowed"),
     ("parameters = 5", "autopilot.parameters: found 5, a table is allowed"),

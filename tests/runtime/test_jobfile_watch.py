@@ -187,8 +187,8 @@ def test_a_change_to_an_own_policy_waits_for_a_restart_and_the_rest_is_followed(
     assert changed(found).changes == (("mode", "observe", "shadow"), ("time_scale", "1", "0.5"))
     assert changed(found).needs_restart == ("autopilot.policy", "autopilot.parameters")
     assert found is not None and found.autopilot == Autopilot(mode="shadow", policy="daedalus", parameters={"grace_s": 60.0}, time_scale=0.5)
-    write(tmp_path, 'mode = "shadow"\npolicy = "phoebe"\ntime_scale = 0.5')
-    assert changed(looking()).changes == (("policy", "daedalus", "phoebe"), ("parameters.grace_s", "60", "none"))
+    write(tmp_path, 'mode = "shadow"\npolicy = "hpa"\ntime_scale = 0.5')
+    assert changed(looking()).changes == (("policy", "daedalus", "hpa"), ("parameters.grace_s", "60", "none"))
 
 
 def test_an_own_policy_that_runs_stays_with_its_parameters_and_its_time(tmp_path: Path) -> None:

@@ -48,12 +48,10 @@ class Assessment:
     uptime_s: float
     since_rescale_s: float | None = None
     load_rows_per_s: float | None = None
-    utilization: float | None = None
     batch_s: float | None = None
     slots_each: int = 1
     cpu_cores_each: float | None = None
     capacities: Mapping[int, Estimate] = field(default_factory=dict)
-    capacity_from: str = ""
     batch_laws: LikelyLaws | None = None
     t_max: Mapping[int, Estimate] = field(default_factory=dict)
     forecast: Forecast | None = None

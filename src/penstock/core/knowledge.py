@@ -95,7 +95,7 @@ def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Kn
         holds=tuple(hold for hold in held if desired.of(hold.knob) is not None or not hold.knob.startswith("partitions:")),
         next_number=remembered.next_number,
         learnt=remembered.learnt,
-        steering=replace(remembered.steering, fit_number=None, fit_asked_s=None),
+        steering=replace(remembered.steering, fit_number=None, fit_asked_s=None, infeasible=(), doubted={}),
     )
 
 

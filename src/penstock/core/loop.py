@@ -23,6 +23,7 @@ from penstock.core.knowledge import Knowledge
 from penstock.core.plan.due import is_due
 from penstock.core.plan.effect import watch_effect
 from penstock.core.plan.failures import phase_failed
+from penstock.core.plan.follow import follow_owner
 from penstock.core.plan.guards import guards_on
 from penstock.core.plan.mode import settle_mode, settle_policy
 from penstock.core.plan.promises import watch_promises
@@ -77,15 +78,16 @@ def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | N
     try:
         policy = policy_of(terms) if policy is None else policy
     except Exception as error:
-        unmade = phase_failed(knowledge, "plan", error, at_s, terms.autopilot.scaled(RETRY_S)) if is_due(knowledge, at_s, terms) else (knowledge, [])
-        knowledge, back = watch_trust(unmade[0], at_s, terms)
-        return knowledge, [*unmade[1], *back], None
+        named, again_s = terms.autopilot.policy, terms.autopilot.scaled(RETRY_S)
+        knowledge, unmade = phase_failed(knowledge, "plan", error, at_s, named, again_s) if is_due(knowledge, at_s, terms) else (knowledge, [])
+        knowledge, back = watch_trust(knowledge, at_s, terms)
+        return knowledge, [*unmade, *back], None
     knowledge, learned, fit = look(settle_policy(knowledge, policy.name), inputs, terms, policy)
     knowledge, watched = watch_promises(knowledge, [event for event in learned if isinstance(event, Recovered)], at_s, terms)
     knowledge, judged = watch_effect(knowledge, at_s, terms, bottleneck) if guards_on(terms.autopilot, policy) else (knowledge, [])
     knowledge, back = watch_trust(knowledge, at_s, terms)
     due = inputs.reading is not None and is_due(knowledge, at_s, terms)
-    knowledge, decided = decide(knowledge, at_s, terms, policy) if due else (knowledge, [])
+    knowledge, decided = decide(knowledge, at_s, terms, policy) if due else follow_owner(knowledge, at_s, terms, policy.name)
     return knowledge, [*learned, *watched, *judged, *back, *decided], fit
 
 
@@ -97,7 +99,7 @@ def look(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy) -> 
     try:
         return analyze(knowledge, inputs, terms, policy.needs)
     except Exception as error:
-        return *phase_failed(knowledge, "analyze", error, inputs.at_s, policy.period_s), None
+        return *phase_failed(knowledge, "analyze", error, inputs.at_s, policy.name, policy.period_s), None
 
 
 def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> tuple[Knowledge, list[Event]]:
@@ -108,7 +110,7 @@ def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> t
         runs = knowledge.desired.executors if terms.autopilot.mode == "shadow" else None
         predictions = foresee(seen, settled.decision, runs) if settled.is_news else ()
     except Exception as error:
-        return phase_failed(knowledge, "plan", error, at_s, policy.period_s)
+        return phase_failed(knowledge, "plan", error, at_s, policy.name, policy.period_s)
     if not settled.is_news:
         return settled.knowledge, []
     decided = Decided(

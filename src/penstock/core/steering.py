@@ -13,13 +13,17 @@ from penstock.core.models.forecast.forecast import Forecast
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A size that waits for an operator's word until `expires_s`; one that was rejected is not proposed again until then."""
+    """A size that waits for an operator's word until `expires_s`; one that was rejected is not proposed again until then.
+
+    `guarded`: it was made with the shared guards on, so that its effect is watched.
+    """
 
     number: int
     executors: int
     at_s: float
     expires_s: float
     policy: str
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,8 @@ class Steering:
 
     `own_scale_down_s` is when the policy itself last gave executors away; `broken_since_s` since when the latency is above its promise, `broken_said_s`
     when that was last said, `broken_s` when promises were broken soon after an own scale-down; `graded` the last relative errors of capacity and
-    recovery; `said_s` when a decision was last written down; a phase of analysis that failed is not tried again before `analyze_from_s`.
+    recovery; `infeasible` the targets that were said to be out of reach, `doubted` how often in a row each was then found to be otherwise; `said_s` when
+    a decision was last written down; a phase of analysis that failed is not tried again before `analyze_from_s`.
     """
 
     mode: Mode = "observe"
@@ -99,7 +104,7 @@ class Steering:
     memo: Mapping[str, float] = field(default_factory=dict)
     shadow_executors: int | None = None
     proposal: Proposal | None = None
-    rejected: Proposal | None = None
+    rejections: tuple[Proposal, ...] = ()
     paused: Paused | None = None
     trial: Trial | None = None
     blocked: Blocked | None = None
@@ -109,6 +114,7 @@ class Steering:
     predictions: tuple[Prediction, ...] = ()
     graded: tuple[float, ...] = ()
     infeasible: tuple[str, ...] = ()
+    doubted: Mapping[str, int] = field(default_factory=dict)
     next_proposal: int = 1
     said_s: float | None = None
     failed_in_a_row: int = 0
@@ -116,3 +122,7 @@ class Steering:
     fit_number: int | None = None
     fit_asked_s: float | None = None
     next_fit: int = 1
+
+    def decider(self, otherwise: str) -> str:
+        """The policy that decided last, by its whole name ("auto:daedalus"); the other name before any did."""
+        return otherwise if self.last is None else self.last.policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.domain.autopilot_event import Decided, Graded
+from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.terms import Terms
@@ -53,6 +53,26 @@ class AutopilotView:
             proposal_open=steering.proposal is not None,
             errors={kind: sum(errors) / len(errors) for kind, errors in self._errors.items()},
         )
+
+
+def still_standing(knowledge: Knowledge) -> list[Event]:
+    """The pause and the proposal that an earlier run left, as they were told then."""
+    paused, proposal = knowledge.steering.paused, knowledge.steering.proposal
+    told: list[Event] = []
+    if paused is not None:
+        told.append(PolicyPaused(at_s=paused.since_s, who=paused.who, until_s=paused.until_s, reason=paused.reason))
+    if proposal is not None:
+        told.append(
+            Proposed(
+                at_s=proposal.at_s,
+                proposal=proposal.number,
+                executors=proposal.executors,
+                before=knowledge.desired.executors,
+                policy=proposal.policy,
+                expires_s=proposal.expires_s,
+            )
+        )
+    return told
 
 
 def last_decision(decided: Decided) -> dict[str, Any]:

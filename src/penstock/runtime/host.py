@@ -20,7 +20,7 @@ from penstock.core.terms import Terms
 from penstock.leases import FileLease
 from penstock.ports import Actuator, BesideCheckpoint, Clock, Fitter, Source
 from penstock.remote.server import SocketServer
-from penstock.runtime.autopilot_view import AutopilotView
+from penstock.runtime.autopilot_view import AutopilotView, still_standing
 from penstock.runtime.controller import Controller
 from penstock.runtime.desk import Desk
 from penstock.runtime.home import JobFolder
@@ -128,6 +128,9 @@ class Host:
             source=engine, actuator=engine, memory=self._history, clock=self.clock, terms=self.terms, declared=declared, sinks=[self], on_reading=self._show,
             fitter=self._fitter, reread=self._reread, policy=self._policy,
         )  # fmt: skip
+        standing = still_standing(self._controller.knowledge)
+        for view in self._views if standing else ():
+            view.update(None, standing)
         promises, limits = self.terms.promises, self.terms.limits
         started = RunStarted(
             at_s=self.clock.now_s(), job=about.job, master=about.master, mode=about.mode, spark_version=about.spark_version, resumed=self._controller.resumed,

@@ -82,7 +82,8 @@ def test_the_cost_of_batches_is_found_with_its_waves() -> None:
 
 def test_the_cost_of_batches_answers_for_a_policy_that_asks_for_the_papers_regression_too() -> None:
     analysed = learnt_from(NEEDS | {"regression"})
-    assert analysed.seen().capacity_from.startswith("micro-batch cost: ")
+    seen, cost = analysed.seen(), analysed.knowledge.learnt.capacity.by_batches
+    assert cost is not None and seen.capacities[4] == cost.capacity(4, INTERVAL_S)
 
 
 def test_latency_is_that_of_the_law_at_the_load() -> None:

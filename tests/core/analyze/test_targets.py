@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 from steady_job import TERMS, Analysed, SteadyJob
 
-from penstock.core.analyze.targets import targets
+from penstock.core.analyze.targets import targets, watch_targets
 from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
+from penstock.core.domain.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.models.estimate import Estimate
 
 
@@ -53,6 +55,26 @@ def test_a_latency_below_the_trigger_or_of_the_largest_size_cannot_be_kept(seen:
     assert promised(batched, latency_s=4.0) == {"latency": "latency_below_trigger"}
     slow = replace(batched, latencies={8: Estimate(value=9.0, low=7.0, high=11.0)})
     assert promised(slow, latency_s=6.0) == {"latency": "latency"} and promised(slow, latency_s=8.0) == {}
+
+
+def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(seen: Assessment) -> None:
+    knowledge = Knowledge(declared=Desired(executors=4), desired=Desired(executors=4))
+
+    def looks(*loads: float) -> list[str]:
+        nonlocal knowledge
+        said: list[Event] = []
+        for load in loads:
+            knowledge, events = watch_targets(knowledge, replace(seen, load_rows_per_s=load))
+            said += events
+        return [type(event).__name__ for event in said]
+
+    much, little = 10_000.0, 4000.0
+    assert looks(*(much, much, little) * 5) == [] and knowledge.steering.infeasible == ()
+    assert looks(much, much, much, much) == ["TargetInfeasible"] and knowledge.steering.infeasible == ("throughput",)
+    assert looks(*(little, little, much) * 5) == [] and knowledge.steering.infeasible == ("throughput",)
+    settled = knowledge
+    assert looks(much) == [] and knowledge is settled, "what stays as it was said is nothing to remember"
+    assert looks(little, little, little, little) == ["TargetFeasible"] and knowledge.steering.infeasible == ()
 
 
 def test_a_target_no_size_can_meet_is_named_once_until_it_can() -> None:

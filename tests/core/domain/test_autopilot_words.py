@@ -69,8 +69,8 @@ SAID: list[tuple[Event, str]] = [
     (PolicyPaused(**AT, who="ann", until_s=None), "ann paused the policy until it is resumed"),
     (PolicyResumed(**AT, who="penstock"), "penstock resumed the policy"),
     (
-        RolledBack(**AT, reason="broken_promises", before=2, executors=4, value=3.0, limit=3.0),
-        "rolled back, executors 2 -> 4: 3 promises were broken after it had given executors away",
+        RolledBack(**AT, policy="auto:daedalus", reason="broken_promises", before=2, executors=4, value=3.0, limit=3.0),
+        "auto:daedalus was rolled back, executors 2 -> 4: 3 promises were broken after it had given executors away",
     ),
     (
         RolledBack(**AT, reason="wrong_predictions", before=4, executors=4, value=1.234, limit=1.0),
@@ -80,10 +80,10 @@ SAID: list[tuple[Event, str]] = [
     (RolledBack(**AT, reason="policy_fails", before=2, executors=4, value=3.0, limit=3.0), "rolled back, executors 2 -> 4: the policy failed 3 times in a row"),
     (
         ScalingIneffective(
-            **AT, before=2, after=4, throughput_before_rows_per_s=900.0, throughput_after_rows_per_s=910.0,
+            **AT, policy="auto:hpa", before=2, after=4, throughput_before_rows_per_s=900.0, throughput_after_rows_per_s=910.0,
             bottleneck=Comparison(code="partitions", value=2.0, limit=4.0),
         ),
-        "executors 2 -> 4 brought nothing (900 -> 910 rows/s), taken back: 2 tasks for 4 slots",
+        "executors 2 -> 4 of auto:hpa brought nothing (900 -> 910 rows/s), taken back: 2 tasks for 4 slots",
     ),
     (
         TargetInfeasible(**AT, target="latency", why=Comparison(code="latency_below_trigger", value=5.0, limit=2.0)),
@@ -106,7 +106,10 @@ SAID: list[tuple[Event, str]] = [
     (graded("forecast", "300 s"), "load 300 s ahead was predicted as 1,234 rows/s, it was 1,200"),
     (graded("recovery", "rescale_up", 62.0, 55.0), "recovery from rescale up was predicted as 62 s, it was 55"),
     (Recovered(**AT, kind="executor_loss", started_s=940.0, took_s=55.0, alone=True), "recovered from executor loss after 55s"),
-    (PhaseFailed(**AT, phase="plan", error="ValueError: no", in_a_row=2), "the plan phase failed and was skipped, 2 in a row: ValueError: no"),
+    (
+        PhaseFailed(**AT, policy="auto", phase="plan", error="ValueError: no", in_a_row=2),
+        "the plan phase of auto failed and was skipped, 2 in a row: ValueError: no",
+    ),
     (FitTaken(**AT, fit_number=3, took_s=12.5), "fit 3 was taken in, it took 12.5 s"),
     (FitFailed(**AT, fit_number=3, reason="out of memory"), "fit 3 came to nothing: out of memory"),
     (

@@ -30,6 +30,7 @@ def test_a_hold_ends_when_its_time_has_run_out_and_its_value_stays(holds: list[H
     assert {event.knob for event in events if isinstance(event, HoldEnded) and event.expired} == {each.knob for each in before.holds if each.until_s <= at_s}
     assert len(after.holds) + len(events) == len(before.holds)
     assert after.desired == before.desired
+    assert (after is before) == (not events), "where nothing ended nothing is copied"
 
 
 @given(HOLDS)

@@ -35,6 +35,13 @@ def test_missing_executors_are_reported_after_the_time_out_and_their_return_once
     ]
 
 
+def test_while_all_are_there_nothing_is_copied() -> None:
+    complete = replace(WANTED, last=blank_reading(5.0, executors_running=3, executors_requested=3))
+    assert watch_executors(complete, 5.0, CONFIG)[0] is complete
+    reported = replace(complete, last=blank_reading(5.0, executors_running=2), missing_since_s=0.0, missing_reported=True)
+    assert watch_executors(reported, 99.0, CONFIG)[0] is reported
+
+
 def test_executors_replaced_in_time_are_nothing_to_talk_about() -> None:
     assert watch([3, 2, 2, 3, 2, 2, 3]) == []
 

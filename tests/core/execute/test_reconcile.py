@@ -36,7 +36,9 @@ def change(**settings: Any) -> ChangeQuery:
 
 
 def test_what_is_as_desired_is_left_alone() -> None:
-    assert reconcile(knowing(), 5.0) == (knowing(), [], [])
+    knowledge = knowing()
+    after, instructions, events = reconcile(knowledge, 5.0)
+    assert after is knowledge and not instructions and not events
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ def test_the_same_mode_changes_nothing() -> None:
 
 
 def test_a_proposal_is_withdrawn_with_its_mode() -> None:
-    after, events = settle_mode(knowing("ask", proposal=PROPOSAL, rejected=PROPOSAL), 10.0, terms("active"))
+    after, events = settle_mode(knowing("ask", proposal=PROPOSAL, rejections=(PROPOSAL,)), 10.0, terms("active"))
     assert events == [ProposalEnded(at_s=10.0, proposal=7, how="withdrawn")]
-    assert (after.steering.mode, after.steering.proposal, after.steering.rejected) == ("active", None, None)
+    assert (after.steering.mode, after.steering.proposal, after.steering.rejections) == ("active", None, ())
 
 
 def test_a_shadow_begins_at_the_size_of_the_job_and_ends_with_its_mode() -> None:

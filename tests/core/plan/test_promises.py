@@ -52,6 +52,12 @@ def test_a_promise_is_kept_again_only_if_it_was_said_to_be_broken() -> None:
     assert watched(knowing(), [*every(40, 3.0), *every(50, 1.0, from_s=40), *every(40, 3.0, from_s=90)])[1] == []
 
 
+def test_a_promise_that_is_kept_is_nothing_to_remember() -> None:
+    knowledge = knowing(last=blank_reading(5.0, latency=late(1.0)), broken_s=(4.0,))
+    assert watch_promises(knowledge, [], 5.0, PROMISED) == (knowledge, [])
+    assert watch_promises(knowledge, [], 5.0, PROMISED)[0] is knowledge
+
+
 def test_a_promise_that_stays_broken_is_broken_again_every_ten_minutes() -> None:
     _, said = watched(knowing(), every(1500, 3.0))
     assert [event.at_s for event in said] == [60.0, 660.0, 1260.0]

@@ -41,6 +41,10 @@ def graded(kind: Any, predicted: float, count: int) -> list[Event]:
     return [one] * count
 
 
+PROVEN = graded("capacity", 1.1, 1)
+"""One overload that showed what a size can do."""
+
+
 def judged(readings: list[Reading], events: Sequence[Event], under: Terms = PROMISED) -> Readiness:
     found = readiness(readings, events, under)
     assert found is not None
@@ -66,30 +70,47 @@ def test_a_shadow_long_enough_right_often_enough_and_no_worse_is_ready() -> None
 
 def test_readiness_says_why_not() -> None:
     first = decided(0.0, 3, 4, predictions=latency(1.0))
-    assert codes(decided(0.0, 3, 4), readings=run(3600)) == [("", "shadow_too_short")]
+    assert codes(decided(0.0, 3, 4), *PROVEN, readings=run(3600)) == [("", "shadow_too_short")]
     assert codes(first, *graded("latency", 1.0, 19)) == [("latency", "too_few_grades")]
     assert codes(first, *graded("latency", 1.3, 20)) == [("latency", "error_too_large")]
     assert codes(decided(0.0, 3, 4), *graded("recovery", 1.36, 1)) == [("recovery", "error_too_large")]
-    assert codes(decided(0.0, 3, 4, capacity_rows_per_s=200.0)) == [("", "more_breaks")]
+    assert codes(decided(0.0, 3, 4, capacity_rows_per_s=200.0), *PROVEN) == [("", "more_breaks")]
     assert codes(decided(0.0, 3, 4, predictions=latency(2.5)), *graded("latency", 1.0, 20)) == [("", "more_breaks")]
+
+
+def test_a_shadow_that_proved_nothing_is_not_ready() -> None:
+    """hpa, reactive, static, spark_dra and ds2 predict nothing; Daedalus in a calm Real-Time Mode predicts what nothing shows."""
+    capacity = Prediction(kind="capacity", made_s=0.0, value=300.0, low=250.0, high=350.0, executors=3, expires_s=900.0)
+    assert codes(decided(0.0, 3, 4)) == [("", "nothing_proven")]
+    assert codes(decided(0.0, 3, 4, predictions=(capacity,)), *graded("forecast", 1.0, 99)) == [("", "nothing_proven")]
+    assert codes(decided(0.0, 3, 4, predictions=(capacity,)), *PROVEN) == []
+    assert codes(decided(0.0, 3, 4, predictions=latency(1.0))) == [("latency", "too_few_grades")], "which says it already"
+
+
+def test_a_policy_that_never_knew_enough_is_not_ready() -> None:
+    """Phoebe without a profile keeps the size for ever."""
+    waits = replace(decided(0.0, 4, 4), decision=wants(4, 4, code="not_ready"), effect="kept")
+    owner = replace(decided(60.0, 5, 4), decision=wants(5, 4, code="between_decisions"))
+    assert codes(waits) == codes(waits, owner, *PROVEN) == [("", "never_decided")]
+    assert codes(waits, decided(600.0, 3, 4), *PROVEN) == []
 
 
 def test_a_shadow_may_break_as_many_promises_as_what_was_run() -> None:
     broken = PromiseBroken(at_s=600.0, promise="latency p95", value=3.0, limit=2.0)
     short = [decided(0.0, 3, 4, capacity_rows_per_s=200.0), decided(300.0, 4, 3, capacity_rows_per_s=300.0)]
-    assert codes(*short) == [("", "more_breaks")]
-    assert codes(*short, broken) == []
-    assert codes(short[0], broken) == [("", "more_breaks")], "what stays broken is broken again"
+    assert codes(*short, *PROVEN) == [("", "more_breaks")]
+    assert codes(*short, *PROVEN, broken) == []
+    assert codes(short[0], *PROVEN, broken) == [("", "more_breaks")], "what stays broken is broken again"
 
 
 def test_a_shadow_counts_from_the_last_decision_in_another_mode() -> None:
     active = replace(decided(SIX_HOURS_S / 2, 3, 4), mode="active")
-    assert codes(decided(0.0, 3, 4), active, decided(SIX_HOURS_S / 2 + 60.0, 3, 3)) == [("", "shadow_too_short")]
+    assert codes(decided(0.0, 3, 4), *PROVEN, active, decided(SIX_HOURS_S / 2 + 60.0, 3, 3)) == [("", "shadow_too_short"), ("", "nothing_proven")]
 
 
 def test_hours_are_of_the_jobs_own_time() -> None:
     fast = terms("shadow", time_scale=0.1)
-    assert judged(run(SIX_HOURS_S // 10), [decided(0.0, 3, 4)], fast).ready
+    assert judged(run(SIX_HOURS_S // 10), [decided(0.0, 3, 4), *PROVEN], fast).ready
 
 
 def test_a_night_without_the_job_is_no_time_in_shadow() -> None:

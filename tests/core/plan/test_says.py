@@ -12,8 +12,10 @@ from penstock.core.domain.autopilot_event import Decided, PolicyPaused, PolicyRe
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors
 from penstock.core.domain.event import CommandRefused
 from penstock.core.knowledge import Hold, Knowledge
+from penstock.core.plan.proposals import quiet_for_s
 from penstock.core.plan.says import take_says
-from penstock.core.steering import Paused, Proposal
+from penstock.core.steering import Paused, Proposal, Trial
+from penstock.runtime.fakes import blank_reading
 
 PROPOSAL = Proposal(number=7, executors=5, at_s=0.0, expires_s=600.0, policy="thumb")
 OPEN = knowing("ask", proposal=PROPOSAL, last=None, next_s=500.0)
@@ -44,7 +46,27 @@ def test_an_approved_scale_down_is_the_policys_own() -> None:
 def test_a_rejected_size_is_remembered_for_a_while() -> None:
     after, events = take_says(OPEN, [Reject(at_s=10.0, who="ann")], 10.0, terms("ask", ask_quiet_s=300.0, time_scale=0.1))
     assert events == [ProposalEnded(at_s=10.0, proposal=7, how="rejected", who="ann")]
-    assert (after.desired.executors, after.steering.proposal, after.steering.rejected) == (3, None, replace(PROPOSAL, expires_s=40.0))
+    assert (after.desired.executors, after.steering.proposal, after.steering.rejections) == (3, None, (replace(PROPOSAL, expires_s=40.0),))
+
+
+def test_a_second_rejection_does_not_free_the_size_of_the_first() -> None:
+    rejecting = Reject(at_s=10.0, who="ann")
+    first, _ = take_says(OPEN, [rejecting], 10.0, terms("ask"))
+    again = replace(first, steering=replace(first.steering, proposal=replace(PROPOSAL, number=8, executors=6)))
+    both, _ = take_says(again, [rejecting], 20.0, terms("ask"))
+    assert [quiet_for_s(both.steering, size, 30.0) for size in (4, 5, 6)] == [0.0, 580.0, 590.0]
+    third = replace(both, steering=replace(both.steering, proposal=replace(PROPOSAL, number=9, executors=7, expires_s=1e4)))
+    kept, _ = take_says(third, [rejecting], 615.0, terms("ask"))
+    assert [each.executors for each in kept.steering.rejections] == [6, 7], "one whose time is over is forgotten"
+
+
+def test_an_approved_scale_up_in_overload_is_watched_where_its_guards_were_on() -> None:
+    overloaded = blank_reading(10.0, excess_lag_rows=10.0, throughput_rows_per_s=200.0)
+    for guarded in (True, False):
+        waiting = replace(OPEN, last=overloaded, steering=replace(OPEN.steering, proposal=replace(PROPOSAL, guarded=guarded)))
+        after, _ = take_says(waiting, [Approve(at_s=10.0, who="ann")], 10.0, terms("ask"))
+        trial = Trial(before=3, after=5, throughput_before_rows_per_s=200.0, since_s=10.0)
+        assert after.steering.trial == (trial if guarded else None)
 
 
 def test_an_answer_that_cannot_be_taken_is_refused_with_its_reason() -> None:

@@ -85,9 +85,10 @@ def test_a_proposal_stays_for_the_same_size_gives_way_to_another_and_is_withdraw
 
 
 def test_a_size_that_was_rejected_is_not_proposed_again_for_a_while() -> None:
-    rejected = knowing("ask", rejected=PROPOSAL)
+    rejected = knowing("ask", rejections=(PROPOSAL, replace(PROPOSAL, number=8, executors=4)))
     quiet = settled(rejected, wants(5))
     assert (quiet.effect, quiet.events, quiet.decision.guards) == ("guarded", (), (Comparison(code="rejected", value=5.0, limit=500.0),))
+    assert settled(rejected, wants(4)).effect == "guarded", "the one before it as well"
     assert settled(rejected, wants(6)).effect == "proposed"
     assert settled(rejected, wants(5), at_s=1500.0).effect == "proposed"
 
@@ -101,6 +102,8 @@ def test_a_scale_up_in_overload_begins_a_trial_and_a_scale_down_is_remembered() 
     assert settled(knowing(), wants(5), guards).knowledge.steering.trial is None
     fewer = settled(knowing(trial=trial), wants(2), guards).knowledge.steering
     assert (fewer.own_scale_down_s, fewer.trial) == (1000.0, None)
+    by_quota = settled(knowing(), wants(3), terms(quota_executors=2)).knowledge
+    assert (by_quota.desired.executors, by_quota.steering.own_scale_down_s) == (2, None), "what the owner takes is not the policy's own"
 
 
 def test_a_decision_that_repeats_the_last_is_news_once_a_minute() -> None:

@@ -36,8 +36,8 @@ KNOWN: dict[str, tuple[Assessment, str, float]] = {
     "a profile of micro-batches": (under(350.0, plant="micro_batch", stops=frozenset(), promises=PROMISED, **PROFILED), "auto:daedalus", 60.0),
     "a promised latency, and no profile": (under(350.0, promises=PROMISED), "auto:daedalus", 60.0),
     "load and capacity, and utilisation": (under(350.0, reading=busy(0.9)), "auto:daedalus", 60.0),
-    "stages and load": (under(350.0, capacities={}, stages=(STAGE,), reading=busy(0.9), utilization=0.9), "auto:ds2", 60.0),
-    "utilisation": (assessed(reading=busy(0.9), utilization=0.9), "auto:hpa", 15.0),
+    "stages and load": (under(350.0, capacities={}, stages=(STAGE,), reading=busy(0.9)), "auto:ds2", 60.0),
+    "utilisation": (assessed(reading=busy(0.9)), "auto:hpa", 15.0),
 }
 
 
@@ -72,8 +72,8 @@ def test_without_the_cpu_of_any_executor_it_says_so() -> None:
 
 
 def test_more_utilisation_than_seven_tenths_asks_for_more() -> None:
-    assert Auto().decide(assessed(reading=busy(0.9), utilization=0.9)).direction == "up"
-    assert Auto().decide(assessed(reading=busy(0.7), utilization=0.7)).direction == "keep"
+    assert Auto().decide(assessed(reading=busy(0.9))).direction == "up"
+    assert Auto().decide(assessed(reading=busy(0.7))).direction == "keep"
 
 
 def test_it_asks_for_what_its_policies_need_but_for_the_regression_that_the_best_capacity_model_replaces() -> None:

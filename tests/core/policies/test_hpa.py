@@ -177,6 +177,13 @@ def test_the_paper_waits_five_minutes_between_two_actions_of_either_kind() -> No
         assert told(waiting) == (4, "too_soon", 299.0, 300.0)
 
 
+def test_the_paper_ignores_executors_that_have_not_started() -> None:
+    seen = busy([0.9, 0.9], starting=2)
+    assert (Hpa(target=0.5).decide(seen).executors, Hpa(target=0.5).decide(seen).why.code) == (4, "executors_starting")
+    assert (HpaPaper(target=0.4).decide(seen).executors, HpaPaper(target=0.4).decide(seen).why.code) == (5, UPWARDS)
+    assert HpaPaper(target=0.5).decide(seen).why.code == "smallest_that_holds", "the two that have started need four, and four are there"
+
+
 def test_the_paper_has_no_window_for_scaling_down() -> None:
     assert HpaPaper().decide(busy([0.4] * 4, since_rescale_s=300.0)).executors == 2
     assert HpaPaper().decide(busy([0.4] * 4)).executors == 2

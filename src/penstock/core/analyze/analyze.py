@@ -1,4 +1,4 @@
-"""The A of MAPE-K: learn what a policy needs, follow disturbances to their end, grade what was predicted."""
+"""The A of MAPE-K: follow disturbances to their end, learn what a policy needs, grade what was predicted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.analyze.assess import assessment
-from penstock.core.analyze.disturbances import Failure, charged, failure_in, followed, taught, told_of_failures, told_of_rescale
+from penstock.core.analyze.disturbances import Failure, charged, failure_in, followed, is_calm, taught, told_of_failures, told_of_rescale
 from penstock.core.analyze.fits import ask_fit, take_fits
 from penstock.core.analyze.forecasts import current_forecast, forecast_due
 from penstock.core.analyze.foresee import foresee_failure
@@ -17,6 +17,7 @@ from penstock.core.analyze.targets import watch_targets
 from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot_event import Recovered
 from penstock.core.domain.event import Event
+from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.fitting import FitAsked
 from penstock.core.inputs import Inputs
@@ -27,17 +28,20 @@ from penstock.core.models.estimate import Estimate
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 
+NOTHING = Promises()
+
 
 def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, list[Event], FitAsked | None]:
-    """Learn from what came in, and only what is needed; new knowledge, what is to be said, and the slow work to be done elsewhere.
+    """Watch the job where something is promised or needed, learn only what is needed; new knowledge, what is to be said, and slow work to be done elsewhere.
 
     The newest reading is the knowledge's last already. Targets and fits are looked at whenever a forecast is due.
     """
-    if not needs:
+    if not needs and terms.promises == NOTHING:
         return knowledge, [], None
     due = forecast_due(knowledge.steering, inputs.at_s, terms)
     knowledge, events = take_fits(knowledge, inputs, terms)
-    knowledge = replace(knowledge, learnt=charged(knowledge.learnt, knowledge.steering.rescale, inputs.outcomes))
+    if inputs.outcomes:
+        knowledge = replace(knowledge, learnt=charged(knowledge.learnt, knowledge.steering.rescale, inputs.outcomes))
     measured: tuple[RecoveryMeasured, ...] = ()
     if inputs.reading is not None:
         knowledge, measured = _read(knowledge, inputs.reading, terms, needs)
@@ -53,18 +57,26 @@ def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset
 
 
 def _read(knowledge: Knowledge, reading: Reading, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, tuple[RecoveryMeasured, ...]]:
-    """Take in one reading: what it shows of disturbances, then what it teaches."""
-    steering = knowledge.steering
-    learnt = told_of_rescale(prepared(knowledge.learnt, reading, terms, needs), steering.rescale)
+    """Take in one reading: what it shows of disturbances, then what it teaches a policy that needs to know, and what is foretold of a failure for it."""
+    learnt = told_of_rescale(prepared(knowledge.learnt, reading, terms, needs), knowledge.steering.rescale)
     failure, lag_before_rows = failure_in(learnt, reading), learnt.excess_lag_rows
+    if not needs and failure is None and is_calm(learnt.health, reading.at_s, terms.autopilot.scaled(terms.config.learn_interval_s)):
+        return knowledge, ()
     learnt, measured = followed(told_of_failures(learnt, reading, failure), reading, terms.config.reading_window_s)
-    learnt = learn(learnt, reading, terms, needs, steering.decided_s)
+    knowledge = replace(knowledge, learnt=learnt)
+    if not needs:
+        return knowledge, measured
+    knowledge = _learned(knowledge, reading, measured, terms, needs)
+    return knowledge if failure is None else _with_prediction(knowledge, reading.at_s, failure, lag_before_rows, terms, needs), measured
+
+
+def _learned(knowledge: Knowledge, reading: Reading, measured: Sequence[RecoveryMeasured], terms: Terms, needs: frozenset[Need]) -> Knowledge:
+    steering = knowledge.steering
+    learnt = learn(knowledge.learnt, reading, terms, needs, steering.decided_s)
     if reading.arrival_rows_per_s is not None:
         steering = replace(steering, load=steering.load.with_rate(reading.arrival_rows_per_s))
     knowledge = replace(knowledge, learnt=learnt, steering=steering)
-    if any(each.kind != UNANNOUNCED for each in measured):
-        knowledge = _taught(knowledge, reading.at_s, measured, terms, needs)
-    return knowledge if failure is None else _with_prediction(knowledge, reading.at_s, failure, lag_before_rows, terms, needs), measured
+    return _taught(knowledge, reading.at_s, measured, terms, needs) if any(each.kind != UNANNOUNCED for each in measured) else knowledge
 
 
 def _taught(knowledge: Knowledge, at_s: float, measured: Sequence[RecoveryMeasured], terms: Terms, needs: frozenset[Need]) -> Knowledge:

@@ -19,7 +19,7 @@ from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
-from penstock.core.utilization import Plant, is_stalled, plant_of, utilization
+from penstock.core.utilization import plant_of
 
 RESCALES: frozenset[DisturbanceKind] = frozenset({"rescale_up", "rescale_down"})
 FAILURES: frozenset[DisturbanceKind] = frozenset({"executor_loss", "query_restart"})
@@ -48,7 +48,6 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
     load = steering.load.mean_rows_per_s if steering.load.count else reading.arrival_rows_per_s
     until_s = at_s + terms.autopilot.scaled(terms.config.forecast_interval_s)
     rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
-    rows, rows_from = capacities(learnt.capacity, sizes, interval_s, current) if needs & {"capacity", "regression"} else ({}, "")
     since_rescale_s = None if steering.rescaled_s is None else at_s - steering.rescaled_s
     return Assessment(
         at_s=at_s,
@@ -62,17 +61,15 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         uptime_s=uptime_of(reading, since_rescale_s),
         since_rescale_s=since_rescale_s,
         load_rows_per_s=load,
-        utilization=_mean_utilization(reading, plant, terms.autopilot.executor_cpu_cores),
         batch_s=batch_s,
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
-        capacities=rows,
-        capacity_from=rows_from,
+        capacities=capacities(learnt.capacity, sizes, interval_s) if needs & {"capacity", "regression"} else {},
         batch_laws=_batch_laws(learnt) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
         t_max=_t_max(learnt, sizes) if "profile" in needs else {},
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
-        downtimes_s=downtimes_of(learnt) if needs else {},
+        downtimes_s=downtimes_of(learnt) if needs or learnt.downtimes.learnt else declared_downtimes(terms.autopilot.downtime_s),
         stops=RESCALES - set(learnt.live) if plant == "continuous" else frozenset(),
         latencies={} if rate is None else latencies(learnt, reading, sizes, rate),
         table=learnt.table if "profile" in needs else None,
@@ -94,9 +91,9 @@ def downtimes_of(learnt: Learnt) -> dict[str, float]:
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
 
 
-def _mean_utilization(reading: Reading, plant: Plant, cpu_cores_each: float | None) -> float | None:
-    known = [busy for executor in reading.executors if (busy := utilization(executor, plant, cpu_cores_each)) is not None]
-    return sum(known) / len(known) if known and not is_stalled(reading) else None
+def declared_downtimes(downtime_s: float | None) -> dict[str, float]:
+    """What the owner says that any stop takes."""
+    return {} if downtime_s is None else dict.fromkeys(sorted(RESCALES | FAILURES), downtime_s)
 
 
 def _batch_laws(learnt: Learnt) -> LikelyLaws | None:

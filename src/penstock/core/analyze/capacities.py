@@ -14,17 +14,13 @@ MOST_TIMES = 10.0
 """No bound says more than so many times the value: a few batches may leave open whether a row costs anything at all."""
 
 
-def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float, current: int) -> tuple[dict[int, Estimate], str]:
-    """Rows/s of every size of which something is known; and which model answers for the present one, with the reason.
+def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
+    """Rows/s of every size of which something is known.
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
     model = replace(model, by_utilization=model.by_utilization.settled())
-    found = {size: bounded(answer) for size, answer in model.capacities(sizes, interval_s).items() if isinstance(answer, Estimate) and isfinite(answer.value)}
-    if not found:
-        return {}, ""
-    choice = model.choice(current, interval_s)
-    return found, f"{choice.model}: {choice.why}"
+    return {size: bounded(answer) for size, answer in model.capacities(sizes, interval_s).items() if isinstance(answer, Estimate) and isfinite(answer.value)}
 
 
 def carried_by(seen: Assessment, executors: int) -> Estimate | None:

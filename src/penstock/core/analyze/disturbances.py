@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from penstock.core.analyze.batch_failures import implied_delay_s, laws_of, outage_of
 from penstock.core.analyze.capacities import carried_by
-from penstock.core.analyze.forecasts import points_since
+from penstock.core.analyze.forecasts import ROUNDING_S, points_since
 from penstock.core.assessment import Assessment
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import FAILURES, UNANNOUNCED, DisturbanceKind
 from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.recovered import RecoveryMeasured
+from penstock.core.models.anomaly.recovered import RecoveryMeasured, RecoveryWatch
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.downtime import DowntimeSeen
 from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson
@@ -69,6 +69,11 @@ def told_of_failures(learnt: Learnt, reading: Reading, failure: Failure | None) 
     """The counts of this reading, and the watch told of a failure."""
     health = learnt.health.disturbed(failure.at_s, failure.kind) if failure else learnt.health
     return replace(learnt, health=health, failures=reading.failures, query_failures=sum(query.failures for query in reading.queries))
+
+
+def is_calm(health: RecoveryWatch, at_s: float, interval_s: float) -> bool:
+    """Whether nothing is being recovered from and the watch was told of a healthy job within the interval: more often is only for those who learn more."""
+    return not health.open and bool(health.keeping_up.recent) and at_s - health.keeping_up.recent[-1][0] < interval_s - ROUNDING_S
 
 
 def followed(learnt: Learnt, reading: Reading, window_s: float) -> tuple[Learnt, tuple[RecoveryMeasured, ...]]:

@@ -15,13 +15,25 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.policies.charged import downtime_s, failure_of, repeated_s
 
+LOOKS = 3
+"""So often in a row a target is found out of reach, or back within it, before that is said: while capacity is being learnt it may be both by turns."""
+
 
 def watch_targets(knowledge: Knowledge, seen: Assessment) -> tuple[Knowledge, list[Event]]:
-    """Name each target when it gets out of reach, and again when it is back within it."""
-    found, before = targets(seen), knowledge.steering.infeasible
-    events: list[Event] = [TargetInfeasible(at_s=seen.at_s, target=target, why=why) for target, why in found.items() if target not in before]
-    events += [TargetFeasible(at_s=seen.at_s, target=target) for target in before if target not in found]
-    return replace(knowledge, steering=replace(knowledge.steering, infeasible=tuple(found))) if events else knowledge, events
+    """Name each target that got out of reach and stays so, and again when it is back within it for good."""
+    found, said = targets(seen), knowledge.steering.infeasible
+    changed = [*(target for target in found if target not in said), *(target for target in said if target not in found)]
+    doubted = {target: knowledge.steering.doubted.get(target, 0) + 1 for target in changed}
+    sure = [target for target, looks in doubted.items() if looks >= LOOKS]
+    if not sure and doubted == knowledge.steering.doubted:
+        return knowledge, []
+    events: list[Event] = [
+        TargetInfeasible(at_s=seen.at_s, target=target, why=found[target]) if target in found else TargetFeasible(at_s=seen.at_s, target=target)
+        for target in sure
+    ]
+    infeasible = (*(target for target in said if target not in sure), *(target for target in sure if target in found))
+    left = {target: looks for target, looks in doubted.items() if target not in sure}
+    return replace(knowledge, steering=replace(knowledge.steering, infeasible=infeasible, doubted=left)), events
 
 
 def targets(seen: Assessment) -> dict[str, Comparison]:

@@ -92,11 +92,14 @@ class PolicyResumed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack(Event):
+    """`policy` is who decided, here and in other events; empty in histories that are older than the word."""
+
     reason: RollbackReason
     before: int
     executors: int
     value: float | None = None
     limit: float | None = None
+    policy: str = ""
 
     def words(self) -> str:
         why = {
@@ -106,7 +109,8 @@ class RolledBack(Event):
             "policy_fails": f"the policy failed {short(self.value)} times in a row",
         }[self.reason]
         size = f"stay {self.before}" if self.before == self.executors else f"{self.before} -> {self.executors}"
-        return f"rolled back, executors {size}: {why}"
+        who = f"{self.policy} was " if self.policy else ""
+        return f"{who}rolled back, executors {size}: {why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +120,12 @@ class ScalingIneffective(Event):
     throughput_before_rows_per_s: float
     throughput_after_rows_per_s: float
     bottleneck: Comparison
+    policy: str = ""
 
     def words(self) -> str:
         moved = f"{short(self.throughput_before_rows_per_s)} -> {short(self.throughput_after_rows_per_s)} rows/s"
-        return f"executors {self.before} -> {self.after} brought nothing ({moved}), taken back: {self.bottleneck.words()}"
+        of_policy = f" of {self.policy}" if self.policy else ""
+        return f"executors {self.before} -> {self.after}{of_policy} brought nothing ({moved}), taken back: {self.bottleneck.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,9 +202,11 @@ class PhaseFailed(Event):
     phase: Phase
     error: str
     in_a_row: int
+    policy: str = ""
 
     def words(self) -> str:
-        return f"the {self.phase} phase failed and was skipped, {self.in_a_row} in a row: {self.error}"
+        of_policy = f" of {self.policy}" if self.policy else ""
+        return f"the {self.phase} phase{of_policy} failed and was skipped, {self.in_a_row} in a row: {self.error}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+UNREADY = ("not_ready", "cpu_unknown")
+"""Codes of "nothing can be decided yet"."""
+
 POLICIES_SAY: Mapping[str, str] = {
     "as_declared": "the size that was declared",
     "backlogged_tasks": "{value} tasks wait for {limit} slots",
+    "between_decisions": "the policy decides later",
     "capacity_below_load": "it carries {value} rows/s, {limit} arrive",
     "capacity_below_peak": "it carries {value} rows/s, {limit} are forecast",
     "capacity_below_peak_until_recovered": "it carries {value} rows/s, {limit} are forecast until it has recovered",
@@ -20,6 +24,7 @@ POLICIES_SAY: Mapping[str, str] = {
     "none_passes": "no size holds: the largest",
     "not_ready": "not enough is known yet",
     "plant_rescales_live": "this plant rescales without a restart",
+    "policy_paused": "the policy is paused",
     "recently_rescaled": "changed {value} s ago and enough: {limit} s pass before less is tried",
     "recovery_above_target": "recovery would take {value} s, {limit} s are allowed",
     "smallest_that_holds": "the smallest size that holds",
@@ -61,6 +66,8 @@ TARGETS_SAY: Mapping[str, str] = {
 READINESS_SAYS: Mapping[str, str] = {
     "error_too_large": "off by {value} % on average, {limit} % are allowed",
     "more_breaks": "it would have broken {value} promises, what ran broke {limit}",
+    "never_decided": "it never knew enough to choose a size",
+    "nothing_proven": "no prediction of what it chooses by could be checked",
     "shadow_too_short": "{value} h in shadow, {limit} h are needed",
     "too_few_grades": "{value} predictions graded, {limit} are needed",
 }

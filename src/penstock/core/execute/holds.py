@@ -11,6 +11,8 @@ from penstock.core.knowledge import Hold, Knowledge
 def end_holds(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
     """Let go of holds whose time has run out."""
     over = [hold for hold in knowledge.holds if hold.until_s <= at_s]
+    if not over:
+        return knowledge, []
     events: list[Event] = [HoldEnded(at_s=at_s, knob=hold.knob, value=hold.value, expired=True) for hold in over]
     return replace(knowledge, holds=tuple(hold for hold in knowledge.holds if hold not in over)), events
 

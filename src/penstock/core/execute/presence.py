@@ -14,11 +14,15 @@ def watch_executors(knowledge: Knowledge, at_s: float, config: Config) -> tuple[
     if knowledge.last is None or "executors" in knowledge.last.unable or any(pending.instruction.knob == "executors" for pending in knowledge.pending):
         return knowledge, []
     running, wanted = knowledge.last.executors_running, knowledge.desired.executors
+    since_s, reported = knowledge.missing_since_s, knowledge.missing_reported
     if running >= wanted:
-        back: list[Event] = [ExecutorsComplete(at_s=at_s, running=running)] if knowledge.missing_reported else []
+        if since_s is None and not reported:
+            return knowledge, []
+        back: list[Event] = [ExecutorsComplete(at_s=at_s, running=running)] if reported else []
         return replace(knowledge, missing_since_s=None, missing_reported=False), back
-    since_s = at_s if knowledge.missing_since_s is None else knowledge.missing_since_s
-    knowledge = replace(knowledge, missing_since_s=since_s)
-    if knowledge.missing_reported or at_s - since_s < config.executors_timeout_s:
+    if since_s is None:
+        since_s = at_s
+        knowledge = replace(knowledge, missing_since_s=since_s)
+    if reported or at_s - since_s < config.executors_timeout_s:
         return knowledge, []
     return replace(knowledge, missing_reported=True), [ExecutorsMissing(at_s=at_s, requested=wanted, running=running, waited_s=at_s - since_s)]

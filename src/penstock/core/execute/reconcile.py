@@ -38,6 +38,8 @@ def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instru
             continue
         before, after = settings_words(query, change)
         given.append((change, explained(change, at_s, before, after, reason(knowledge, *(f"{k}:{query.name}" for k in KNOBS)))))
+    if not given and stuck == knowledge.stuck_executors:
+        return knowledge, [], []
     pending = (*knowledge.pending, *(Pending(instruction=step, since_s=at_s) for step, _ in given))
     knowledge = replace(knowledge, pending=pending, next_number=number + len(given), stuck_executors=stuck)
     return knowledge, [step for step, _ in given], [event for _, event in given]

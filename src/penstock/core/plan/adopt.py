@@ -7,10 +7,10 @@ from dataclasses import replace
 from penstock.core.knowledge import Knowledge, with_executors
 
 
-def adopt(knowledge: Knowledge, executors: int, at_s: float) -> Knowledge:
-    """Knowledge in which the policy's size is desired, and that remembers when the policy gave executors away."""
+def adopt(knowledge: Knowledge, executors: int, at_s: float, *, own: bool = True) -> Knowledge:
+    """Knowledge in which this size is desired, and that remembers when the policy gave executors away; not its `own` are those that its owner took."""
     fewer = executors < knowledge.desired.executors
-    steering = replace(knowledge.steering, own_scale_down_s=at_s) if fewer else knowledge.steering
+    steering = replace(knowledge.steering, own_scale_down_s=at_s) if fewer and own else knowledge.steering
     return with_executors(replace(knowledge, steering=steering), executors)
 
 

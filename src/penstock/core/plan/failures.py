@@ -9,11 +9,11 @@ from penstock.core.domain.event import Event
 from penstock.core.knowledge import Knowledge
 
 
-def phase_failed(knowledge: Knowledge, phase: Phase, error: Exception, at_s: float, period_s: float) -> tuple[Knowledge, list[Event]]:
-    """Knowledge as it was before the phase, which is tried again a period later."""
+def phase_failed(knowledge: Knowledge, phase: Phase, error: Exception, at_s: float, policy: str, period_s: float) -> tuple[Knowledge, list[Event]]:
+    """Knowledge as it was before the phase, which is tried again a period of its policy later."""
     later_s = at_s + period_s
     steering = replace(knowledge.steering, failed_in_a_row=knowledge.steering.failed_in_a_row + 1, next_s=later_s)
     if phase == "analyze":
         steering = replace(steering, analyze_from_s=later_s)
-    said = PhaseFailed(at_s=at_s, phase=phase, error=f"{type(error).__name__}: {error}", in_a_row=steering.failed_in_a_row)
+    said = PhaseFailed(at_s=at_s, policy=policy, phase=phase, error=f"{type(error).__name__}: {error}", in_a_row=steering.failed_in_a_row)
     return replace(knowledge, steering=steering), [said]

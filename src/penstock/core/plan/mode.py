@@ -31,7 +31,7 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
         earlier=() if mode == "observe" else (Recommended(at_s=at_s, executors=knowledge.desired.executors),),
         memo={},
         shadow_executors=knowledge.desired.executors if mode == "shadow" else None,
-        rejected=None,
+        rejections=(),
         trial=None,
         broken_s=(),
         predictions=(),

@@ -36,7 +36,8 @@ def watch_promises(knowledge: Knowledge, recovered: Sequence[Recovered], at_s: f
     if promised_s is not None and took_s > promised_s:
         events.append(PromiseBroken(at_s=at_s, promise=RECOVERY, value=took_s, limit=promised_s))
     broken = sum(isinstance(event, PromiseBroken) and TARGETS[event.promise] not in steering.infeasible for event in events)
-    return replace(knowledge, steering=with_broken(steering, broken, at_s, terms.autopilot.scaled(COUNTS_S))), events
+    steering = with_broken(steering, broken, at_s, terms.autopilot.scaled(COUNTS_S))
+    return knowledge if steering is knowledge.steering else replace(knowledge, steering=steering), events
 
 
 def watch_latency(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Steering, list[Event]]:
@@ -46,6 +47,8 @@ def watch_latency(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Stee
     if promised_s is None or latency is None:
         return steering, []
     if latency.p95_s <= promised_s:
+        if steering.broken_since_s is None and steering.broken_said_s is None:
+            return steering, []
         kept: list[Event] = [PromiseKept(at_s=at_s, promise=LATENCY)] if steering.broken_said_s is not None else []
         return replace(steering, broken_since_s=None, broken_said_s=None), kept
     if is_recovering(knowledge, at_s, terms):
@@ -70,4 +73,4 @@ def with_broken(steering: Steering, broken: int, at_s: float, counts_s: float) -
     scaled_down_s = steering.own_scale_down_s
     own = broken if scaled_down_s is not None and at_s - scaled_down_s <= counts_s else 0
     recent = tuple(each for each in steering.broken_s if at_s - each <= counts_s)
-    return replace(steering, broken_s=(*recent, *(own * (at_s,))))
+    return steering if not own and recent == steering.broken_s else replace(steering, broken_s=(*recent, *(own * (at_s,))))

@@ -11,13 +11,14 @@ from penstock.core.domain.event import Event
 from penstock.core.steering import Proposal, Steering
 
 
-def proposed(steering: Steering, decision: Decision, at_s: float, autopilot: Autopilot) -> tuple[Steering, list[Event]]:
+def proposed(steering: Steering, decision: Decision, at_s: float, autopilot: Autopilot, *, guarded: bool) -> tuple[Steering, list[Event]]:
     """Steering in which this size is the one proposed: as it was if it is already, else in the place of another."""
     if steering.proposal is not None and steering.proposal.executors == decision.executors:
         return steering, []
     steering, ended = without_proposal(steering, at_s, "superseded")
     expires_s = at_s + autopilot.scaled(autopilot.ask_expiry_s)
-    new = Proposal(number=steering.next_proposal, executors=decision.executors, at_s=at_s, expires_s=expires_s, policy=decision.policy)
+    number, executors = steering.next_proposal, decision.executors
+    new = Proposal(number=number, executors=executors, at_s=at_s, expires_s=expires_s, policy=decision.policy, guarded=guarded)
     said = Proposed(at_s=at_s, proposal=new.number, executors=new.executors, before=decision.current, policy=new.policy, expires_s=expires_s)
     return replace(steering, proposal=new, next_proposal=new.number + 1), [*ended, said]
 
@@ -31,5 +32,4 @@ def without_proposal(steering: Steering, at_s: float, how: End, who: str = "") -
 
 def quiet_for_s(steering: Steering, executors: int, at_s: float) -> float:
     """How long this size is not to be proposed, as an operator has rejected it; 0 if it may be."""
-    rejected = steering.rejected
-    return 0.0 if rejected is None or rejected.executors != executors else max(0.0, rejected.expires_s - at_s)
+    return max((each.expires_s - at_s for each in steering.rejections if each.executors == executors and each.expires_s > at_s), default=0.0)

@@ -11,6 +11,7 @@ from penstock.core.domain.decision import Comparison
 from penstock.core.domain.event import Event
 from penstock.core.domain.prediction import GOOD_ERROR, PredictionKind
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.reasons import UNREADY
 from penstock.core.plan.shadow import Shadow, in_force, last_shadow, spans, would_break
 from penstock.core.terms import Terms
 
@@ -21,6 +22,8 @@ SHADOW_S = 6 * HOUR_S
 FEWEST_GRADES = 20
 JUDGED: tuple[PredictionKind, ...] = ("capacity", "latency", "recovery")
 """What a size is chosen by; a forecast is graded too, but a load that surprises everybody speaks against nobody."""
+UNDECIDED = frozenset({*UNREADY, "between_decisions", "policy_paused"})
+"""Reasons to keep a size that are no choice of the policy's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +79,7 @@ def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms
     """Judge the last stretch of shadow in a job's history; None if there is none.
 
     A kind of prediction that comes due by itself needs enough grades; capacities and recoveries, which only an overload or a failure shows, are judged
-    by those there are.
+    by those there are. Where there is no grade at all nothing is proven, and a policy that never chose is judged by nothing else.
     """
     shadow = last_shadow(events)
     if shadow is None:
@@ -97,7 +100,7 @@ def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms
         run=ran,
         agreement=agreement(shadow, seen),
         errors=errors,
-        reasons=(*too_short(shadow_s, terms), *unproven(errors, timely), *worse(wanted.broken, ran.broken)),
+        reasons=(*too_short(shadow_s, terms), *(undecided(shadow) or unproven(errors, timely)), *worse(wanted.broken, ran.broken)),
     )
 
 
@@ -140,6 +143,11 @@ def too_short(shadow_s: float, terms: Terms) -> tuple[Unready, ...]:
     return (Unready(why=Comparison(code="shadow_too_short", value=shadow_s / HOUR_S, limit=needed_s / HOUR_S)),) if shadow_s < needed_s else ()
 
 
+def undecided(shadow: Shadow) -> tuple[Unready, ...]:
+    never = all(each.decision.why.code in UNDECIDED for each in shadow.decided)
+    return (Unready(why=Comparison(code="never_decided")),) if never else ()
+
+
 def unproven(errors: Mapping[PredictionKind, tuple[float, int]], timely: set[PredictionKind]) -> tuple[Unready, ...]:
     found = []
     for kind in JUDGED:
@@ -148,7 +156,7 @@ def unproven(errors: Mapping[PredictionKind, tuple[float, int]], timely: set[Pre
             found.append(Unready(about=kind, why=Comparison(code="too_few_grades", value=float(count), limit=float(FEWEST_GRADES))))
         elif error > GOOD_ERROR[kind]:
             found.append(Unready(about=kind, why=Comparison(code="error_too_large", value=100 * error, limit=100 * GOOD_ERROR[kind])))
-    return tuple(found)
+    return tuple(found) if found or errors else (Unready(why=Comparison(code="nothing_proven")),)
 
 
 def worse(shadow: int, run: int) -> tuple[Unready, ...]:

@@ -10,6 +10,7 @@ from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
 from penstock.core.domain.event import CommandRefused, Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.adopt import adopt, is_held
+from penstock.core.plan.effect import with_trial
 from penstock.core.plan.proposals import without_proposal
 from penstock.core.steering import Paused
 from penstock.core.terms import Terms
@@ -49,7 +50,7 @@ def run_out(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
 
 
 def answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
-    """An approval makes the size the desired one; a size that is rejected is not proposed again for a while."""
+    """An approval makes the size the desired one, and its effect is watched as in active; a size that is rejected is not proposed again for a while."""
     refusal = refuse(knowledge, command, terms)
     proposal, steering = knowledge.steering.proposal, knowledge.steering
     if refusal or proposal is None:
@@ -58,11 +59,14 @@ def answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: 
         return knowledge, [CommandRefused(at_s=at_s, who=command.who, knob=what, value=which, reason=refusal)]
     if isinstance(command, Reject):
         steering, ended = without_proposal(steering, at_s, "rejected", command.who)
-        quiet_until_s = at_s + terms.autopilot.scaled(terms.autopilot.ask_quiet_s)
-        return replace(knowledge, steering=replace(steering, rejected=replace(proposal, expires_s=quiet_until_s))), ended
+        quiet = replace(proposal, expires_s=at_s + terms.autopilot.scaled(terms.autopilot.ask_quiet_s))
+        earlier = tuple(each for each in steering.rejections if each.expires_s > at_s)
+        return replace(knowledge, steering=replace(steering, rejections=(*earlier, quiet))), ended
     steering, ended = without_proposal(steering, at_s, "approved", command.who)
     if steering.last is not None:
         ended.append(Decided(at_s=at_s, mode=steering.mode, policy=proposal.policy, decision=steering.last, effect="approved"))
+    if proposal.guarded and knowledge.last is not None:
+        steering = with_trial(steering, knowledge.last, knowledge.desired.executors, proposal.executors, at_s)
     return adopt(replace(knowledge, steering=steering), proposal.executors, at_s), ended
 
 

@@ -42,18 +42,18 @@ def settle(knowledge: Knowledge, seen: Assessment, decision: Decision, terms: Te
         why = Comparison(code="rejected", value=float(final.executors), limit=quiet_s)
         final = replace(final, executors=final.current, guards=(*final.guards, why))
     knowledge = replace(knowledge, steering=after_decision(before, decision, final, at_s, terms.autopilot, policy.period_s))
-    knowledge, effect, events = trusted(knowledge, decision, final, at_s, autopilot)
+    knowledge, effect, events = trusted(knowledge, decision, final, at_s, guarding)
     if guarding.on and effect == "asked":
         knowledge = replace(knowledge, steering=with_trial(knowledge.steering, seen.reading, final.current, final.executors, at_s))
     news = bool(events) or effect in ("asked", "shadow") or not says_again(before, final, at_s, autopilot)
     return Settled(knowledge=knowledge, decision=final, effect=effect, events=tuple(events), is_news=news)
 
 
-def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float, autopilot: Autopilot) -> tuple[Knowledge, Effect, list[Event]]:
+def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float, guarding: Guarding) -> tuple[Knowledge, Effect, list[Event]]:
     """What the mode lets a decision do. In shadow an operator's hold stops nothing: what he does by hand is what the policy is compared with."""
     kept = final.direction == "keep"
     nothing: Effect = "guarded" if kept and wanted.direction != "keep" else "kept"
-    steering = knowledge.steering
+    steering, autopilot = knowledge.steering, guarding.autopilot
     if autopilot.mode == "shadow":
         rescaled_s = steering.rescaled_s if kept else at_s
         shadow = replace(steering, shadow_executors=final.executors, rescaled_s=rescaled_s)
@@ -62,9 +62,9 @@ def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float
         steering, ended = without_proposal(steering, at_s, "withdrawn")
         return replace(knowledge, steering=steering), "held" if is_held(knowledge) else nothing, ended
     if autopilot.mode == "ask":
-        steering, events = proposed(steering, final, at_s, autopilot)
+        steering, events = proposed(steering, final, at_s, autopilot, guarded=guarding.on)
         return replace(knowledge, steering=steering), "proposed", events
-    return adopt(knowledge, final.executors, at_s), "asked", []
+    return adopt(knowledge, final.executors, at_s, own=wanted.direction == "down"), "asked", []
 
 
 def after_decision(steering: Steering, decision: Decision, final: Decision, at_s: float, autopilot: Autopilot, period_s: float) -> Steering:

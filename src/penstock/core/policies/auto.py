@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
-from penstock.core.policies.choosing import UNREADY, keep, unready
+from penstock.core.domain.reasons import UNREADY
+from penstock.core.policies.choosing import keep, unready
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
 from penstock.core.policies.hpa import Hpa

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Candidate, Comparison, Decision
 
-UNREADY = ("not_ready", "cpu_unknown")
-"""Codes of "nothing can be decided yet"."""
 Refuse = Callable[[int, float], Comparison | None]
 """What speaks against a size of that capacity in rows/s; None if nothing does."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from penstock.core.assessment import Assessment
@@ -91,11 +91,26 @@ class Hpa:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HpaPaper(Hpa):
-    """HPA as Daedalus describes it: five minutes between any two actions, in the place of a window for scaling down (sec. 4.3.2)."""
+    """HPA as Daedalus describes it: five minutes between any two actions in the place of a window for scaling down, and only started executors count."""
 
     name: str = "hpa_paper"
     stable_down_s: float = timer(0.0, "fewer only down to the most wanted within so long (Daedalus sec. 4.3.2 knows no such window)")
     between_actions_s: float = timer(300.0, "after a rescale nothing changes for so long (Daedalus sec. 4.3.2)")
+
+    def _wanted(self, current: int, usage: Usage) -> int:
+        return Hpa._wanted(self, current, started(usage))
+
+    def _why_none_is_wanted(self, usage: Usage) -> Comparison:
+        return Hpa._why_none_is_wanted(self, started(usage))
+
+
+def started(usage: Usage) -> Usage:
+    """Without executors that have not started yet: the paper's HPA ignores them (Daedalus sec. 4.3.2), that of Kubernetes counts them as idle upwards.
+
+    >>> started(Usage(utilization=0.9, ready=2, starting=1)).cautious(0.5)
+    (0.9, 2)
+    """
+    return replace(usage, starting=0)
 
 
 def usage_of(seen: Assessment, ready_s: float) -> Usage | None:

@@ -33,6 +33,8 @@ POLICIES: Mapping[str, type[Policy]] = {
     "ds2": Ds2,
     "spark_dra": SparkDra,
 }
+PROFILED = frozenset({"phoebe", "twres"})
+"""Those that never decide without a profile of the job."""
 
 
 def policy_of(terms: Terms) -> Policy:

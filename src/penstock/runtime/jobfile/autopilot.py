@@ -11,7 +11,7 @@ from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.job import Limits
 from penstock.core.errors import UserMistake
 from penstock.core.models.latency.profile import ProfileSeen
-from penstock.core.policies.registry import POLICIES, nearest, parameters_of
+from penstock.core.policies.registry import POLICIES, PROFILED, nearest, parameters_of
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.mistakes import Mistakes
 from penstock.runtime.jobfile.options import absolute, code
@@ -48,6 +48,8 @@ class AutopilotBuilder:
             rollback=table.rollback,
             **numbers,
         )
+        if table.policy in PROFILED and table.profile is None:
+            self.mistakes.add((TABLE, "profile"), f'missing, the policy {table.policy} decides by a profile of the job: name its file, or policy = "auto"')
         if not self.mistakes.within("limits"):
             for keys, allowed in beyond_limits(autopilot, limits, self.mistakes):
                 self.mistakes.found(keys, allowed)
