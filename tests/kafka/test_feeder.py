@@ -127,7 +127,7 @@ def test_a_rate_that_moves_is_followed_row_by_row(moving: dict[str, str], rows: 
     fed.check_exact(rows)
     came_s = np.array([record.stamp_ms for record in fed.topic.records()]) / 1000 - fed.trace.schedule().arrival_of(np.array([0]))[0]
     by_half_second = np.histogram(came_s, bins=[0, 0.5, 1.0, 1.5, 2.0, 2.5])[0]
-    assert by_half_second.max() > 2 * by_half_second.min() > 0, by_half_second
+    assert by_half_second.max() > 1.5 * by_half_second.min() > 0, by_half_second
 
 
 def test_it_goes_on_exactly_where_it_was_stopped_or_killed(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
