@@ -83,7 +83,7 @@ class Truth(threading.Thread):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(daemon=True)
-        self._bootstrap = bootstrap
+        self._servers = bootstrap
         self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "truth", "enable.auto.commit": False})
         self._over = threading.Event()
         self.at_s: list[float] = []
@@ -103,7 +103,7 @@ class Truth(threading.Thread):
         self.join()
         self._consumer.close()
         written: list[dict[int, float]] = [{} for _ in range(PARTITIONS)]
-        for message in read_messages(self._bootstrap, "seen", TOPICS["seen"]):
+        for message in read_messages(self._servers, "seen", TOPICS["seen"]):
             position = json.loads(message.value() or b"")["position"]
             written[crc32(message.key() or b"") % PARTITIONS].setdefault(position, message.timestamp()[1] / 1000)
         self._written_s = [np.sort(np.array(list(each.values()))) for each in written]
