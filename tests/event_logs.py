@@ -16,12 +16,13 @@ from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact, ExecutorFact, StageFact
+from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 START_S = 1_700_000_000.0
-QUERY_ID, RUN_ID = "8d268dc2-bc9c-4be8-97a9-b135d2943028", "e225d92f-2545-48f8-87a2-9c0309580f8a"
+QUERY, QUERY_ID, RUN_ID = "words", "8d268dc2-bc9c-4be8-97a9-b135d2943028", "e225d92f-2545-48f8-87a2-9c0309580f8a"
 LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, cores_per_executor=2, trigger=Trigger(interval_s=5.0), noise=0.03)
 """Two cores an executor: each carries some 1,700 rows/s."""
@@ -33,15 +34,16 @@ def wave(rows_per_s: float = 2500.0, share: float = 0.4, length_s: float = 1800.
 
 
 def streaming_log(
-    job: MicroBatchSettings = JOB, arrivals: Arrivals | None = None, *, executors: int = 6, length_s: float = 1800.0,
+    job: MicroBatchSettings | QueryGraph[MicroBatchSettings] = JOB, arrivals: Arrivals | None = None, *, executors: int = 6, length_s: float = 1800.0,
     changes: Mapping[float, int] | None = None, kafka: bool = True, name: str = "counts",
 ) -> list[str]:  # fmt: skip
-    """The lines of a whole run; sizes change at the given seconds."""
+    """The lines of a whole run of one query, or of several that read the source; sizes change at the given seconds."""
     load = Load.of(arrivals or wave(length_s=length_s), START_S)
     engine = MicroBatchEngine(job, load, executors=executors, seed=3)
+    sources = QueryGraph.of(job).sources(load)
     known: dict[str, ExecutorFact] = {}
     lines = beginning(name)
-    stage, processed = 0, 0.0
+    stage, processed = 0, dict.fromkeys(sources, 0.0)
     for at_s in np.arange(START_S, START_S + length_s + 0.5, 1.0):
         engine.advance(at_s)
         seen = engine.observation()
@@ -49,13 +51,15 @@ def streaming_log(
         lines += [executor_added(each) for each in there.values() if each.executor_id not in known]
         lines += [executor_removed(each, at_s, "Executor killed by driver.") for each in known.values() if each.executor_id not in there]
         known = there
-        if at_s == START_S:
-            lines.append(query_started(at_s))
-        for batch in seen.queries[0].batches:
-            newest = float(load.rows_until(np.array([batch.started_s]))[0])
-            processed += batch.rows
-            lines += [*batch_lines(batch, stage), progress(batch, processed, max(newest, processed) if kafka else None)]
-            stage += len(batch.stages)
+        for place, query in enumerate(seen.queries):
+            told = (f"{QUERY_ID[:-1]}{place}", query.name) if len(sources) > 1 else (QUERY_ID, QUERY)
+            if at_s == START_S:
+                lines.append(query_started(at_s, *told))
+            for batch in query.batches:
+                newest = float(sources[query.name].rows_until(np.array([batch.started_s]))[0])
+                rows = processed[query.name] = processed[query.name] + batch.rows
+                lines += [*batch_lines(batch, stage, told[0]), progress(batch, rows, max(newest, rows) if kafka else None, *told)]
+                stage += len(batch.stages)
         wanted = (changes or {}).get(at_s - START_S)
         if wanted is not None:
             engine.perform(ScaleExecutors(number=1, executors=wanted), lambda outcome: None)
@@ -86,8 +90,8 @@ def executor_removed(executor: ExecutorFact, at_s: float, reason: str) -> str:
     return line(**{"Event": "SparkListenerExecutorRemoved", "Timestamp": ms(at_s), "Executor ID": executor.executor_id, "Removed Reason": reason})
 
 
-def query_started(at_s: float) -> str:
-    return line(Event=f"{LISTENER}QueryStartedEvent", id=QUERY_ID, runId=RUN_ID, name="words", timestamp=iso(at_s))
+def query_started(at_s: float, query_id: str = QUERY_ID, name: str = QUERY) -> str:
+    return line(Event=f"{LISTENER}QueryStartedEvent", id=query_id, runId=RUN_ID, name=name, timestamp=iso(at_s))
 
 
 def query_terminated(exception: str | None) -> str:
@@ -98,12 +102,12 @@ def query_idle(at_s: float) -> str:
     return line(Event=f"{LISTENER}QueryIdleEvent", id=QUERY_ID, runId=RUN_ID, timestamp=iso(at_s))
 
 
-def batch_lines(batch: BatchFact, stage: int) -> list[str]:
+def batch_lines(batch: BatchFact, stage: int, query_id: str = QUERY_ID) -> list[str]:
     properties = {
-        "sql.streaming.queryId": QUERY_ID,
+        "sql.streaming.queryId": query_id,
         "streaming.sql.batchId": str(batch.batch_id),
         "spark.jobGroup.id": RUN_ID,
-        "spark.job.description": f"\nid = {QUERY_ID}\nrunId = {RUN_ID}\nbatch = {batch.batch_id}",
+        "spark.job.description": f"\nid = {query_id}\nrunId = {RUN_ID}\nbatch = {batch.batch_id}",
     }
     stages = list(range(stage, stage + len(batch.stages)))
     ends = [each for number, told in zip(stages, batch.stages, strict=True) for each in task_ends(told, number, batch.committed_s)]
@@ -143,7 +147,7 @@ def task_end(stage: int, executor_id: str, at_s: float, run_s: float, read: int,
     return line(**{"Event": "SparkListenerTaskEnd", **told, "Task Metrics": metrics})
 
 
-def progress(batch: BatchFact, processed: float, newest: float | None) -> str:
+def progress(batch: BatchFact, processed: float, newest: float | None, query_id: str = QUERY_ID, name: str = QUERY) -> str:
     """By Jackson: the number of all rows is not in it, offsets are text, and what is no number is the text NaN."""
     parts = {name: round(1000 * seconds) for name, seconds in batch.parts_s.items()}
     source: dict[str, Any] = {"description": "RateStreamV2", "startOffset": "0", "endOffset": str(round(processed)), "latestOffset": str(round(processed))}
@@ -153,7 +157,7 @@ def progress(batch: BatchFact, processed: float, newest: float | None) -> str:
     return line(
         Event=f"{LISTENER}QueryProgressEvent",
         progress={
-            "id": QUERY_ID, "runId": RUN_ID, "name": "words", "timestamp": iso(batch.started_s), "batchId": batch.batch_id,
+            "id": query_id, "runId": RUN_ID, "name": name, "timestamp": iso(batch.started_s), "batchId": batch.batch_id,
             "batchDuration": round(1000 * batch.duration_s), "durationMs": {"triggerExecution": round(1000 * batch.duration_s), **parts}, "eventTime": {},
             "stateOperators": [{"operatorName": "stateStoreSave", "numRowsTotal": 40, "memoryUsedBytes": 9000, "numShufflePartitions": 12}],
             "sources": [{**source, "numInputRows": round(batch.rows), "inputRowsPerSecond": "NaN", "processedRowsPerSecond": 9.0, "metrics": {}}],

@@ -12,7 +12,8 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.shapes.shape import parse_shape
 from penstock.core.terms import Terms
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.wiring.simulation import Setup, Simulated, simulate
+from penstock.wiring.setup import Setup
+from penstock.wiring.simulation import Simulated, simulate
 
 TERMS = Terms(
     limits=Limits(min_executors=1, max_executors=4, start_executors=1),

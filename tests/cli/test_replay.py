@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from penstock.cli import simulate_options
 from penstock.cli.app import app
+from penstock.cli.like import like
+from penstock.cli.replay import what_if_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.event import RunStarted
@@ -48,7 +50,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     memory.append(START_S, events=[started])
     terms = Terms(
-        limits=Limits(max_executors=8, start_executors=6),
+        limits=Limits(min_executors=3, max_executors=8, start_executors=6),
         promises=Promises(latency_p95_s=9.0, recovery_s=300.0),
         config=config,
         autopilot=Autopilot(mode="active", policy="hpa", rollback=False),
@@ -89,6 +91,30 @@ def test_other_promises_and_more_executors_may_be_asked_for(history: Path) -> No
     kept, broken = (found(*asked, "--promise-latency-ms", each)["policies"][0]["violation_s"] for each in (60_000, 1000))
     assert kept == 0 < broken
     assert found(*asked, "--max-executors", 2)["policies"][0]["average_workers"] == pytest.approx(2.0)
+
+
+def test_the_fewest_executors_are_those_of_the_recorded_job(history: Path) -> None:
+    def fewest(most: int | None) -> int:
+        return what_if_of(str(history), "static", 1200.0, None, None, most, 0).asked.limits.min_executors
+
+    assert (fewest(None), fewest(2)) == (3, 2)
+    assert like(str(history), 0).min_executors == 3, "of penstock simulate --like, too"
+
+
+@pytest.mark.long
+def test_all_policies_are_tried_on_a_calibrated_engine(history: Path) -> None:
+    answer = found("replay", history, "--policy", "all")
+    assert [each["policy"] for each in answer["policies"]] == list(POLICIES) and len(POLICIES) >= 10
+    for each in answer["policies"]:
+        assert 3.0 <= each["average_workers"] <= 8.0 and each["latency_ms"]["p50"] > 0, each["policy"]
+        assert each["saved_worker_seconds"] is not None and each["error_worker_seconds"] > 0, each["policy"]
+    assert len({each["worker_seconds"] for each in answer["policies"]}) >= 4, "they differ"
+
+
+@pytest.mark.long
+def test_a_job_that_is_to_recover_sooner_gets_more_executors(history: Path) -> None:
+    soon, late = (found("replay", history, "--policy", "daedalus", "--target-recovery", each)["policies"][0]["average_workers"] for each in (60, 600))
+    assert soon > late
 
 
 def test_only_the_last_part_of_a_long_history_is_looked_at(history: Path) -> None:

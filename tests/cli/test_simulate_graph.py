@@ -68,6 +68,25 @@ def test_a_graph_of_one_query_costs_what_the_query_does(tmp_path: Path, trace: P
 
 
 @pytest.mark.parametrize("engine", ["continuous", "micro-batch"])
+def test_the_instances_of_a_query_share_its_rows_and_those_that_read_them_are_as_many(tmp_path: Path, trace: Path, engine: str) -> None:
+    three = written(tmp_path, GRAPH.replace('name = "clicks"', 'name = "clicks"\ninstances = 3'))
+    asked = ("simulate", "--trace", trace, "--engine", engine, "--policy", "static", "--graph")
+    queries = found(*asked, three)["queries"]
+    assert list(queries) == ["clicks-1", "clicks-2", "clicks-3", "views", "alerts-1", "alerts-2", "alerts-3"]
+    whole = found(*asked, written(tmp_path, GRAPH))["queries"]
+    for name in ("clicks", "alerts"):
+        assert sum(queries[f"{name}-{number}"]["arrived_rows"] for number in (1, 2, 3)) == pytest.approx(whole[name]["arrived_rows"], rel=0.01)
+    assert queries["clicks-2"]["arrived_rows"] == pytest.approx(whole["clicks"]["arrived_rows"] / 3)
+
+
+def test_instances_share_a_trace_of_their_own_too(tmp_path: Path, trace: Path) -> None:
+    (tmp_path / "other.csv").write_text("t,rate\n0,100\n900,100\n")
+    two = written(tmp_path, '[[query]]\nname = "b"\ntrace = "other.csv"\ninstances = 2\n')
+    queries = found("simulate", "--trace", trace, "--graph", two, "--policy", "static")["queries"]
+    assert [each["arrived_rows"] for each in queries.values()] == pytest.approx([45_000, 45_000])
+
+
+@pytest.mark.parametrize("engine", ["continuous", "micro-batch"])
 def test_a_policy_steers_a_graph_as_it_does_a_query(tmp_path: Path, trace: Path, engine: str) -> None:
     asked = ("simulate", "--trace", trace, "--graph", written(tmp_path, GRAPH), "--engine", engine, "--policy", "hpa", "--max-scaleout", 12)
     answer = found(*asked, "--start-scaleout", 3)
@@ -100,6 +119,9 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, trace: Path) -> N
         ('[[query]]\nname = "a"\ntrigger = 5\n', 'query "a": there is no key "trigger" for this'),
         ('[[query]]\nname = "a"\ninterval = "5s"\n', "query \"a\": interval: found '5s', a number is needed"),
         ('[[query]]\nname = "a"\ninterval = 0\n', 'query "a": interval: found 0, a number above 0.1 is needed'),
+        ('[[query]]\nname = "a"\ninstances = 0\n', 'query "a": instances: found 0, a whole number of at least 1 is needed'),
+        ('[[query]]\nname = "a"\ninstances = 1.5\n', 'query "a": instances: found 1.5, a whole number is needed'),
+        ('[[query]]\nname = "a"\n[[query]]\nname = "b"\nreads = "a"\ninstances = 2\n', '"a", which it reads, has 1: as many are needed'),
         ('[[query]]\nname = "a"\nselectivity = -1\n', 'query "a": a share above 0 and a selectivity of at least 0'),
         ('[[query]]\nname = "a"\nreads = "b"\n', 'query "a" reads "b": no query before it has that name'),
         ('[[query]]\nname = "a"\n[[query]]\nname = "a"\n', 'there are two queries "a"'),

@@ -23,7 +23,7 @@ from penstock.simulator.engine import Engine
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.own_error import own_error
+from penstock.simulator.own_error import rerun
 from penstock.simulator.plant import SimulatedPlant
 from penstock.simulator.record import Fault
 
@@ -114,6 +114,16 @@ def test_calibration_finds_the_settings_of_a_simulated_run(batches: History) -> 
     assert settings.down_s == pytest.approx(3.0, abs=2.5)
 
 
+def test_asking_again_for_the_size_that_was_asked_for_says_nothing_of_how_long_scaling_takes(batches: History) -> None:
+    again = [
+        (InstructionGiven(at_s=at_s, number=900 + number, knob="executors", before="5", after="2", reason="desired state"),
+         InstructionDone(at_s=at_s + 60.0, number=900 + number, knob="executors", took_s=60.0, delayed_rows=None))
+        for number, at_s in enumerate((START_S + 1000.5, START_S + 1100.0, START_S + 1199.5))
+    ]  # fmt: skip
+    events = sorted([*batches.events, *(event for both in again for event in both)], key=lambda event: event.at_s)
+    assert batch_settings(calibrated(batches.readings, events, CONFIG)).down_s == batch_settings(calibrated(batches.readings, batches.events, CONFIG)).down_s
+
+
 def test_what_arrived_arrives_again(batches: History) -> None:
     found = calibrated(batches.readings, batches.events, CONFIG)
     truth = wave(2500.0)
@@ -154,7 +164,7 @@ def test_the_downtime_is_the_one_that_restarts_took(flowing: History) -> None:
 
 def test_the_recorded_sizes_run_again_give_the_recorded_run(batches: History, flowing: History) -> None:
     for seen in (batches, flowing):
-        error = own_error(calibrated(seen.readings, seen.events, CONFIG), seen.readings, CONFIG)
+        error = rerun(calibrated(seen.readings, seen.events, CONFIG), seen.readings, CONFIG).error
         assert error.executors == pytest.approx(0.0, abs=0.02)
         assert error.throughput == pytest.approx(0.0, abs=0.02)
         assert error.latency_p95 == pytest.approx(0.0, abs=0.1)
@@ -165,7 +175,7 @@ def test_a_trigger_that_was_changed_is_changed_again_and_the_usual_one_is_taken(
     found = calibrated(seen.readings, seen.events, CONFIG)
     assert batch_settings(found).trigger == Trigger(interval_s=10.0)
     assert any("trigger" in note for note in found.notes)
-    assert own_error(found, seen.readings, CONFIG).latency_p95 == pytest.approx(0.0, abs=0.1)
+    assert rerun(found, seen.readings, CONFIG).error.latency_p95 == pytest.approx(0.0, abs=0.1)
 
 
 def test_a_slow_start_is_left_out_of_the_comparison() -> None:
@@ -173,13 +183,13 @@ def test_a_slow_start_is_left_out_of_the_comparison() -> None:
     seen = micro_batches(arrivals=pile)
     found = calibrated(seen.readings, seen.events, CONFIG)
     assert found.start_s > START_S + 60.0
-    assert own_error(found, seen.readings, CONFIG).throughput == pytest.approx(0.0, abs=0.02)
+    assert rerun(found, seen.readings, CONFIG).error.throughput == pytest.approx(0.0, abs=0.02)
 
 
 def test_a_simulator_unlike_the_job_says_so(batches: History) -> None:
     found = calibrated(batches.readings, batches.events, CONFIG)
     slower = replace(found, settings=replace(batch_settings(found), row_s=1.5 * batch_settings(found).row_s))
-    error = own_error(slower, batches.readings, CONFIG)
+    error = rerun(slower, batches.readings, CONFIG).error
     assert error.latency_p95 is not None and error.latency_p95 > 0.1
 
 
@@ -203,7 +213,7 @@ def test_only_the_busiest_query_is_simulated_and_that_is_said(batches: History) 
     readings = [replace(reading, queries=(side, *reading.queries)) for reading, side in zip(batches.readings, idle, strict=True)]
     found = calibrated(readings, batches.events, CONFIG)
     assert found.settings.query == "query"
-    assert any("side" in note for note in found.notes)
+    assert found.left_out == ("side",) and any("side" in note for note in found.notes)
 
 
 def test_a_source_that_does_not_tell_what_arrives_is_replaced_by_what_was_processed(batches: History) -> None:

@@ -14,13 +14,16 @@ import pytest
 from event_logs import START_S, streaming_log, wave, written
 
 from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
+from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.wiring.audit import AuditAsked, Audited, audit, audit_all, needed_executors
+from penstock.wiring.audit import AuditAsked, Audited, audit, audit_all
 from penstock.wiring.confidence import confidence
+from penstock.wiring.needed import needed_executors
 from penstock.wiring.watched import watched
 
 STATIC = AuditAsked(policies=("static",), promises=Promises(latency_p95_s=9.0))
@@ -78,7 +81,7 @@ def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audi
     static, hpa = audited.what_if.runs
     found = audited.what_if
     assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.score.worker_seconds)
-    assert found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.score.average_workers) * hpa.score.duration_s, rel=0.02) and hpa.score.average_workers < 5
+    assert hpa.score.average_workers < 5 and found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.score.average_workers) * hpa.score.duration_s, rel=0.02)
     error = found.error_worker_seconds(hpa)
     assert error is not None and found.off is not None and error == pytest.approx(found.off * hpa.score.worker_seconds)
 
@@ -98,6 +101,42 @@ def test_a_promise_that_is_not_kept_and_executors_that_do_not_carry_the_load_are
     assert found.ran.within_latency is not None and found.ran.within_latency < 0.5 and found.ran.violation_s
     assert found.short_s > 0.5 * found.ran.duration_s
     assert any("latency was above 9s" in risk for risk in found.risks) and any("more arrived than its executors carry" in risk for risk in found.risks)
+
+
+@pytest.fixture(scope="module")
+def two_queries(tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    """The job of the log above, and a second query that reads a third of the rows, each of which costs four times as much."""
+    dear = replace(event_logs.JOB, query="dear", row_s=4 * event_logs.JOB.row_s)
+    graph = QueryGraph(queries=(GraphQuery(settings=replace(event_logs.JOB, query="cheap")), GraphQuery(settings=dear, share=1 / 3)))
+    lines = streaming_log(graph, length_s=900.0, executors=8)
+    return audit(log_at(written(tmp_path_factory.mktemp("two") / "app-two", lines)), STATIC)
+
+
+def test_what_several_queries_need_is_added_up_by_the_cost_of_each(two_queries: Audited, audited: Audited) -> None:
+    alone = audited.needed_s / audited.ran.duration_s
+    both = two_queries.needed_s / two_queries.ran.duration_s
+    assert 1.9 < both / alone < 4.0, "a third of the rows at four times the cost, and batches of one query wait for slots of the other"
+    assert two_queries.had_s == pytest.approx(two_queries.needed_s + two_queries.wasted_s - two_queries.short_s)
+
+
+def test_of_several_queries_one_is_simulated_and_nobody_claims_to_know_what_is_saved(two_queries: Audited) -> None:
+    found = two_queries.what_if
+    assert found.like.found.left_out == ("dear",) and any("only query cheap is simulated, without dear" in note for note in two_queries.notes)
+    assert str(confidence(found)).startswith("low: one of 2 queries is simulated")
+    assert found.off is None and found.saved_worker_seconds(found.runs[0]) is None and found.error_worker_seconds(found.runs[0]) is None
+
+
+def test_a_recovery_that_would_take_longer_than_promised_is_a_risk(log: EventLog, tmp_path: Path) -> None:
+    tight = log_at(written(tmp_path / "app-tight", streaming_log(executors=2, arrivals=wave(3000.0, share=0.0, length_s=600.0), length_s=600.0)))
+
+    def said(of: EventLog, recovery_s: float) -> list[str]:
+        asked = replace(STATIC, promises=Promises(recovery_s=recovery_s))
+        return [risk for risk in audit(of, asked).risks if "to recover from a failure" in risk]
+
+    assert said(log, 120.0) == [], "six executors have room to catch up"
+    (risk,) = said(tight, 30.0)
+    assert "longer than 30s" in risk
+    assert said(tight, 3600.0) == []
 
 
 def test_without_a_source_that_counts_what_was_processed_is_taken_for_what_arrived(tmp_path: Path) -> None:
@@ -157,9 +196,15 @@ def batch_of_half_a_minute(number: int) -> event_logs.BatchFact:
 
 def test_the_fewest_executors_are_those_that_just_carry_the_load(log: EventLog) -> None:
     readings = watched(log, 86400.0).readings[20:23]
-    known = [replace(reading, arrival_rows_per_s=rate) for reading, rate in zip(readings, (900.0, 1000.0, 5000.0), strict=True)]
-    idle = replace(readings[0], queries=())
-    assert needed_executors([*known, idle], np.array([500.0, 1000.0, 1500.0])).tolist() == [2.0, 2.0, 3.0, 0.0]
+
+    def arriving(reading: Reading, *rates: float) -> Reading:
+        return replace(reading, queries=tuple(replace(reading.queries[0], name=f"q{place}", arrival_rows_per_s=rate) for place, rate in enumerate(rates)))
+
+    known = [arriving(reading, rate) for reading, rate in zip(readings, (900.0, 1000.0, 5000.0), strict=True)]
+    idle, carried = replace(readings[0], queries=()), {"q0": np.array([500.0, 1000.0, 1500.0]), "q1": np.array([0.0, 10.0, 20.0])}
+    assert needed_executors([*known, idle], carried).tolist() == [2.0, 2.0, 3.0, 0.0]
+    both = [arriving(readings[0], *rates) for rates in ((250.0, 1.0), (900.0, 2.0), (0.0, 0.0))]
+    assert needed_executors(both, carried).tolist() == [2.0, 3.0, 1.0]
 
 
 def test_an_audit_needs_no_spark() -> None:

@@ -20,7 +20,8 @@ from penstock.core.terms import Terms
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.record import Fault
-from penstock.wiring.simulation import Setup, Simulable, Simulated, simulate
+from penstock.wiring.setup import Setup, Simulable
+from penstock.wiring.simulation import Simulated, simulate
 
 BATCHES = MicroBatchSettings(noise=0.05)
 

@@ -7,14 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from penstock.cli.simulate_options import limits_of
+from penstock.cli.whatif import table_of
 from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.event import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.terms import Terms
 from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
@@ -30,12 +35,12 @@ JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Tri
 STATIC = Asked(policies=("static",), limits=Limits(max_executors=8, start_executors=6), promises=Promises(latency_p95_s=8.0))
 
 
-def recorded(length_s: float = 900.0, faults: tuple[float, ...] = ()) -> list[Reading]:
+def recorded(length_s: float = 900.0, faults: tuple[float, ...] = (), job: MicroBatchSettings | QueryGraph[MicroBatchSettings] = JOB) -> list[Reading]:
     """A job of 3,000 rows/s, more or less, on six executors that carry 5,000."""
     time_s = np.arange(0.0, length_s + 1, 20.0)
     load = Load.of(Arrivals.through(START_S + time_s, 3000 + 800 * np.sin(time_s / 150)), START_S)
     clock = SimulatedClock(START_S)
-    engine = MicroBatchEngine(JOB, load, executors=6, seed=4, faults=tuple(Fault(at_s=START_S + each) for each in faults))
+    engine = MicroBatchEngine(job, load, executors=6, seed=4, faults=tuple(Fault(at_s=START_S + each) for each in faults))
     plant = SimulatedPlant(engine, clock, Config(reading_interval_s=10.0))
     readings = []
     for _ in range(round(length_s / 10)):
@@ -104,6 +109,34 @@ def test_what_struck_the_recorded_run_strikes_the_what_if() -> None:
 def test_limits_and_promises_may_come_from_the_recorded_start(readings: list[Reading]) -> None:
     started = RunStarted(at_s=START_S, job="clicks", master="embedded", mode="observe", spark_version="4.3", resumed=False, max_executors=9)
     assert calibrated_by("clicks", readings, (started,), 0).max_executors == 9
+
+
+def test_of_several_queries_one_is_simulated_and_what_is_saved_is_not_known(readings: list[Reading]) -> None:
+    graph = QueryGraph(queries=(GraphQuery(settings=replace(JOB, query="clicks"), share=0.6), GraphQuery(settings=replace(JOB, query="views"), share=0.3)))
+    told = recorded(job=graph)
+    two = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
+    (run,) = two.runs
+    assert two.like.found.left_out == ("views",) and run.score.average_workers == pytest.approx(4.0)
+    assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None
+    sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
+    sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, sizes=2))
+    assert str(confidence(sure)) == "low: one of 2 queries is simulated, and what the others need is not known"
+    assert row_of_policy(two) == ("?", "?")
+
+
+def row_of_policy(found: WhatIf) -> tuple[str, str]:
+    """The error and the saving as people see them."""
+    columns = {str(column.header): list(column.cells) for column in table_of(found).columns}
+    return str(columns["±"][-1]), str(columns["saves"][-1])
+
+
+def test_the_fewest_and_the_most_executors_are_those_the_job_ran_with(readings: list[Reading]) -> None:
+    ran_under = Terms(limits=Limits(min_executors=3, max_executors=8), autopilot=Autopilot(mode="active", policy="hpa"))
+    like = calibrated_by("clicks", readings, (), 0, ran_under)
+    assert limits_of(None, 8, None, like) == Limits(min_executors=3, max_executors=8, start_executors=6)
+    assert limits_of(1, 8, None, like).min_executors == 1, "unless others are asked for"
+    assert limits_of(None, 2, None, like) == Limits(min_executors=2, max_executors=2), "or fewer at most than it needed at least"
+    assert limits_of(None, 8, None, replace(like, ran_under=None)).min_executors == 1
 
 
 def test_too_short_a_run_is_one_line(readings: list[Reading]) -> None:

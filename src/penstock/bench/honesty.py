@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
 from penstock.bench.workload import with_rate, workload_job
-from penstock.core.domain.event import Event, InstructionGiven
+from penstock.core.domain.event import Event
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.rescales import rescales
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.terms import Terms
 from penstock.simulator.calibrate import Calibrated, calibrated
 from penstock.stores.reader import HistoryReader
-from penstock.wiring.simulation import Setup, simulate
+from penstock.stores.snapshot import take_snapshot
+from penstock.wiring.setup import Setup
+from penstock.wiring.simulation import simulate
 
 NAME, DEMO = "bench-honesty", "penstock-demo"
 WAVE_SHARE = 0.85
@@ -41,7 +44,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of the two runs, by its own readings and events: so both are measured alike."""
+    """One of the two runs, by its own readings: so both are measured alike."""
 
     average_executors: float
     rescales: float
@@ -81,6 +84,12 @@ class Honesty:
     simulator: Side
     compared: tuple[Compared, ...]
     notes: tuple[str, ...]
+    kept: str | None = None
+    """The folder with the histories of the runs on Spark, to look into a miss."""
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        return tuple(each.what for each in self.compared if not each.met)
 
     def rows(self) -> list[tuple[str, str]]:
         return [
@@ -89,11 +98,15 @@ class Honesty:
             *((each.what, each.words()) for each in self.compared),
             ("latency p50", f"Spark {self.spark.latency_p50_s:.3g} s, simulator {self.simulator.latency_p50_s:.3g} s"),
             *(("note", note) for note in self.notes),
+            *((("histories", self.kept),) if self.kept else ()),
         ]
 
 
-def measure_honesty(minutes: float, calibrate_from: Path | None, progress: Progress) -> Honesty:
-    """Run the demonstration's job twice on Spark, first on a wave half as long to calibrate the simulator, unless a history is given for that."""
+def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, progress: Progress) -> Honesty:
+    """Run the demonstration's job twice on Spark, first on a wave half as long to calibrate the simulator, unless a history is given for that.
+
+    The histories of both runs stay in the folder `keep`.
+    """
     seconds = 60.0 * minutes
     first_s = 0.0 if calibrate_from else seconds / 2
 
@@ -101,20 +114,21 @@ def measure_honesty(minutes: float, calibrate_from: Path | None, progress: Progr
         return lambda done_s: progress(int(before_s + done_s), int(first_s + seconds))
 
     if calibrate_from is None:
-        source = recorded_run(first_s, onwards(0.0))
+        source = recorded_run(first_s, keep / "calibration.db", onwards(0.0))
         words = f"another run, {first_s:,.0f} s on a wave of its own"
         known = calibrated(source.readings, source.events, source.terms.config, autopilot=source.terms.autopilot)
-        real = recorded_run(seconds, onwards(first_s))
+        real = recorded_run(seconds, keep / "run.db", onwards(first_s))
     else:
         words = f"the history {calibrate_from}"
-        real = recorded_run(seconds, onwards(0.0))
+        real = recorded_run(seconds, keep / "run.db", onwards(0.0))
         readings, events = told(calibrate_from)
         known = calibrated(readings, events, real.terms.config, autopilot=real.terms.autopilot)
-    return honesty(real, known, words)
+    return replace(honesty(real, known, words), kept=str(keep))
 
 
-def recorded_run(seconds: float, progress: Callable[[float], None]) -> Recorded:
-    """One run on real embedded Spark: a wave that climbs past what one executor carries, and falls again."""
+def recorded_run(seconds: float, history: Path, progress: Callable[[float], None]) -> Recorded:
+    """One run on real embedded Spark: a wave that climbs past what one executor carries, and falls again. Its history is left in a file."""
+    history.parent.mkdir(parents=True, exist_ok=True)
     with workload_job("lookup", NAME, lambda toml: with_rate(toml.replace(DEMO, NAME), wave(seconds))) as job:
         began = time.monotonic()
         while (spent_s := time.monotonic() - began) < seconds:
@@ -122,7 +136,8 @@ def recorded_run(seconds: float, progress: Callable[[float], None]) -> Recorded:
                 raise RuntimeError("the measured job ended by itself")
             progress(spent_s)
             time.sleep(0.5)
-        readings, events = told(job.host.history_path)
+        take_snapshot(job.host.history_path, history)
+        readings, events = told(history)
         return Recorded(readings=readings, events=events, terms=job.host.terms)
 
 
@@ -146,8 +161,8 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
     ran = calibrated(real.readings, real.events, real.terms.config, autopilot=real.terms.autopilot)
     terms, from_s = real.terms, ran.start_s
     runs = [simulate(Setup(load=ran.arrivals, engine=known.settings, terms=terms, seed=seed)) for seed in range(SEEDS)]
-    simulated = middle([side_of(run.readings, run.events, from_s, terms) for run in runs])
-    spark = side_of(real.readings, real.events, from_s, terms)
+    simulated = middle([side_of(run.readings, from_s, terms) for run in runs])
+    spark = side_of(real.readings, from_s, terms)
     return Honesty(
         policy=terms.autopilot.policy,
         compared_s=real.readings[-1].at_s - from_s,
@@ -159,18 +174,17 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
     )
 
 
-def side_of(readings: Sequence[Reading], events: Sequence[Event], from_s: float, terms: Terms) -> Side:
-    """A run from `from_s` on; its readings count a window later, as they look back so far."""
+def side_of(readings: Sequence[Reading], from_s: float, terms: Terms) -> Side:
+    """A run from `from_s` on; what its readings measured counts a window later, as they look back so far."""
     seen = [reading for reading in readings if reading.at_s >= from_s + terms.config.reading_window_s]
     at_s, running = np.array([reading.at_s for reading in seen]), np.array([reading.executors_running for reading in seen], dtype=np.float64)
     late = [(reading.latency, reading.throughput_rows_per_s or 0.0) for reading in seen if reading.latency is not None]
     latency = pooled_quantiles([each for each, _ in late], np.array([rows for _, rows in late]))
     if len(seen) < 2 or latency is None:
         raise RuntimeError("the run was too short: there is nothing to compare")
-    rescales = [event for event in events if isinstance(event, InstructionGiven) and event.knob == "executors" and event.before != event.after]
     return Side(
         average_executors=float(running[:-1] @ np.diff(at_s) / (at_s[-1] - at_s[0])),
-        rescales=float(sum(event.at_s >= from_s for event in rescales)),
+        rescales=float(rescales([reading for reading in readings if reading.at_s >= from_s])),
         latency_p50_s=latency.p50_s,
         latency_p95_s=latency.p95_s,
     )

@@ -77,8 +77,7 @@ def policies_table(each: Audited) -> Table:
     for column in POLICIES:
         table.add_column(column, justify="right")
     for run in found.runs:
-        score, error = run.score, found.error_worker_seconds(run)
-        off = "?" if error is None else hours(error)
+        score, off = run.score, hours(found.error_worker_seconds(run))
         p95 = "" if score.latency is None else f"{score.latency.p95:,.0f}"
         cost = hours(score.worker_seconds), off, hours(found.saved_worker_seconds(run)), off
         table.add_row(
@@ -94,11 +93,13 @@ def title(each: Audited) -> str:
     return f"{each.name} ({each.app_id})" if each.app_id else each.name
 
 
-def hours(of_s: float) -> str:
+def hours(of_s: float | None) -> str:
     """
-    >>> hours(5400.0), hours(90.0)
-    ('1.5', '0.025')
+    >>> hours(5400.0), hours(90.0), hours(None)
+    ('1.5', '0.025', '?')
     """
+    if of_s is None:
+        return "?"
     value = of_s / HOUR_S
     return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.2g}"
 

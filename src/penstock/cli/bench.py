@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +13,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from penstock.cli import EXIT_INTERNAL, complain
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
@@ -99,31 +101,46 @@ def honesty(
     calibrate_from: Annotated[
         str | None, typer.Option(help="Calibrate the simulator by a recorded run of the demonstration's job.", metavar="HISTORY.DB|JOB")
     ] = None,
+    keep: Annotated[Path, typer.Option(help="Where the histories of the runs on Spark are left, to look into a miss.", metavar="FOLDER")] = Path("out/honesty"),
     as_json: JsonOption = False,
 ) -> None:
-    """The same trace and policy on real embedded Spark and in the simulator: average executors, rescales and latency side by side."""
+    """The same trace and policy on real embedded Spark and in the simulator, side by side; exit code 1 if a target is missed."""
     from penstock.bench.honesty import measure_honesty
     from penstock.cli.like import history_of
 
     source = None if calibrate_from is None else history_of(calibrate_from)
     with bar("seconds on Spark") as progress:
-        result = measure_honesty(minutes, source, progress)
+        result = measure_honesty(minutes, source, keep, progress)
     show(result, as_json, "honesty of the simulator")
+    fail_on_a_miss({"honesty": result})
+
+
+@app.command()
+def speed(as_json: JsonOption = False) -> None:
+    """Six simulated hours as a command, and a turn of the loop with 1,000 executors; exit code 1 if a target is missed."""
+    from penstock.bench.speed import measure_speed
+
+    with bar("measurements") as progress:
+        result = measure_speed(progress)
+    show(result, as_json, "speed")
+    fail_on_a_miss({"speed": result})
 
 
 @app.command()
 def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
-    """Run the long targets of all issues; writes one JSON and one table."""
+    """Run the long targets of all issues; writes one JSON and one table. Exit code 1 if a target is missed."""
     from penstock.bench.ceiling import measure_ceiling
     from penstock.bench.feeder import measure_feeder
     from penstock.bench.honesty import measure_honesty
     from penstock.bench.models.all import measure_models
     from penstock.bench.modes import measure_modes
     from penstock.bench.overhead.measure import measure_overhead
+    from penstock.bench.speed import measure_speed
 
     measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, 40, progress),
-        "honesty": lambda progress: measure_honesty(4.0, None, progress),
+        "speed": measure_speed,
+        "honesty": lambda progress: measure_honesty(4.0, None, out / "honesty", progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
         "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
         "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),
@@ -138,6 +155,15 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
         console.print(table_of(results[name], name))
         (out / "acceptance.json").write_text(json.dumps({each: asdict(result) for each, result in results.items()}, indent=2))
         (out / "acceptance.txt").write_text(console.export_text(clear=False))
+    fail_on_a_miss(results)
+
+
+def fail_on_a_miss(results: Mapping[str, Any]) -> None:
+    """Name the targets that were missed, and end with exit code 1; what was measured without a target misses none."""
+    missed = [f"{name}: {what}: the target is missed" for name, result in results.items() for what in getattr(result, "missed", ())]
+    if missed:
+        complain("\n".join(missed))
+        raise typer.Exit(EXIT_INTERNAL)
 
 
 @contextmanager

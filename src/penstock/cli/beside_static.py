@@ -18,7 +18,8 @@ from penstock.core.terms import Terms
 from penstock.dashboard.summary import RunSummary, summarise
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.own_error import rerun
-from penstock.wiring.simulation import Setup, simulate
+from penstock.wiring.setup import Setup
+from penstock.wiring.simulation import simulate
 from penstock.wiring.whatif import Like
 
 NOT_KNOWN = "not known"

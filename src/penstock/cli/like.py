@@ -9,6 +9,7 @@ from penstock.cli.jobs import remembered_job
 from penstock.core.domain.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
+from penstock.core.terms import Terms
 from penstock.stores.reader import HistoryReader
 from penstock.wiring.whatif import Like, calibrated_by
 
@@ -18,19 +19,19 @@ def history_of(history: str) -> Path:
     return Path(history) if Path(history).is_file() else remembered_job(history).history
 
 
-def told_by(path: Path, last_s: float = math.inf) -> tuple[list[Reading], list[Event]]:
-    """The readings of the last so long, and all events."""
+def told_by(path: Path, last_s: float = math.inf) -> tuple[list[Reading], list[Event], Terms | None]:
+    """The readings of the last so long, all events, and the terms that the job last ran under."""
     with HistoryReader.open(path) as reader:
         span = reader.span()
         since_s = -math.inf if span is None else span[1] - last_s
-        return list(reader.readings(since_s)), [row.event for row in reader.events()]
+        return list(reader.readings(since_s)), [row.event for row in reader.events()], reader.terms()
 
 
 def like(history: str, seed: int) -> Like:
     """Calibrate the simulator by a history file, or by the history of a job of that name."""
     path = history_of(history)
-    readings, events = told_by(path)
+    readings, events, ran_under = told_by(path)
     try:
-        return calibrated_by(history, readings, events, seed)
+        return calibrated_by(history, readings, events, seed, ran_under)
     except UserMistake as mistake:
         raise UserMistake(f"{path}: {mistake}") from None

@@ -75,14 +75,12 @@ def verify_history(path: Path, as_json: bool) -> None:
 
 def what_if_of(history: str, policy: str, last_s: float, recovery_s: float | None, latency_ms: float | None, most: int | None, seed: int) -> WhatIf:
     path = history_of(history)
-    readings, events = told_by(path, last_s)
-    with HistoryReader.open(path) as reader:
-        ran_under = reader.terms()
+    readings, events, ran_under = told_by(path, last_s)
     try:
-        like = calibrated_by(history, readings, events, seed)
-        limits = limits_of(1, most, None, like)
+        like = calibrated_by(history, readings, events, seed, ran_under)
+        limits = limits_of(None, most, None, like)
         promises = promises_of(latency_ms, recovery_s, like)
-        asked = Asked(policies=policies_of(policy), limits=limits, promises=promises, ran_under=ran_under, seed=seed)
+        asked = Asked(policies=policies_of(policy), limits=limits, promises=promises, seed=seed)
         with bar("simulated seconds") as progress:
             return what_if(like, readings, asked, lambda done_s, total_s: progress(round(done_s), round(total_s)))
     except UserMistake as mistake:

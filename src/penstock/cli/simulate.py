@@ -17,7 +17,8 @@ from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
 from penstock.simulator.graph import QueryGraph
 from penstock.tables.profile import read_profile
-from penstock.wiring.simulation import Setup, simulate_all
+from penstock.wiring.setup import Setup
+from penstock.wiring.simulation import simulate_all
 
 READING_S = 15.0
 """Time between two readings, and what each averages: CPU and throughput must be of the same time, or capacity is judged wrongly while the load moves."""

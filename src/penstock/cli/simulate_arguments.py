@@ -19,7 +19,7 @@ Name = Annotated[str, Option(help="A policy by its name, or all of them side by 
 Kind = Annotated[str, Option(help="How the job works.", metavar="|".join(ENGINES))]
 Capacity = Annotated[float, Option(help="Rows per second that one worker can process.")]
 Most = Annotated[int | None, Option(help="The most workers (12, or those of the recorded job).")]
-Fewest = Annotated[int, Option(help="The fewest workers.")]
+Fewest = Annotated[int | None, Option(help="The fewest workers (1, or those of the recorded job).")]
 First = Annotated[int | None, Option(help="Workers at the start; the most unless told.")]
 Downtime = Annotated[Number, Option(help="Seconds down after a failure or rescale (30); micro-batches: until a worker is ready (5).")]
 DowntimeIn = Annotated[Number, Option(help="The same where workers are taken away, if that differs.")]

@@ -21,6 +21,7 @@ OWN = {
 """Options that a query of a graph may have of its own; the others are those of the executors, which the queries share."""
 TEXTS = ("name", "reads", "trace")
 NUMBERS = ("share", "selectivity")
+WHOLE = ("partitions", "instances")
 
 
 def graph_of(path: Path, options: EngineOptions) -> QueryGraph[Any]:
@@ -36,10 +37,25 @@ def graph_of(path: Path, options: EngineOptions) -> QueryGraph[Any]:
     if not isinstance(queries, list) or not queries or not all(isinstance(query, dict) for query in queries):
         raise UserMistake(f"{path}: a table [[query]] is needed for each query")
     try:
-        return QueryGraph(queries=tuple(query_of(path, query, options) for query in queries), scheduler=scheduler)
+        return QueryGraph(queries=instances_of(path, queries, options), scheduler=scheduler)
     except UserMistake as mistake:
         said = str(mistake)
         raise UserMistake(said if said.startswith(f"{path}") else f"{path}: {said}") from None
+
+
+def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: EngineOptions) -> tuple[GraphQuery[Any], ...]:
+    """All queries, each as often as it says; one that reads another has as many instances as that."""
+    counts: dict[str, int] = {}
+    found: list[GraphQuery[Any]] = []
+    for table in tables:
+        query = query_of(path, table, options)
+        read = None if query.reads is None else counts.get(query.reads)
+        count = counts[query.name] = table.get("instances", read or 1)
+        if count < 1 or (read is not None and count != read):
+            needed = "a whole number of at least 1 is needed" if read is None else f'"{query.reads}", which it reads, has {read}: as many are needed'
+            raise UserMistake(f'{path}: query "{query.name}": instances: found {count}, {needed}')
+        found += query.instances(count)
+    return tuple(found)
 
 
 def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions) -> GraphQuery[Any]:
@@ -48,9 +64,9 @@ def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions) -> Gr
     if not isinstance(name, str) or not name:
         raise UserMistake(f'{path}: every [[query]] needs a name: name = "clicks"')
     where = f'{path}: query "{name}"'
-    refuse_others(where, table, (*TEXTS, *NUMBERS, *own))
+    refuse_others(where, table, (*TEXTS, *NUMBERS, "instances", *own))
     for key, value in table.items():
-        kind, words = (str, "a text") if key in TEXTS else (int, "a whole number") if key == "partitions" else ((int, float), "a number")
+        kind, words = (str, "a text") if key in TEXTS else (int, "a whole number") if key in WHOLE else ((int, float), "a number")
         if not isinstance(value, kind) or isinstance(value, bool):
             raise UserMistake(f"{where}: {key}: found {value!r}, {words} is needed")
     if "reads" in table and {"share", "trace"} & set(table):

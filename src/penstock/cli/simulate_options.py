@@ -14,7 +14,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES, with_parameters
 from penstock.simulator.record import Fault
 from penstock.tables.trace import read_trace
-from penstock.wiring.simulation import SHORTEST_RUN_S
+from penstock.wiring.setup import SHORTEST_RUN_S
 
 if TYPE_CHECKING:
     from penstock.wiring.whatif import Like
@@ -42,9 +42,10 @@ def one_of(name: str, given: str, allowed: Sequence[str]) -> None:
         raise UserMistake(f'--{name}: found "{given}", {", ".join(allowed[:-1])} or {allowed[-1]} is allowed')
 
 
-def limits_of(least: int, most: int | None, start: int | None, like: Like | None) -> Limits:
-    """As told; else those of the recorded job, which began with as many as it began with then."""
+def limits_of(least: int | None, most: int | None, start: int | None, like: Like | None) -> Limits:
+    """As told; else those of the recorded job, which began with as many as it began with then. Fewer at most than it needed at least are allowed."""
     most = most if most is not None else USUAL_MOST if like is None else like.max_executors
+    least = least if least is not None else 1 if like is None else max(1, min(like.min_executors, most))
     start = start if start is not None or like is None or not least <= like.found.executors <= most else like.found.executors
     needed(1, min_scaleout=least)
     if least > most:

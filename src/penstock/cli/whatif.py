@@ -93,9 +93,14 @@ def table_of(found: WhatIf) -> Table:
     table.add_row(*map(Text, row_of(AGAIN, found.again, "", "")))
     for run in found.runs:
         error = found.error_worker_seconds(run)
-        saves = found.saved_worker_seconds(run) / (found.recorded.average_workers * run.score.duration_s) if found.recorded.average_workers else None
-        table.add_row(*map(Text, row_of(run.policy, run.score, "?" if error is None else f"{error:,.0f}", "" if saves is None else f"{saves:+.0%}")))
+        table.add_row(*map(Text, row_of(run.policy, run.score, "?" if error is None else f"{error:,.0f}", saves_words(found, run))))
     return table
+
+
+def saves_words(found: WhatIf, run: Simulated) -> str:
+    """As a share of what was run."""
+    saved, had_s = found.saved_worker_seconds(run), found.recorded.average_workers * run.score.duration_s
+    return "?" if saved is None else f"{saved / had_s:+.0%}" if had_s else ""
 
 
 def row_of(name: str, score: Score, error: str, saves: str) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from penstock.core.domain.event import Event, ExecutorLost, InstructionDone, QueryFailed, QueryRestarted
+from penstock.core.domain.event import Event, ExecutorLost, QueryFailed, QueryRestarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.domain.rescales import rescales
 from penstock.core.domain.units import count_words, duration_words
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.dashboard.decided import DecidedSummary, summarise_decisions
@@ -88,7 +89,7 @@ def summarise(readings: Sequence[Reading], events: Sequence[Event], promises: Pr
         within_promise=_within(latencies, promises.latency_p95_s),
         executor_s=float(np.array([reading.executors_running for reading in ordered]) @ widths),
         executor_s_at_maximum=float(max_executors * widths.sum()),
-        rescales=sum(isinstance(event, InstructionDone) and event.knob == "executors" for event in events),
+        rescales=rescales(ordered),
         restarts=sum(isinstance(event, QueryRestarted) for event in events),
         failures=sum(isinstance(event, QueryFailed | ExecutorLost) for event in events),
         decided=summarise_decisions(events),

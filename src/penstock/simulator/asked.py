@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.simulator.continuous_settings import ContinuousSettings
 
 
@@ -20,16 +20,8 @@ class Asked:
     ready_s: float | None
 
 
-def refusal(instruction: Instruction, settings: ContinuousSettings, under_way: Collection[Asked]) -> str:
-    """Why this cannot be done; empty if it can."""
-    if any(each.instruction.knob == instruction.knob for each in under_way):
-        return f"{instruction.knob} is being changed already"
-    if isinstance(instruction, ScaleExecutors):
-        return "" if instruction.executors >= 1 else "a job needs a worker"
-    if not isinstance(instruction, ChangeQuery):
-        return f"{type(instruction).__name__} is not for a simulated job"
-    if instruction.query != settings.query:
-        return f"there is no query {instruction.query!r}"
-    if instruction.trigger.kind != "real_time" or instruction.trigger.interval_s <= settings.pause_s:
-        return f"a continuous job takes checkpoints further apart than {settings.pause_s:g} s, not {instruction.trigger}"
-    return "" if instruction.partitions is None else "a continuous job has no partitions of state to change"
+def misfit(change: ChangeQuery, settings: ContinuousSettings) -> str:
+    """Why a query whose tasks run all the time cannot become so; empty if it can."""
+    if change.trigger.kind != "real_time" or change.trigger.interval_s <= settings.pause_s:
+        return f"a continuous job takes checkpoints further apart than {settings.pause_s:g} s, not {change.trigger}"
+    return "" if change.partitions is None else "a continuous job has no partitions of state to change"

@@ -40,6 +40,7 @@ class Calibrated:
     """What to simulate a job with; `notes` say in words what its history did not tell, and what was taken for it.
 
     The recorded run counts from `start_s`, when it had caught up with its start, on `executors`; `faults` are those that struck it later.
+    `left_out` are the names of the job's other queries, which used the same executors and are not simulated.
     """
 
     kind: Plant
@@ -48,6 +49,7 @@ class Calibrated:
     start_s: float
     executors: int
     faults: tuple[Fault, ...] = ()
+    left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -58,13 +60,14 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
     events, name = list(events), busiest_query(readings)
     whole = of_query(readings, name)
     kind = kind_of(whole)
-    seen, changes = of_kind(whole, kind), rescales(events)
+    seen, changes = of_kind(whole, kind), rescales(events, readings)
     settings: MicroBatchSettings | ContinuousSettings
     if kind == "micro_batch":
         settings, notes = batch_settings(seen, changes)
     else:
         settings, notes = flow_settings(seen, events, changes, autopilot or Autopilot())
     arrivals, why = arrivals_of(whole, config)
+    others = tuple(sorted({query.name for reading in readings for query in reading.queries} - {name}))
     first, query = caught_up(seen)
     # Checkpoints are then where they were, and a rescale of the recorded run replays what it did.
     since_checkpoint_s = 0.0 if kind == "micro_batch" else query.uptime_s if query.since_commit_s is None else query.since_commit_s
@@ -75,7 +78,8 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
         start_s=first.at_s - since_checkpoint_s,
         executors=max(1, first.executors_running),
         faults=tuple(fault for fault in recorded_faults(readings) if fault.at_s > first.at_s),
-        notes=(*notes, *why, *left_out(readings, whole, seen), *behind(seen)),
+        left_out=others,
+        notes=(*notes, *why, *not_simulated(others, whole, seen), *behind(seen)),
     )
 
 
@@ -90,10 +94,9 @@ def arrivals_of(seen: Seen, config: Config) -> tuple[Arrivals, tuple[str, ...]]:
     return processed, ("the source does not tell what arrives: what was processed is taken for it",)
 
 
-def left_out(readings: Sequence[Reading], whole: Seen, seen: Seen) -> tuple[str, ...]:
-    """In words, what is not simulated: other queries, times in another mode, settings that were in force for a while."""
+def not_simulated(others: Sequence[str], whole: Seen, seen: Seen) -> tuple[str, ...]:
+    """In words, what is left out: other queries, times in another mode, settings that were in force for a while."""
     name, (trigger, limit) = seen[-1][1].name, usual_plan(seen)
-    others = sorted({query.name for reading in readings for query in reading.queries} - {name})
     notes = [f"only query {name} is simulated, without {', '.join(others)}"] if others else []
     if len(seen) < len(whole):
         notes.append(f"the mode changed: {len(whole) - len(seen)} of {len(whole)} readings are of another one and left out")

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.monitor.facts import Observation
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.asked import Asked, refusal
+from penstock.simulator.asked import Asked, misfit
 from penstock.simulator.continuous_query import ContinuousQuery
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.fluid import flowing
@@ -20,6 +20,7 @@ from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.record import Fault, Record, Rescaled, Struck
 from penstock.simulator.records import together
+from penstock.simulator.refusal import refusal
 from penstock.simulator.shared_fluid import Sharer, shared
 from penstock.simulator.stretch import Stretch, latency_s, seconds_of
 from penstock.simulator.topic import Topic
@@ -199,7 +200,7 @@ class ContinuousEngine:
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         query = self._named(instruction)
-        reason = refusal(instruction, query.settings, self._asked)
+        reason = refusal(instruction, query.name, {each.instruction.knob for each in self._asked}, lambda change: misfit(change, query.settings))
         if reason or not isinstance(instruction, (ScaleExecutors, ChangeQuery)):
             report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=reason))
             return

@@ -148,7 +148,7 @@ class ContinuousQuery:
     def _outputs(self, now: int) -> tuple[OutputSample, ...]:
         """The results of each second since the last look."""
         first = max(self._looked, now - OUTPUTS_S)
-        seen, self._looked = self.record.seconds(first), now
-        written = enumerate(zip(seen.latency_s.tolist(), seen.finished_rows.tolist(), strict=True), first + 1)
-        start_s = self.record.start_s
+        record, self._looked = self.record, now
+        written = enumerate(zip(record.column("latency_s", first).tolist(), record.column("finished_rows", first).tolist(), strict=True), first + 1)
+        start_s = record.start_s
         return tuple(OutputSample(wall_s=start_s + second, latency_s=took_s, rows=rows) for second, (took_s, rows) in written if rows > 0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+import numpy as np
 
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -40,6 +42,27 @@ class GraphQuery(Generic[SettingsOf]):
     @property
     def name(self) -> str:
         return self.settings.query
+
+    def instances(self, count: int) -> tuple[GraphQuery[SettingsOf], ...]:
+        """So many queries in its place, each with its part of the rows: what one of them reads is what the one of its number writes.
+
+        >>> clicks = GraphQuery(settings=MicroBatchSettings(query="clicks"), share=0.6)
+        >>> [(each.name, round(each.share, 3)) for each in clicks.instances(3)]
+        [('clicks-1', 0.2), ('clicks-2', 0.2), ('clicks-3', 0.2)]
+        """
+        if count == 1:
+            return (self,)
+        arrivals = None if self.arrivals is None else Arrivals.through(self.arrivals.time_s, np.divide(self.arrivals.rate_rows_per_s, count))
+        return tuple(
+            replace(
+                self,
+                settings=replace(self.settings, query=f"{self.name}-{number}"),
+                reads=None if self.reads is None else f"{self.reads}-{number}",
+                share=self.share / count,
+                arrivals=arrivals,
+            )
+            for number in range(1, count + 1)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

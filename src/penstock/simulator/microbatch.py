@@ -17,9 +17,10 @@ from penstock.simulator.load import Load
 from penstock.simulator.microbatch_query import MicroBatchQuery
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.pool import Pool
-from penstock.simulator.query_change import Changing, refusal
+from penstock.simulator.query_change import Changing, misfit
 from penstock.simulator.record import Fault, Record, Struck
 from penstock.simulator.records import together
+from penstock.simulator.refusal import refusal
 from penstock.simulator.sharing import SCHEDULERS
 
 VICTIMS = 13
@@ -165,7 +166,7 @@ class MicroBatchEngine:
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         query = self._asked(instruction)
         under_way = [each.changing.instruction.knob for each in self._queries if each.changing] + ["executors"] * self._scaling.is_under_way
-        refused = refusal(instruction, query.settings, under_way)
+        refused = refusal(instruction, query.name, under_way, misfit)
         if refused:
             report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=refused))
         elif isinstance(instruction, ScaleExecutors):

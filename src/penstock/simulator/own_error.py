@@ -38,10 +38,6 @@ class Rerun:
     error: OwnError
 
 
-def own_error(found: Calibrated, readings: Sequence[Reading], config: Config, *, seed: int = 0) -> OwnError:
-    return rerun(found, readings, config, seed=seed).error
-
-
 def rerun(found: Calibrated, readings: Sequence[Reading], config: Config, *, seed: int = 0) -> Rerun:
     """The recorded sizes, triggers and limits run again, read at the recorded moments; compared a window after the start."""
     seen = [each for each in of_kind(of_query(readings, found.settings.query), found.kind) if each[0].at_s >= found.start_s]

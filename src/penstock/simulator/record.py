@@ -129,11 +129,11 @@ class Record:
 
     def append(self, seconds: Seconds) -> None:
         """The seconds that follow those known."""
-        lengths = {name: len(getattr(seconds, name)) for name in COLUMNS}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"every column has an entry a second, found {lengths}")
-        for name, column in self._columns.items():
-            column.extend(getattr(seconds, name))
+        columns = [getattr(seconds, name) for name in COLUMNS]
+        if len({len(each) for each in columns}) > 1:
+            raise ValueError(f"every column has an entry a second, found {dict(zip(COLUMNS, map(len, columns), strict=True))}")
+        for column, more in zip(self._columns.values(), columns, strict=True):
+            column.extend(more)
 
     def deliver(self, finished_s: FloatArray, latency_s: FloatArray, rows: FloatArray) -> None:
         """Rows that finished: when, their latencies, and how many rows each stands for."""
@@ -142,7 +142,11 @@ class Record:
 
     def seconds(self, first: int = 0, end: int | None = None) -> Seconds:
         """The seconds from number `first` until before `end`, as views."""
-        return Seconds(**{name: column.values for name, column in self._columns.items()}).part(slice(first, end))
+        return Seconds(**{name: self.column(name, first, end) for name in COLUMNS})
+
+    def column(self, name: str, first: int = 0, end: int | None = None) -> FloatArray:
+        """One number of each of these seconds, as a view."""
+        return self._columns[name].values[first:end]
 
     @property
     def delivered(self) -> tuple[FloatArray, FloatArray, FloatArray]:

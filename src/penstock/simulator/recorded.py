@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,19 +32,31 @@ class Rescale:
     grows: bool
 
 
-def rescales(events: Iterable[Event]) -> tuple[Rescale, ...]:
-    """All that were done; numbers begin anew with each run, so an instruction is the last one given by that number."""
+def rescales(events: Iterable[Event], readings: Sequence[Reading]) -> tuple[Rescale, ...]:
+    """All that were done; numbers begin anew with each run, so an instruction is the last one given by that number.
+
+    What repeats the size that the readings show to be asked for already, as where a lost executor came back after all, is none.
+    """
     found: list[Rescale] = []
     given: dict[int, InstructionGiven] = {}
+    at_s = [reading.at_s for reading in readings]
     for event in events:
         if isinstance(event, InstructionGiven) and event.knob == "executors":
-            given[event.number] = event
+            given.pop(event.number, None)
+            if event.before != event.after and asked_at(readings, at_s, event.at_s) != int(event.after):
+                given[event.number] = event
         elif isinstance(event, InstructionDone) and event.number in given:
             asked = given.pop(event.number)
-            if asked.before != asked.after:
-                grows = int(asked.after) > int(asked.before)
-                found.append(Rescale(given_s=asked.at_s, done_s=event.at_s, took_s=event.took_s, grows=grows))
+            grows = int(asked.after) > int(asked.before)
+            found.append(Rescale(given_s=asked.at_s, done_s=event.at_s, took_s=event.took_s, grows=grows))
     return tuple(found)
+
+
+def asked_at(readings: Sequence[Reading], at_s: Sequence[float], moment_s: float) -> int | None:
+    """The size that was asked for when a turn was taken: that of the reading nearest to it, which may have been finished a little later."""
+    place = bisect_right(at_s, moment_s)
+    near = readings[max(0, place - 1) : place + 1]
+    return min(near, key=lambda reading: abs(reading.at_s - moment_s)).executors_requested if near else None
 
 
 def usual_took_s(rescales: Iterable[Rescale], *, grows: bool) -> float | None:

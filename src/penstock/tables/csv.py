@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 
 from penstock.core.errors import UserMistake
 from penstock.tables.column import Column
@@ -19,32 +18,31 @@ TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 LONGEST_SHOWN = 40
 LARGEST = 1e15
 """No rate or time is larger; a number that is has another unit, or is none."""
+AT_ONCE = 4_000
+"""Rows whose texts are in memory together."""
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
 
 def read_csv(path: Path, columns: Sequence[Column]) -> Columns:
     """The named columns of a file, numbers as floats and texts as objects; other columns are passed over."""
-    table = _parsed(path)
-    missing = [column.name for column in columns if not column.optional and column.name not in table.column_names]
-    if missing:
-        raise UserMistake(
-            f"{path}: the column{'s' if len(missing) > 1 else ''} {', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing; "
-            f"found {_shown(', '.join(table.column_names))}, needed are {', '.join(each.name for each in columns if not each.optional)}"
-        )
-    if table.num_rows == 0:
-        raise UserMistake(f"{path}: it has a header and no rows; give it measurements")
-    present = [column for column in columns if column.name in table.column_names]
-    return {column.name: _texts(path, table, column) if column.text else _numbers(path, table, column) for column in present}
-
-
-def _parsed(path: Path) -> pa.Table:
-    """Everything as text: what a value is meant to be is ours to say, with the row at which it is not."""
     try:
-        with path.open("rb") as file:
-            header = file.readline().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserMistake(f"{path}: {'it is not a text file in UTF-8' if isinstance(error, UnicodeDecodeError) else error.strerror}") from None
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names = _names(path, file.readline())
+            present = _present(path, names, columns)
+            parts = [[_values(path, column, cells, first) for column, cells in wanted] for first, wanted in _pieces(path, file, names, present)]
+    except UnicodeDecodeError:
+        raise UserMistake(f"{path}: it is not a text file in UTF-8") from None
+    except OSError as error:
+        raise UserMistake(f"{path}: {error.strerror}") from None
+    except csv.Error as error:
+        raise UserMistake(f"{path}: CSV parse error: {error}") from None
+    if not parts:
+        raise UserMistake(f"{path}: it has a header and no rows; give it measurements")
+    return {column.name: np.concatenate(each) for column, each in zip(present, zip(*parts, strict=True), strict=True)}
+
+
+def _names(path: Path, header: str) -> list[str]:
     if not header.strip():
         raise UserMistake(f"{path}: it is empty; its first line must name the columns")
     names = [name.strip().strip('"') for name in header.strip().split(",")]
@@ -53,49 +51,63 @@ def _parsed(path: Path) -> pa.Table:
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UserMistake(f"{path}: the column {min(twice)} is there twice")
-    try:
-        return pyarrow.csv.read_csv(
-            path,
-            read_options=pyarrow.csv.ReadOptions(column_names=names, skip_rows=1),
-            convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+    return names
+
+
+def _present(path: Path, names: Sequence[str], columns: Sequence[Column]) -> list[Column]:
+    missing = [column.name for column in columns if not column.optional and column.name not in names]
+    if missing:
+        raise UserMistake(
+            f"{path}: the column{'s' if len(missing) > 1 else ''} {', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing; "
+            f"found {_shown(', '.join(names))}, needed are {', '.join(each.name for each in columns if not each.optional)}"
         )
-    except pa.ArrowInvalid as error:
-        raise UserMistake(f"{path}: {_shown(str(error).splitlines()[0], 160)}") from None
+    return [column for column in columns if column.name in names]
 
 
-def _texts(path: Path, table: pa.Table, column: Column) -> npt.NDArray[Any]:
-    texts = pc.utf8_trim_whitespace(table.column(column.name))
-    empty = pc.index(pc.equal(texts, ""), True).as_py()
-    if empty >= 0:
-        raise _mistake(path, column, empty, "")
-    return np.asarray(texts.to_numpy(zero_copy_only=False), dtype=object)
+def _pieces(path: Path, lines: Iterable[str], names: Sequence[str], present: Sequence[Column]) -> Iterator[tuple[int, list[tuple[Column, Sequence[str]]]]]:
+    """Some rows at a time: the number of the first, and of each column its cells; empty lines are none."""
+    first, rows = 0, filter(None, csv.reader(lines))
+    while piece := list(islice(rows, AT_ONCE)):
+        if set(map(len, piece)) != {len(names)}:
+            odd = next(row for row in piece if len(row) != len(names))
+            words = f"CSV parse error: Expected {len(names)} columns, got {len(odd)}: {','.join(odd)}".splitlines()[0]
+            raise UserMistake(f"{path}: {_shown(words, 160)}")
+        cells = list(zip(*piece, strict=True))
+        yield first, [(column, cells[names.index(column.name)]) for column in present]
+        first += len(piece)
 
 
-def _numbers(path: Path, table: pa.Table, column: Column) -> npt.NDArray[np.float64]:
-    texts = pc.utf8_trim_whitespace(table.column(column.name))
+def _values(path: Path, column: Column, cells: Sequence[str], first: int) -> npt.NDArray[Any]:
+    """What a column must hold, from row number `first` on."""
+    if column.text:
+        values = np.array([cell.strip() for cell in cells], dtype=object)
+        wrong = values == ""
+    else:
+        values = _numbers(column, cells)
+        wrong = _wrong(column, values, cells)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise _mistake(path, column, first + row, cells[row].strip())
+    return values
+
+
+def _numbers(column: Column, cells: Sequence[str]) -> npt.NDArray[Any]:
+    """NaN for what is no number; where all are, as in most files, none is looked at twice."""
     if column.truth:
-        texts = pa.chunked_array([pa.array([str(TRUTHS.get(text.lower(), text)) for text in texts.to_pylist()], pa.string())])
-    filled = pc.replace_substring_regex(texts, pattern="^$", replacement="nan")
+        return np.array([TRUTHS.get(cell.strip().lower(), _number(cell)) for cell in cells])
     try:
-        numbers = _values(filled.cast(pa.float64()), np.float64)
-    except pa.ArrowInvalid:
-        numbers = np.array([_number(text) for text in texts.to_pylist()])
-    lacks = _values(pc.utf8_length(texts), np.int32) == 0
+        return np.array([_number(cell) for cell in cells] if "_" in "".join(cells) else list(map(float, cells)))
+    except ValueError:
+        return np.array([_number(cell) for cell in cells])
+
+
+def _wrong(column: Column, numbers: npt.NDArray[np.float64], cells: Sequence[str]) -> npt.NDArray[np.bool_]:
     wrong = ~np.isfinite(numbers) | (np.abs(numbers) > LARGEST) | (numbers < column.lowest) | (numbers > column.highest) | (numbers <= column.above)
     if column.whole:
         wrong |= numbers != np.floor(numbers)
-    if column.may_lack:
-        wrong &= ~lacks
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise _mistake(path, column, row, texts[row].as_py())
-    return np.asarray(numbers, dtype=np.float64)
-
-
-def _values(column: pa.ChunkedArray, kind: type[np.generic]) -> npt.NDArray[Any]:
-    """The numbers of a column without nulls; what Arrow itself offers for this imports pandas, which takes longer than all the rest."""
-    size = np.dtype(kind).itemsize
-    return np.concatenate([np.frombuffer(chunk.buffers()[1], dtype=kind, count=len(chunk), offset=size * chunk.offset) for chunk in column.chunks])
+    if column.may_lack and wrong.any():
+        wrong &= np.array([bool(cell.strip()) for cell in cells])
+    return np.asarray(wrong)
 
 
 def _number(text: str) -> float:

@@ -8,29 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.core.analyze.job_shape import ASAP_S
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
-from penstock.core.shapes.chance import FloatArray
 from penstock.eventlog.files import EventLog
-from penstock.simulator.calibrate import Calibrated
-from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.wiring.at_risk import late_recoveries, risks
+from penstock.wiring.needed import capacities, needed_executors, settings_of_all
 from penstock.wiring.ran import Ran, lasted, ran
-from penstock.wiring.watched import READING_S, watched
-from penstock.wiring.whatif import Asked, Like, WhatIf, calibrated_by, what_if
+from penstock.wiring.watched import READING_S, Watched, watched
+from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
 READING_SHARE = 0.4
 """Of the time that an audit takes, about so much is spent on reading the log."""
 SEARCHED = 4
 """Sizes are looked at up to so many times the largest the job had."""
-AT_RISK = 0.8
-"""A latency above this share of its promise leaves little room."""
-RARELY = 0.01
-KEPT = 0.95
-"""A promise is made about so large a share of the rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,20 +101,27 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
     most = max((reading.executors_running for reading in seen.readings), default=0)
     if not most:
         raise UserMistake(f"{log.path}: it shows no executor at work for {READING_S:g} s")
+    return audit_of(log.path, seen, most, asked, lambda share: progress(READING_SHARE + (1 - READING_SHARE) * share))
+
+
+def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
+    """Of what was watched of a job that had so many executors at most."""
     like = calibrated_by(seen.name, seen.readings, (), asked.seed)
-    limits = limits_of(like, asked.max_executors or most)
+    allowed = asked.max_executors or most
+    limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
     tried = what_if(
         like,
         seen.readings,
         Asked(policies=asked.policies, limits=limits, promises=asked.promises, seed=asked.seed),
-        lambda done_s, total_s: progress(READING_SHARE + (1 - READING_SHARE) * done_s / total_s),
+        lambda done_s, total_s: progress(done_s / total_s),
     )
-    needed = needed_executors(seen.readings, capacities(like.found, asked.promises, SEARCHED * most))
+    costs = settings_of_all(like.found, seen.readings)
+    needed = needed_executors(seen.readings, {name: capacities(each, asked.promises, SEARCHED * most) for name, each in costs.items()})
     lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = ran(seen.readings, asked.promises)
-    short = np.maximum(needed - had, 0.0)
+    short, late = np.maximum(needed - had, 0.0), late_recoveries(like.found, seen.readings, asked.promises)
     return Audited(
-        path=log.path,
+        path=path,
         name=seen.name,
         app_id=seen.app_id,
         ran=whole,
@@ -131,50 +130,12 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
         short_s=float(short @ lasted_s),
         rows_per_s=float(np.array([reading.throughput_rows_per_s or 0.0 for reading in seen.readings]) @ lasted_s) / whole.duration_s,
         batch_p95_s=batch_p95_s(seen.readings),
-        risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, seen.readings[-1].failures),
+        risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, late, seen.readings[-1].failures),
         what_if=tried,
         notes=(*seen.notes, *like.found.notes),
     )
 
 
-def limits_of(like: Like, most: int) -> Limits:
-    """From one to the most, beginning with what the job had."""
-    return Limits(min_executors=1, max_executors=most, start_executors=min(like.found.executors, most))
-
-
-def capacities(found: Calibrated, promises: Promises, most: int) -> FloatArray:
-    """Rows per second that each size carries, from one executor on; more never carry less."""
-    settings, sizes = found.settings, range(1, most + 1)
-    if isinstance(settings, MicroBatchSettings):
-        asap_s = ASAP_S if promises.latency_p95_s is None else promises.latency_p95_s / 2
-        carried = [settings.law.capacity_rows_per_s(size, settings.interval_s or asap_s) for size in sizes]
-    else:
-        carried = [settings.capacity_rows_per_s * size for size in sizes]
-    return np.asarray(np.maximum.accumulate(carried), dtype=np.float64)
-
-
-def needed_executors(readings: Sequence[Reading], carried: FloatArray) -> FloatArray:
-    """The fewest that carry what arrived at each reading: at least one while a query runs, the largest size where none is enough, none without a query."""
-    rates = np.array([reading.arrival_rows_per_s or reading.throughput_rows_per_s or 0.0 for reading in readings])
-    runs = np.array([bool(reading.queries) for reading in readings])
-    return np.where(runs, np.minimum(np.searchsorted(carried, rates, side="left") + 1, len(carried)), 0).astype(np.float64)
-
-
 def batch_p95_s(readings: Sequence[Reading]) -> float | None:
     took_s = [query.batch.total_s for reading in readings for query in reading.queries if query.batch is not None]
     return float(np.quantile(took_s, 0.95)) if took_s else None
-
-
-def risks(whole: Ran, promises: Promises, short_share: float, failures: int) -> tuple[str, ...]:
-    """What stands in the way of its promises, in words."""
-    found, promised_s = [], promises.latency_p95_s
-    if promised_s is not None and whole.within_latency is not None and whole.latency is not None:
-        if whole.within_latency < KEPT:
-            found.append(f"latency was above {duration_words(promised_s)} for {1 - whole.within_latency:.0%} of the rows")
-        elif whole.latency.p95_s > AT_RISK * promised_s:
-            found.append(f"latency is {whole.latency.p95_s / promised_s:.0%} of what is promised")
-    if short_share > RARELY:
-        found.append(f"more arrived than its executors carry for {short_share:.0%} of the time")
-    if failures:
-        found.append(f"{failures} executor{'s' if failures > 1 else ''} or queries failed")
-    return tuple(found)

@@ -27,11 +27,12 @@ class Confidence:
 
 
 def confidence(found: WhatIf) -> Confidence:
-    return of(found.off, found.recorded.duration_s, found.recorded.sizes, knows_latency=found.like.error.latency_p95 is not None)
+    queries = 1 + len(found.like.found.left_out)
+    return of(found.off, found.recorded.duration_s, found.recorded.sizes, knows_latency=found.like.error.latency_p95 is not None, queries=queries)
 
 
-def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool) -> Confidence:
-    """As bad as the worst that is to be said.
+def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool, queries: int = 1) -> Confidence:
+    """As bad as the worst that is to be said; of several queries one is simulated, and the executors that the others need are not known.
 
     >>> str(of(0.05, 6 * 3600.0, 3, knows_latency=True))
     'good'
@@ -39,7 +40,9 @@ def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool)
     'low: the simulator is off by 40% on the recorded run; only 1h was recorded; the job had one size, what others do is inferred'
     """
     said: list[tuple[int, str]] = []
-    if off is None:
+    if queries > 1:
+        said.append((2, f"one of {queries} queries is simulated, and what the others need is not known"))
+    elif off is None:
         said.append((2, "nothing of the recorded run can be compared with the simulator"))
     elif off > FAIR_OFF:
         said.append((1 + (off > LOW_OFF), f"the simulator is off by {off:.0%} on the recorded run"))

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.domain.rescales import rescales
 from penstock.core.shapes.chance import FloatArray
 
 OFTEN = 0.05
@@ -48,7 +49,7 @@ def ran(readings: Sequence[Reading], promises: Promises) -> Ran:
         duration_s=duration_s,
         worker_seconds=worker_seconds,
         average_workers=worker_seconds / duration_s if duration_s else 0.0,
-        rescales=sum(before.executors_requested != after.executors_requested for before, after in pairwise(readings)),
+        rescales=rescales(readings),
         sizes=sum(float(lasted_s[workers == size].sum()) >= OFTEN * duration_s for size in np.unique(workers)),
         latency=mean_latency([reading for reading, _ in known]),
         within_latency=within([reading for reading, _ in known], promises.latency_p95_s),

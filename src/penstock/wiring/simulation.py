@@ -5,73 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
 
-from penstock.core.assessment import Assessment
-from penstock.core.domain.decision import Decision
 from penstock.core.domain.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
-from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired
 from penstock.core.models.anomaly.disturbance import FAILURES
-from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.policies.policy import Need, Policy
 from penstock.core.policies.registry import POLICIES, policy_of
-from penstock.core.terms import Terms
-from penstock.profiling.plan import ProfilePlan
-from penstock.profiling.procedure import Profiled, profile
+from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import InlineFitter, MemoryStore
 from penstock.simulator.clock import SimulatedClock
-from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.engine import Engine
 from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
-from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
-from penstock.simulator.record import Fault, Record
+from penstock.simulator.record import Record
 from penstock.simulator.score import Score, score
-from penstock.simulator.testbed import SimulatedTestbed
+from penstock.wiring.foretelling import FORETELLS, Foretelling
+from penstock.wiring.profiled import PROFILED_FIRST, profiled
+from penstock.wiring.setup import Setup, engine_of
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many are simulated."""
-
-SHORTEST_RUN_S = 60.0
-"""A load that lasts less long tells nothing of a policy."""
-
-PROFILED_FIRST = frozenset({"phoebe", "twres"})
-"""Policies that know nothing of a job that was not profiled."""
-
-PROFILED_SIZES = 6
-PROFILED_RATES = 30
-PROFILED_TO = 1.25
-"""A profile goes up to so many times the largest rate of the load."""
-
-FORETELLS: frozenset[Need] = frozenset({"load", "capacity"})
-"""What must be learnt for a recovery to be foretold."""
-
-
-Simulable = ContinuousSettings | MicroBatchSettings | QueryGraph[ContinuousSettings] | QueryGraph[MicroBatchSettings]
-"""One query, or several that share their executors."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """A job to simulate: what arrives, how its engine works, the terms it runs under, and what strikes it. All times are those of the load."""
-
-    load: Arrivals
-    engine: Simulable
-    terms: Terms
-    faults: tuple[Fault, ...] = ()
-    seed: int = 0
-
-    @property
-    def is_continuous(self) -> bool:
-        return self.engine.is_continuous if isinstance(self.engine, QueryGraph) else isinstance(self.engine, ContinuousSettings)
+TOLD_EVERY = 20
+"""Turns: a bar that moves more often costs more than it tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,32 +56,6 @@ class Simulated:
     readings: tuple[Reading, ...] = ()
     profiling_worker_seconds: float | None = None
     queries: Mapping[str, Score] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foretelling:
-    """A policy as it is, for which capacity is learnt too, so that recoveries are foretold that it does not itself ask about."""
-
-    policy: Policy
-
-    @property
-    def name(self) -> str:
-        return self.policy.name
-
-    @property
-    def period_s(self) -> float:
-        return self.policy.period_s
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        return self.policy.needs | FORETELLS
-
-    @property
-    def faithful(self) -> bool:
-        return self.policy.faithful
-
-    def decide(self, seen: Assessment) -> Decision:
-        return self.policy.decide(seen)
 
 
 def simulate(setup: Setup, progress: Progress = lambda done_s, total_s: None) -> Simulated:
@@ -172,7 +103,8 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         for each in controller.knowledge.steering.predictions:
             if each.kind == "recovery" and each.about in FAILURES:
                 foretold.setdefault(each.made_s, each)
-        progress(clock.now_s() - start_s)
+        if len(memory.readings) % TOLD_EVERY == 0 or clock.now_s() >= end_s:
+            progress(clock.now_s() - start_s)
     controller.close()
     record = engine.record
     return Simulated(
@@ -187,12 +119,6 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     )
 
 
-def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] = ()) -> Engine:
-    engine: Any = setup.engine
-    kind = ContinuousEngine if setup.is_continuous else MicroBatchEngine
-    return kind(engine, load, executors=executors, seed=setup.seed, faults=faults)
-
-
 def failures_of(record: Record, foretold: Sequence[Prediction]) -> tuple[Failure, ...]:
     """Each failure with the first prediction that was made of it: after it struck, and before the next one did."""
     next_s = [*(each.at_s for each in record.struck), math.inf][1:]
@@ -204,26 +130,3 @@ def failures_of(record: Record, foretold: Sequence[Prediction]) -> tuple[Failure
         )
         for struck, until_s in zip(record.struck, next_s, strict=True)
     )
-
-
-def profiled(setup: Setup) -> Profiled:
-    """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds."""
-    limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
-    if most_rows_per_s <= 0:
-        raise UserMistake("nothing arrives: there is no rate to profile the job at")
-    if isinstance(setup.engine, QueryGraph) and any(query.arrivals for query in setup.engine.queries):
-        raise UserMistake("a graph in which a query has a trace of its own has no rate to profile it at: give --profile, or another --policy")
-    testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
-    step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
-    sizes = sizes_between(limits.min_executors, limits.max_executors)
-    return profile(testbed, clock, ProfilePlan(sizes=sizes, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
-
-
-def sizes_between(least: int, most: int) -> tuple[int, ...]:
-    """A few sizes, evenly apart as far as whole numbers allow, both ends among them.
-
-    >>> sizes_between(1, 12), sizes_between(2, 4)
-    ((1, 3, 5, 8, 10, 12), (2, 3, 4))
-    """
-    steps = min(PROFILED_SIZES - 1, most - least) or 1
-    return tuple(sorted({round(least + (most - least) * place / steps) for place in range(steps + 1)}))

@@ -19,7 +19,8 @@ from penstock.simulator.own_error import OwnError, rerun
 from penstock.simulator.record import Fault, Record
 from penstock.simulator.score import Score, score
 from penstock.wiring.ran import Ran, ran
-from penstock.wiring.simulation import SHORTEST_RUN_S, Progress, Setup, Simulated, simulate_all
+from penstock.wiring.setup import SHORTEST_RUN_S, Setup
+from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
 STEERED = Config(reading_interval_s=15.0, reading_window_s=15.0)
@@ -28,13 +29,17 @@ STEERED = Config(reading_interval_s=15.0, reading_window_s=15.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Like:
-    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its record of that run, and what the job ran under."""
+    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its record of that run, and what the job ran under.
+
+    `ran_under` are the terms of the recorded run where its history has them.
+    """
 
     name: str
     found: Calibrated
     error: OwnError
     again: Record
     started: RunStarted | None
+    ran_under: Terms | None = None
 
     @property
     def load(self) -> Arrivals:
@@ -52,19 +57,24 @@ class Like:
         return tuple(fault for fault in moved if 0 <= fault.at_s < last_s)
 
     @property
+    def min_executors(self) -> int:
+        """The fewest that it was allowed."""
+        return 1 if self.ran_under is None else self.ran_under.limits.min_executors
+
+    @property
     def max_executors(self) -> int:
         """The most that it was allowed, or had."""
         most = None if self.started is None else self.started.max_executors
         return max(self.found.executors, most or 1)
 
 
-def calibrated_by(name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int) -> Like:
+def calibrated_by(name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int, ran_under: Terms | None = None) -> Like:
     """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate."""
     config = config_of(readings)
     found = calibrated(readings, events, config)
     started = [event for event in events if isinstance(event, RunStarted)]
     lived = rerun(found, readings, config, seed=seed)
-    return Like(name=name, found=found, error=lived.error, again=lived.record, started=started[-1] if started else None)
+    return Like(name=name, found=found, error=lived.error, again=lived.record, started=started[-1] if started else None, ran_under=ran_under)
 
 
 def config_of(readings: Sequence[Reading]) -> Config:
@@ -77,24 +87,23 @@ def config_of(readings: Sequence[Reading]) -> Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which policies are tried, within which limits, and for which promises; `ran_under` are the terms of the recorded run where its history has them."""
+    """Which policies are tried, within which limits, and for which promises."""
 
     policies: tuple[str, ...]
     limits: Limits
     promises: Promises
-    ran_under: Terms | None = None
     seed: int = 0
 
-    def terms(self, rescale_s: float) -> Terms:
+    def terms(self, like: Like) -> Terms:
         """As the job ran, apart from what is asked for; hours and calendars are of real days and have no place in a simulated one."""
-        known = self.ran_under or Terms(config=STEERED)
+        known = like.ran_under or Terms(config=STEERED)
         own = known.autopilot
         autopilot = replace(
             own,
             mode="active",
             policy=self.policies[0],
             parameters=own.parameters if self.policies == (own.policy,) else {},
-            downtime_s=rescale_s if own.downtime_s is None else own.downtime_s,
+            downtime_s=like.found.settings.up_s if own.downtime_s is None else own.downtime_s,
             rollback=False,
             hours=(),
             exclude=(),
@@ -118,13 +127,21 @@ class WhatIf:
         """The share by which every simulated number of executors is taken to be off: the worst of the simulator's own errors; None if none is known.
 
         A row whose cost is misjudged moves latency and the executors needed alike, whether or not it shows in the executors of the recorded run.
+        Of several queries one is simulated: its own error says nothing of the executors that the others need.
         """
+        if self.like.found.left_out:
+            return None
         error = self.like.error
         known = [abs(each) for each in (error.executors, error.latency_p95, error.throughput) if each is not None]
         return max(known, default=None)
 
-    def saved_worker_seconds(self, run: Simulated) -> float:
-        """What the policy saves against what was run, both per second of their own time; negative: it costs more."""
+    def saved_worker_seconds(self, run: Simulated) -> float | None:
+        """What the policy saves against what was run, both per second of their own time; negative: it costs more.
+
+        None where the executors that were run worked for queries that are not simulated, too.
+        """
+        if self.like.found.left_out:
+            return None
         return (self.recorded.average_workers - run.score.average_workers) * run.score.duration_s
 
     def error_worker_seconds(self, run: Simulated) -> float | None:
@@ -136,7 +153,7 @@ def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Pro
     load, start_s = like.load, like.found.start_s
     if load.last_s < SHORTEST_RUN_S:
         raise UserMistake(f"{like.name}: it lasts {load.last_s:.0f} s, at least {SHORTEST_RUN_S:g} s are needed")
-    setup = Setup(load=load, engine=like.found.settings, terms=asked.terms(like.found.settings.up_s), faults=like.faults, seed=asked.seed)
+    setup = Setup(load=load, engine=like.found.settings, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
     return WhatIf(
         like=like,
         asked=asked,

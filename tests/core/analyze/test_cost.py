@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
+from penstock.bench.speed import LargeJob
 from penstock.core.domain.job import Limits
 from penstock.core.fitting import FitDone, fitted
 from penstock.core.policies.policy import Need
@@ -56,3 +57,14 @@ def test_a_turn_with_1000_executors(needs: frozenset[Need]) -> None:
     analyse, assess = (sorted(1000 * each for each in column)[len(column) // 2] for column in zip(*took, strict=True))
     print(f"\n1000 executors, {'regression' if 'regression' in needs else 'law'}: analyse {analyse:.1f} ms, assess {assess:.1f} ms (medians)")
     assert seen.capacity(1000) == pytest.approx(10_000.0, rel=0.05)
+
+
+@pytest.mark.slow
+def test_a_turn_of_micro_batches_with_1000_executors_and_as_many_sizes_costs_no_more_than_its_share() -> None:
+    large, small = LargeJob(1000), LargeJob(100)
+    took = [(large.turn_ms(), small.turn_ms()) for _ in range(12)][7:]
+    thousand, hundred = (sorted(each)[len(took) // 2] for each in zip(*took, strict=True))
+    print(f"\na turn with 1000 executors and sizes: {thousand:.0f} ms, with 100: {hundred:.0f} ms (medians)")
+    last = large.knowledge.steering.last
+    assert last is not None and last.policy == "daedalus"
+    assert thousand < 25 * hundred, "ten times the executors times ten times the sizes would be a hundred times as much"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from penstock.core.models.estimate import COVERAGE, Estimate
 
@@ -35,6 +36,7 @@ def student_estimate_by_ratio(value: float, relative_spread: float, freedom: flo
     return Estimate(value=value, low=value * math.exp(-half), high=value * math.exp(half))
 
 
+@lru_cache(maxsize=256)
 def _reach(freedom: float) -> float:
     """Standard deviations to each side that hold the truth as often as bounds promise; never with less than one degree of freedom."""
     from scipy.special import stdtrit

@@ -14,6 +14,7 @@ import numpy as np
 from penstock.core.models.capacity.batch_fit import DurationFit, Floats, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, waves
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.once import once
 from penstock.core.models.score import Score, mape
 
 FEWEST_BATCHES = 5
@@ -62,7 +63,8 @@ class BatchCost:
     batches: tuple[BatchMeasured, ...] = ()
 
     def learn(self, seen: Sequence[BatchMeasured]) -> Self:
-        return replace(self, batches=newest_of_each(self.batches + tuple(each for each in seen if each.rows > 0 and not each.warming)))
+        taught = tuple(each for each in seen if each.rows > 0 and not each.warming)
+        return replace(self, batches=newest_of_each(self.batches + taught)) if taught else self
 
     def predict(self, rows: float, scaleout: int) -> Estimate | NotReady:
         """Seconds that a batch of so many rows takes on average."""
@@ -150,8 +152,14 @@ def _fit(cost: BatchCost) -> DurationFit | NotReady:
     return growing if growing.relative_error(durations) < constant.relative_error(durations) else constant
 
 
-@lru_cache(maxsize=64)
+@once(64)
 def _laws(cost: BatchCost) -> LikelyLaws | NotReady:
+    return _laws_of_equals(cost)
+
+
+@lru_cache(maxsize=64)
+def _laws_of_equals(cost: BatchCost) -> LikelyLaws | NotReady:
+    """Models of capacity and of latency learn the same batches: what one has fitted need not be fitted for the other."""
     fit = _fit(cost)
     if isinstance(fit, NotReady):
         return fit

@@ -31,8 +31,7 @@ def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> Cap
     >>> choose_capacity_model(Estimate(value=100.0, low=90.0, high=110.0), Estimate(value=70.0, low=50.0, high=90.0)).why
     'the micro-batch cost says 100 rows/s, ± 10 %, the utilisation regression 70 rows/s, ± 29 %'
     """
-    batches, utilization = width(by_batches), width(by_utilization)
-    overruled = TIMES_SURER * utilization < batches
+    overruled, batches, utilization = is_overruled(by_batches, by_utilization), width(by_batches), width(by_utilization)
     said = (f"the {MICRO_BATCH} says {words(by_batches)}", f"the {UTILIZATION} {words(by_utilization)}")
     return CapacityChoice(
         model=UTILIZATION if overruled else MICRO_BATCH,
@@ -40,6 +39,11 @@ def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> Cap
         by_batches=batches,
         by_utilization=utilization,
     )
+
+
+def is_overruled(by_batches: Estimate, by_utilization: Estimate) -> bool:
+    """Whether the regression is far surer than the cost of micro-batches."""
+    return TIMES_SURER * width(by_utilization) < width(by_batches)
 
 
 def width(answer: Estimate) -> float:

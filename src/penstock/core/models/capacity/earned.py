@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from penstock.core.models.capacity.batch_capacities import capacities_by_laws
 from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import LikelyLaws
-from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, choose_capacity_model
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, choose_capacity_model, is_overruled
 from penstock.core.models.capacity.job import JobCapacity
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
@@ -53,22 +54,26 @@ class EarnedCapacity:
 
     def capacity(self, scaleout: int, interval_s: float | None) -> Estimate | NotReady:
         """Rows/s that so many executors take at this trigger interval, by the model that `choice` names; None is a query without an interval."""
-        if self.by_batches is not None and interval_s is not None and self.choice(scaleout, interval_s).model == MICRO_BATCH:
-            return self.by_batches.capacity(scaleout, interval_s)
-        return self._by_utilization(scaleout, interval_s)
+        return self.capacities([scaleout], interval_s)[scaleout]
 
     def capacities(self, scaleouts: Sequence[int], interval_s: float | None) -> dict[int, Estimate | NotReady]:
-        """The same for several scale-outs, which a regression answers at once."""
-        if self.by_batches is None or interval_s is None:
-            return self.by_utilization.predict_each(scaleouts)
-        return {scaleout: self.capacity(scaleout, interval_s) for scaleout in scaleouts}
+        """The same for several scale-outs, for little more than one costs."""
+        laws = self._laws()
+        regressions = self._by_utilization(scaleouts, interval_s, laws)
+        if interval_s is None or isinstance(laws, NotReady):
+            return regressions
+        found: dict[int, Estimate | NotReady] = {}
+        for scaleout, cost in zip(scaleouts, capacities_by_laws(laws, scaleouts, interval_s), strict=True):
+            regression = regressions[scaleout]
+            found[scaleout] = cost if isinstance(regression, NotReady) or not is_overruled(cost, regression) else regression
+        return found
 
     def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
         """The model that is surer of this scale-out, or the only one that is ready, and why."""
         laws = self._laws()
         if isinstance(laws, NotReady):
             return CapacityChoice(model=UTILIZATION, why=f"no micro-batch cost: {laws.why}")
-        regression = self._by_utilization(scaleout, interval_s)
+        regression = self._by_utilization([scaleout], interval_s, laws)[scaleout]
         if isinstance(regression, NotReady):
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
         return choose_capacity_model(laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s)), regression)
@@ -78,18 +83,22 @@ class EarnedCapacity:
         laws = self.by_batches.laws() if self.by_batches else NotReady(why="the query has no batches that could fill an interval")
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
 
-    def _by_utilization(self, scaleout: int, interval_s: float | None) -> Estimate | NotReady:
+    def _by_utilization(self, scaleouts: Sequence[int], interval_s: float | None, laws: LikelyLaws | NotReady) -> dict[int, Estimate | NotReady]:
         """The regression at the utilisation at which batches fill the interval (PAPER-NOTES "Micro-batch capacity"), 1 where nobody knows, and the limit.
 
         A line through the first few readings of micro-batches is not believed before there are batches enough to judge it by.
         """
-        laws = self._laws()
         if isinstance(laws, NotReady) and self.by_batches is not None and len(self.by_batches.batches) < FEWEST_BATCHES:
-            return laws
+            return dict.fromkeys(scaleouts, laws)
         if interval_s is None or isinstance(laws, NotReady):
-            return self.by_utilization.predict(scaleout=scaleout)
-        answer = self.by_utilization.predict(at_utilization=laws.best.busiest_at_saturation(interval_s, scaleout), scaleout=scaleout)
-        if isinstance(answer, NotReady) or laws.best.limit_rows is None:
-            return answer
-        most = laws.best.limit_rows / max(interval_s, laws.best.duration_s(laws.best.limit_rows, scaleout))
-        return Estimate(value=min(answer.value, most), low=min(answer.low, most), high=min(answer.high, most))
+            return self.by_utilization.predict_each(dict.fromkeys(scaleouts, 1.0))
+        answers = self.by_utilization.predict_each({scaleout: laws.best.busiest_at_saturation(interval_s, scaleout) for scaleout in scaleouts})
+        return {scaleout: limited(laws.best, answer, scaleout, interval_s) for scaleout, answer in answers.items()}
+
+
+def limited(law: BatchLaw, answer: Estimate | NotReady, scaleout: int, interval_s: float) -> Estimate | NotReady:
+    """No more than the limit of rows a batch allows."""
+    if isinstance(answer, NotReady) or law.limit_rows is None:
+        return answer
+    most = law.limit_rows / max(interval_s, law.duration_s(law.limit_rows, scaleout))
+    return Estimate(value=min(answer.value, most), low=min(answer.low, most), high=min(answer.high, most))

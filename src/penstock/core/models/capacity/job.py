@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, Self
@@ -16,6 +16,7 @@ from penstock.core.models.capacity.stay import Stay, as_arrays, first_stay, job_
 from penstock.core.models.capacity.utilization_law import IDLE_SPREAD
 from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.once import once
 from penstock.core.models.student import student_estimate
 
 Method = Literal["utilization_law", "daedalus"]
@@ -79,16 +80,16 @@ class JobCapacity:
         """
         if scaleout is None and self.stay is not None:
             scaleout = self.stay.scaleout
-        return self._not_ready() if scaleout is None else self.predict_each([scaleout], at_utilization=at_utilization)[scaleout]
+        return self._not_ready() if scaleout is None else self.predict_each({scaleout: at_utilization})[scaleout]
 
-    def predict_each(self, scaleouts: Iterable[int], *, at_utilization: float = 1.0) -> dict[int, Estimate | NotReady]:
-        """The same for several scale-outs, for little more than one costs."""
+    def predict_each(self, at_utilization: Mapping[int, float]) -> dict[int, Estimate | NotReady]:
+        """The same for several scale-outs, each at a utilisation of its own, for little more than one costs."""
         here = self._here()
         known = [*self.remembered, *([here] if here else [])]
         if not known:
-            return dict.fromkeys(scaleouts, self._not_ready())
-        newest = max(known, key=lambda each: each.at_s)
-        beliefs = {scaleout: self._belief(here, newest, at_utilization, scaleout) for scaleout in scaleouts}
+            return dict.fromkeys(at_utilization, self._not_ready())
+        newest, memories = max(known, key=lambda each: each.at_s), {each.scaleout: each for each in self.remembered}
+        beliefs = {scaleout: self._belief(memories.get(scaleout), here, newest, busy, scaleout) for scaleout, busy in at_utilization.items()}
         return {scaleout: student_estimate(belief.value, belief.variance, belief.freedom) for scaleout, belief in beliefs.items()}
 
     def foretell(self, reading: WorkersReading) -> Estimate | NotReady:
@@ -103,14 +104,9 @@ class JobCapacity:
             busiest = sum(utilizations) / len(utilizations) * stay.busiest.moments.mean_x / stay.load.mean_y
         return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
 
-    def settled(self) -> Self:
+    def settled(self) -> JobCapacity:
         """With the waiting readings judged by what is known now and learnt: many questions are then cheap."""
-        return replace(self, stay=self._settled(), waiting=())
-
-    def has_measured(self, scaleout: int) -> bool:
-        """Whether its answer for this scale-out is its own, now or from memory, and not the average of another one."""
-        here = self.stay is not None and self.stay.scaleout == scaleout and self._here() is not None
-        return here or self._memory_of(scaleout) is not None
+        return _settled(self)
 
     def workers(self, *, at_utilization: float = 1.0) -> tuple[WorkerShare, ...]:
         """Every present worker when the busiest is at `at_utilization`; together they are the capacity measured here. Empty before there is one."""
@@ -170,11 +166,7 @@ class JobCapacity:
         return self.stay.learned([reading for reading, glitch in zip(self.waiting, off, strict=True) if not glitch], self.half_life_s)
 
     def _here(self) -> Remembered | None:
-        stay = self._settled()
-        line = self._line(stay) if stay else None
-        if stay is None or line is None:
-            return None
-        return Remembered(scaleout=stay.scaleout, at_s=stay.at_s, readings=stay.readings, line=line, highest_utilization=stay.highest_utilization)
+        return _measured_here(self)
 
     def _line(self, stay: Stay) -> CapacityLine | None:
         line_of = job_regression_line if self.method == "daedalus" else job_law_line
@@ -185,16 +177,13 @@ class JobCapacity:
         here = self._here()
         if here is None:
             return replace(self, stay=None, waiting=())
-        before = self._memory_of(here.scaleout)
+        before = next((each for each in self.remembered if each.scaleout == here.scaleout), None)
         joined = before.joined(here, self.half_life_s) if before else here
         others = [each for each in self.remembered if each.scaleout != here.scaleout]
         return replace(self, stay=None, waiting=(), remembered=tuple(sorted([*others, joined], key=lambda each: each.scaleout)))
 
-    def _memory_of(self, scaleout: int) -> Remembered | None:
-        return next((each for each in self.remembered if each.scaleout == scaleout), None)
-
-    def _belief(self, here: Remembered | None, newest: Remembered, at_utilization: float, scaleout: int) -> Belief:
-        memory = self._memory_of(scaleout)
+    def _belief(self, memory: Remembered | None, here: Remembered | None, newest: Remembered, at_utilization: float, scaleout: int) -> Belief:
+        """Of a scale-out of which this is the `memory`, if there is any."""
         if memory is None:
             return newest.belief_elsewhere(at_utilization, scaleout)
         fresh = math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s)
@@ -204,3 +193,18 @@ class JobCapacity:
         before = memory.measured(at_utilization).doubted(REVISIT_SPREAD)
         faded = Belief(value=before.value, variance=before.variance / max(fresh, 1e-9), freedom=before.freedom)
         return weighed(here.measured(at_utilization), faded).doubted(here.doubt(at_utilization))
+
+
+@once(16)
+def _settled(model: JobCapacity) -> JobCapacity:
+    return replace(model, stay=model._settled(), waiting=())
+
+
+@once(16)
+def _measured_here(model: JobCapacity) -> Remembered | None:
+    """What the present workers show, a line for each of them; once a turn, as every size is judged by it."""
+    stay = model._settled()
+    line = model._line(stay) if stay else None
+    if stay is None or line is None:
+        return None
+    return Remembered(scaleout=stay.scaleout, at_s=stay.at_s, readings=stay.readings, line=line, highest_utilization=stay.highest_utilization)

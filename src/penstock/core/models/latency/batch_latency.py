@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch import latency_by_law_s, predict_batch_latency
 from penstock.core.models.latency.measured import LatencyMeasured
 from penstock.core.models.latency.stretch import Stretch, stretch
+from penstock.core.models.once import once
 from penstock.core.models.recovery.over_forecast import bounds_of
 from penstock.core.models.score import Score, mape
 from penstock.core.models.surrogate.crossvalidation import folds, row_groups
@@ -95,7 +95,7 @@ class BatchLatency:
         return np.array(physical, dtype=float), np.array([each.latency_s for each in self.latencies], dtype=float)
 
 
-@lru_cache(maxsize=16)
+@once(16)
 def _stretch(model: BatchLatency) -> Stretch:
     """By all latencies but those measured where the law says overload: they had not settled and correct nothing."""
     laws = model.cost.laws()

@@ -1,0 +1,124 @@
+"""How long Penstock takes to think: six simulated hours as a command, and a turn of the loop with 1,000 executors."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from penstock.core.config import Config
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.trigger import Trigger
+from penstock.core.fitting import FitDone, fitted
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.loop import turn
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.terms import Terms
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.plant import SimulatedPlant
+
+STATIC_TARGET_S, POLICY_TARGET_S, TURN_TARGET_MS = 2.0, 60.0, 50.0
+HOURS_S = 6 * 3600.0
+STATICS = 3
+"""The command takes the middle one of so many."""
+EXECUTORS, LEARNING_TURNS, TIMED_TURNS = 1000, 30, 9
+TURN_S = 60.0
+"""Every turn is then one in which the policy decides, four of five by a forecast that is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """`static_s` and `policy_s` are by the clock, from the command to its end; `turn_ms` is CPU time of a turn that decides, its forecast cached."""
+
+    static_s: float
+    policy_s: float
+    turn_ms: float
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        return tuple(what for what, _, met in self._judged() if not met)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """
+        >>> Speed(static_s=1.5, policy_s=20.0, turn_ms=80.0).rows()[2]
+        ('a turn with 1,000 executors', '80 ms, target below 50 ms: MISS')
+        """
+        return [(what, f"{words}: {'pass' if met else 'MISS'}") for what, words, met in self._judged()]
+
+    def _judged(self) -> list[tuple[str, str, bool]]:
+        return [
+            ("six hours of static", f"{self.static_s:.2f} s, target below {STATIC_TARGET_S:g} s", self.static_s < STATIC_TARGET_S),
+            ("six hours of daedalus", f"{self.policy_s:.1f} s, target below {POLICY_TARGET_S:g} s", self.policy_s < POLICY_TARGET_S),
+            (f"a turn with {EXECUTORS:,} executors", f"{self.turn_ms:.0f} ms, target below {TURN_TARGET_MS:g} ms", self.turn_ms < TURN_TARGET_MS),
+        ]
+
+
+def measure_speed(progress: Callable[[int, int], None]) -> Speed:
+    steps = STATICS + 2
+    with tempfile.TemporaryDirectory(prefix="penstock-speed-") as folder:
+        trace = Path(folder) / "trace.csv"
+        times_s = np.arange(0.0, HOURS_S + 1, 60.0)
+        rates = 30_000 + 20_000 * np.sin(2 * math.pi * times_s / 7200)
+        trace.write_text("t,rate\n" + "".join(f"{at_s:.0f},{rate:.1f}\n" for at_s, rate in zip(times_s, rates, strict=True)))
+        statics = []
+        for number in range(STATICS):
+            progress(number, steps)
+            statics.append(simulated_s(trace, "static"))
+        progress(STATICS, steps)
+        policy_s = simulated_s(trace, "daedalus")
+    progress(STATICS + 1, steps)
+    job = LargeJob(EXECUTORS)
+    turns_ms = [job.turn_ms() for _ in range(LEARNING_TURNS + TIMED_TURNS)]
+    progress(steps, steps)
+    return Speed(static_s=median(statics), policy_s=policy_s, turn_ms=median(turns_ms[LEARNING_TURNS:]))
+
+
+def simulated_s(trace: Path, policy: str) -> float:
+    """What the command takes, as a user waits for it."""
+    began = time.monotonic()
+    subprocess.run(
+        [sys.executable, "-m", "penstock", "simulate", "--trace", str(trace), "--policy", policy, "--json"], check=True, capture_output=True, timeout=1800
+    )
+    return time.monotonic() - began
+
+
+class LargeJob:
+    """A simulated job in micro-batches on so many executors, under the eyes of a policy that may choose any size up to that and does nothing."""
+
+    def __init__(self, executors: int, policy: str = "daedalus") -> None:
+        self._terms = Terms(
+            limits=Limits(min_executors=1, max_executors=executors),
+            promises=Promises(latency_p95_s=20.0, recovery_s=300.0),
+            config=Config(reading_interval_s=TURN_S, reading_window_s=TURN_S, forecast_interval_s=5 * TURN_S),
+            autopilot=Autopilot(mode="shadow", policy=policy, downtime_s=30.0),
+        )
+        settings = MicroBatchSettings(row_s=0.001, partitions=2 * executors, trigger=Trigger(interval_s=10.0), noise=0.03)
+        times_s = np.arange(0.0, HOURS_S, TURN_S)
+        load = Load.of(Arrivals.through(times_s, executors * (500.0 + 200.0 * np.sin(times_s / 900.0))), 0.0)
+        self._clock = SimulatedClock(0.0)
+        self._plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=executors), self._clock, self._terms.config)
+        self._fits: tuple[FitDone, ...] = ()
+        self.knowledge = Knowledge(declared=Desired(executors=executors), desired=Desired(executors=executors))
+
+    def turn_ms(self) -> float:
+        """A minute later: CPU time of the turn alone; reading and fitting are done elsewhere."""
+        self._clock.wait(TURN_S)
+        inputs = Inputs(at_s=self._clock.now_s(), reading=self._plant.read(), fits=self._fits)
+        began = time.process_time()
+        done = turn(self.knowledge, inputs, self._terms)
+        took_s = time.process_time() - began
+        self.knowledge, self._fits = done.knowledge, () if done.fit is None else (fitted(done.fit),)
+        return 1000 * took_s

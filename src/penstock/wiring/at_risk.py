@@ -1,0 +1,74 @@
+"""What stands in the way of the promises of a recorded job, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.units import duration_words
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
+from penstock.core.models.recovery.formula import recovery_s
+from penstock.simulator.calibrate import Calibrated
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.wiring.needed import batch_may_take_s
+from penstock.wiring.ran import Ran
+
+AT_RISK = 0.8
+"""A latency above this share of its promise leaves little room."""
+RARELY = 0.01
+KEPT = 0.95
+"""A promise is made about so large a share of the rows."""
+MOST_FAILURES = 100
+"""Failures are imagined at so many moments of a recorded run, evenly apart."""
+FOLLOWED = 3.0
+"""A recovery is followed for so many times as long as it may take, then the load stays as it is."""
+
+
+def risks(whole: Ran, promises: Promises, short_share: float, late_share: float, failures: int) -> tuple[str, ...]:
+    """`short_share` of the time more arrived than was carried; at `late_share` of it a failure would have taken longer than promised."""
+    found, promised_s = [], promises.latency_p95_s
+    if promised_s is not None and whole.within_latency is not None and whole.latency is not None:
+        if whole.within_latency < KEPT:
+            found.append(f"latency was above {duration_words(promised_s)} for {1 - whole.within_latency:.0%} of the rows")
+        elif whole.latency.p95_s > AT_RISK * promised_s:
+            found.append(f"latency is {whole.latency.p95_s / promised_s:.0%} of what is promised")
+    if promises.recovery_s is not None and late_share > RARELY:
+        found.append(f"to recover from a failure would have taken longer than {duration_words(promises.recovery_s)} for {late_share:.0%} of the time")
+    if short_share > RARELY:
+        found.append(f"more arrived than its executors carry for {short_share:.0%} of the time")
+    if failures:
+        found.append(f"{failures} executor{'s' if failures > 1 else ''} or queries failed")
+    return tuple(found)
+
+
+def late_recoveries(found: Calibrated, readings: Sequence[Reading], promises: Promises) -> float:
+    """The share of the moments at which a failure just before a commit would take longer than promised, on as many executors as there were."""
+    promised_s, seen = promises.recovery_s, [reading for reading in readings if reading.queries and reading.at_s >= found.start_s]
+    if promised_s is None or not seen:
+        return 0.0
+    tried = seen[:: -(-len(seen) // MOST_FAILURES)]
+    return sum(recovery_at(found, reading, promises, FOLLOWED * promised_s) > promised_s for reading in tried) / len(tried)
+
+
+def recovery_at(found: Calibrated, reading: Reading, promises: Promises, follow_s: float) -> float:
+    """Seconds to recover from a failure at this moment, by the cost of the simulated query."""
+    settings, executors, at_s = found.settings, max(1, reading.executors_running), reading.at_s
+    arrivals = between(found.arrivals, at_s, at_s + follow_s)
+    lag_rows = next((query.excess_lag_rows or 0.0 for query in reading.queries if query.name == settings.query), 0.0)
+    if isinstance(settings, MicroBatchSettings):
+        interval_s = batch_may_take_s(settings, promises)
+        outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, interval_s=interval_s, scaleout=executors, lag_rows=lag_rows)
+        return recovery_by_batches_s(settings.law, arrivals, outage)
+    return recovery_s(arrivals, at_s, settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)
+
+
+def between(arrivals: Arrivals, start_s: float, end_s: float) -> Arrivals:
+    """The rates of this time, as they are at its end from then on."""
+    time_s = np.asarray(arrivals.time_s)
+    inside = time_s[(time_s > start_s) & (time_s < end_s)].tolist()
+    points = [start_s, *inside, end_s]
+    return Arrivals.through(points, [arrivals.rate(each) for each in points])

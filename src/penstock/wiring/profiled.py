@@ -1,0 +1,44 @@
+"""The profile of a simulated job, for policies that know nothing of one that was not profiled."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from penstock.core.errors import UserMistake
+from penstock.profiling.plan import ProfilePlan
+from penstock.profiling.procedure import Profiled, profile
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.graph import QueryGraph
+from penstock.simulator.testbed import SimulatedTestbed
+from penstock.wiring.setup import Setup, engine_of
+
+PROFILED_FIRST = frozenset({"phoebe", "twres"})
+"""Policies that need it."""
+
+PROFILED_SIZES = 6
+PROFILED_RATES = 30
+PROFILED_TO = 1.25
+"""A profile goes up to so many times the largest rate of the load."""
+
+
+def profiled(setup: Setup) -> Profiled:
+    """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds."""
+    limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
+    if most_rows_per_s <= 0:
+        raise UserMistake("nothing arrives: there is no rate to profile the job at")
+    if isinstance(setup.engine, QueryGraph) and any(query.arrivals for query in setup.engine.queries):
+        raise UserMistake("a graph in which a query has a trace of its own has no rate to profile it at: give --profile, or another --policy")
+    testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
+    step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
+    sizes = sizes_between(limits.min_executors, limits.max_executors)
+    return profile(testbed, clock, ProfilePlan(sizes=sizes, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
+
+
+def sizes_between(least: int, most: int) -> tuple[int, ...]:
+    """A few sizes, evenly apart as far as whole numbers allow, both ends among them.
+
+    >>> sizes_between(1, 12), sizes_between(2, 4)
+    ((1, 3, 5, 8, 10, 12), (2, 3, 4))
+    """
+    steps = min(PROFILED_SIZES - 1, most - least) or 1
+    return tuple(sorted({round(least + (most - least) * place / steps) for place in range(steps + 1)}))

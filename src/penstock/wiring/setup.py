@@ -1,0 +1,45 @@
+"""A job to simulate, and the engine that it is simulated with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.terms import Terms
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine import Engine
+from penstock.simulator.graph import QueryGraph
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.record import Fault
+
+SHORTEST_RUN_S = 60.0
+"""A load that lasts less long tells nothing of a policy."""
+
+Simulable = ContinuousSettings | MicroBatchSettings | QueryGraph[ContinuousSettings] | QueryGraph[MicroBatchSettings]
+"""One query, or several that share their executors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """A job to simulate: what arrives, how its engine works, the terms it runs under, and what strikes it. All times are those of the load."""
+
+    load: Arrivals
+    engine: Simulable
+    terms: Terms
+    faults: tuple[Fault, ...] = ()
+    seed: int = 0
+
+    @property
+    def is_continuous(self) -> bool:
+        return self.engine.is_continuous if isinstance(self.engine, QueryGraph) else isinstance(self.engine, ContinuousSettings)
+
+
+def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] = ()) -> Engine:
+    engine: Any = setup.engine
+    kind = ContinuousEngine if setup.is_continuous else MicroBatchEngine
+    return kind(engine, load, executors=executors, seed=setup.seed, faults=faults)
