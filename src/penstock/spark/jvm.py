@@ -56,6 +56,13 @@ class StatusStore:
             return None
         return shares
 
+    def stage(self, stage_id: int) -> dict[str, Any] | None:
+        """A stage's last attempt; None for a stage that never ran, or is forgotten."""
+        try:
+            return dict(self._json(self._store.lastStageAttempt(stage_id)))
+        except Py4JJavaError:
+            return None
+
     def tasks(self, stage_id: int) -> list[dict[str, Any]]:
         """The tasks of a stage's last attempt, with what they have read so far; none for a stage that never ran, or is forgotten."""
         try:

@@ -13,9 +13,11 @@ import psutil
 import penstock
 from penstock.bench.cluster import place
 from penstock.bench.overhead.cost import Overhead, Start, Turn, overhead_of
-from penstock.bench.overhead.processes import Processes, driver_memory_mb
+from penstock.bench.overhead.processes import Driver, driver_memory_mb
 from penstock.bench.overhead.turns import BATCHES, CONF, ROWS, Fuel, Turns
+from penstock.bench.overhead.work import WorkReader
 from penstock.runtime.home import JobFolder
+from penstock.spark.jvm import StatusStore
 
 EXECUTORS = 2
 JOB = "bench-overhead"
@@ -54,12 +56,13 @@ def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]
         nonlocal done
         taken = []
         for _ in range(times):
-            taken.append(one_turn(turns, query))
+            taken.append(one_turn(turns, query, work))
             done += 1
             count(done)
         return tuple(taken)
 
     with place(JOB, EXECUTORS, **CONF) as there, ExitStack() as running:
+        work = WorkReader(StatusStore(there.session))
         fuel = Fuel.made(there.session, there.folder / "fuel")
         plain, under = Turns(there.folder / "plain", fuel), Turns(there.folder / "under", fuel)
 
@@ -98,8 +101,9 @@ def take_pairs(take: Any, plain: tuple[Turns, Any], under: tuple[Turns, Any], pa
     return tuple(plain_turns), tuple(under_turns)
 
 
-def one_turn(turns: Turns, query: Any) -> Turn:
-    processes = Processes()
-    cpu_s, driver_cpu_s = processes.cpu_s(), processes.driver_cpu_s()
+def one_turn(turns: Turns, query: Any, work: WorkReader) -> Turn:
+    driver = Driver()
+    before_s = driver.cpu_s()
     wall_s = turns.take(query)
-    return Turn(wall_s=wall_s, cpu_s=processes.cpu_s() - cpu_s, driver_cpu_s=processes.driver_cpu_s() - driver_cpu_s)
+    driver_cpu_s = driver.cpu_s() - before_s
+    return Turn(wall_s=wall_s, work_s=work.since_last(query).alone_s(wall_s, EXECUTORS), driver_cpu_s=driver_cpu_s)

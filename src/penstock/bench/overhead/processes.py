@@ -1,4 +1,4 @@
-"""What a measurement's processes take: the driver (this process and its JVM), and the embedded cluster with its executors."""
+"""What the driver of a measurement takes: this process and its JVM, without the embedded cluster and its executors."""
 
 from __future__ import annotations
 
@@ -10,23 +10,18 @@ from pyspark.sql import SparkSession
 KEEPER = "penstock.spark.embedded.keeper"
 
 
-class Processes:
-    """The processes as they are when this is made."""
+class Driver:
+    """Its processes as they are when this is made."""
 
     def __init__(self) -> None:
         me = psutil.Process()
         keepers = [child for child in me.children() if child.status() != psutil.STATUS_ZOMBIE and KEEPER in child.cmdline()]
-        self._cluster = [process for keeper in keepers for process in (keeper, *keeper.children(recursive=True))]
-        apart = {process.pid for process in self._cluster}
-        self._driver = [me, *(child for child in me.children(recursive=True) if child.pid not in apart)]
-
-    def driver_cpu_s(self) -> float:
-        """CPU seconds the driver has taken so far."""
-        return sum(map(cpu_s, self._driver))
+        apart = {process.pid for keeper in keepers for process in (keeper, *keeper.children(recursive=True))}
+        self._processes = [me, *(child for child in me.children(recursive=True) if child.pid not in apart)]
 
     def cpu_s(self) -> float:
-        """CPU seconds all have taken so far."""
-        return self.driver_cpu_s() + sum(map(cpu_s, self._cluster))
+        """CPU seconds it has taken so far."""
+        return sum(map(cpu_s, self._processes))
 
 
 def cpu_s(process: psutil.Process) -> float:
