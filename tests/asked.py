@@ -1,4 +1,4 @@
-"""Ask a tool of the command line as a user would: the JSON object it prints, the one line it refuses with, or the picture it draws."""
+"""Ask a tool of the command line as a user would: the table or the JSON object it prints, the one line it refuses with, or the picture it draws."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ def found(*arguments: object) -> dict[str, Any]:
     done = CliRunner().invoke(app, [*map(str, arguments), "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return dict(json.loads(done.stdout))
+
+
+def table(*arguments: object) -> str:
+    """What people see: the table that a command prints on a wide screen, its lines joined."""
+    done = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    return " ".join(done.stdout.split())
 
 
 def mistake(*arguments: object) -> str:

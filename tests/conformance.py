@@ -13,8 +13,8 @@ from penstock.core.models.estimate import Estimate, NotReady
 from penstock.stores.codec import decode, encode
 
 SEEDS = range(40)
-COVERED_AT_LEAST = 0.65
-"""Bounds that promise 0.8 and are honest fall below this once in a hundred suites."""
+COVERED_AT_LEAST, COVERED_AT_MOST = 0.65, 0.95
+"""Bounds that promise 0.8 and are honest fall below the first once in a hundred suites, and exceed the second more seldom still."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +27,12 @@ class World:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A model under test: empty, a world for each seed, and the question."""
+    """A model under test: empty, a world for each seed, and the question; `wide` says why its bounds hold more often than they promise, where they may."""
 
     empty: Any
     world: Callable[[random.Random], World]
     ask: Callable[[Any], Estimate | NotReady]
+    wide: str = ""
 
 
 class Conformance:
@@ -71,6 +72,7 @@ class Conformance:
         answers = [self.answer(self.case.empty.learn(world.seen)) for world in worlds]
         covered = sum(answer.low <= world.truth <= answer.high for answer, world in zip(answers, worlds, strict=True)) / len(worlds)
         assert covered >= COVERED_AT_LEAST, f"the bounds promise 0.8 and held {covered:.0%}"
+        assert self.case.wide or covered <= COVERED_AT_MOST, f"the bounds promise 0.8 and held {covered:.0%}: too wide to be of use"
 
     def answer(self, model: Any) -> Estimate:
         answer = self.case.ask(model)

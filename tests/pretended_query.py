@@ -145,7 +145,7 @@ class Pretended:
         self.recipe = PretendedRecipe()
         self.checkpoint = PretendedCheckpoint()
         live = PretendedLive(self.clock, reads_after_s)
-        self.query = ManagedQuery("q", self.recipe, settings, CommitListener(), self.clock, self.checkpoint, live)  # type: ignore[arg-type]
+        self.query = ManagedQuery("q", self.recipe, settings, CommitListener(self.clock), self.clock, self.checkpoint, live)  # type: ignore[arg-type]
         self.events: list[Event] = []
         self._supervisor = Supervisor(Config(), self.clock, self.events.extend, str, threading.Event())
         self._supervisor.close()

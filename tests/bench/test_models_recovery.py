@@ -15,9 +15,9 @@ STEADY = np.full(4000, 600.0)
 def test_every_target_of_the_recovery_formulas_is_met() -> None:
     measured = formula([("steady", np.arange(4000.0), STEADY)])
     assert len(measured) == 6
-    for each in measured:
-        comparison, _, most = each.target.partition(" ")
-        assert comparison in ("<", "<=") and 0 <= each.found <= float(most), each
+    assert [each.most for each in measured] == [0.12] * 5 + [1.0] and all(each.met and each.found >= 0 for each in measured)
+    for each in measured[:4]:
+        assert each.constant is not None and each.paper is not None and each.found < min(each.constant, each.paper + 0.01), each
 
 
 @pytest.mark.parametrize("utilization", [0.3, 0.6, 0.9])

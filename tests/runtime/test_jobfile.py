@@ -287,6 +287,7 @@ def test_the_scaffold_stays_right_when_all_its_comments_with_keys_are_taken_in(t
     lines = [line[2:] if line.startswith("# ") and (line[2] == "[" or "=" in line.split("#")[1]) else line for line in template.splitlines()]
     text = "\n".join(line for line in lines if not line.startswith("foreach_batch"))
     (tmp_path / "job.py").touch()
+    (tmp_path / "profile.csv").write_text("scaleout,rate,latency_ms\n1,100,50\n1,200,60\n2,300,50\n2,400,60\n")
     (tmp_path / "job.toml").write_text(text)
     loaded = load_job(tmp_path / "job.toml", environ={"KAFKA_PASSWORD": "hunter2"})
     assert [each.name for each in loaded.spec.sources] == ["events", "clicks"]

@@ -111,7 +111,7 @@ def test_a_secret_that_is_a_word_of_ours_makes_no_history_unreadable() -> None:
 
 
 def test_every_word_that_is_chosen_from_a_list_is_our_own() -> None:
-    assert {"observe", "shadow", "ask", "active", "proposed", "executor_loss", "recovery", "utilization_law", "percentile", "broken_promises"} <= closed_words()
+    assert {"observe", "shadow", "ask", "active", "proposed", "executor_loss", "recovery", "utilization_law", "broken_promises"} <= closed_words()
     assert {"none_passes", "quota", "spark_dra", "grace_s", "running", "rate-limit", "ScaleExecutors", "SetExecutors"} <= closed_words()
 
 

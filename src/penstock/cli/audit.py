@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.audited import present_audit
-from penstock.cli.bench import bar
+from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
 from penstock.cli.simulate_options import ALL, last_of, needed, parameters_of, policies_of
 from penstock.core.domain.job import Promises

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from penstock.cli import EXIT_INTERNAL, complain
+from penstock.cli.progress import bar
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
@@ -27,12 +26,13 @@ def overhead(
     pairs: Annotated[int, typer.Option(min=5, help="How many interleaved pairs of turns of three batches after each start.")] = 8,
     as_json: JsonOption = False,
 ) -> None:
-    """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock."""
+    """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock; exit code 1 if the target is missed."""
     from penstock.bench.overhead.measure import measure_overhead
 
     with bar("turns") as progress:
         result = measure_overhead(starts, pairs, progress)
     show(result, as_json, "overhead")
+    fail_on_a_miss({"overhead": result})
 
 
 @app.command()
@@ -87,12 +87,13 @@ def models(
     origins: Annotated[int, typer.Option(min=1, help="Forecasts of each trace.")] = 12,
     as_json: JsonOption = False,
 ) -> None:
-    """How well the models do: capacity, recovery, latency and forecasts against a known truth."""
+    """How well the models do: capacity, recovery, latency and forecasts against a known truth; exit code 1 if a target is missed."""
     from penstock.bench.models.all import measure_models
 
     with bar("models") as progress:
         result = measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress)
     show(result, as_json, "models")
+    fail_on_a_miss({"models": result})
 
 
 @app.command()
@@ -164,14 +165,6 @@ def fail_on_a_miss(results: Mapping[str, Any]) -> None:
     if missed:
         complain("\n".join(missed))
         raise typer.Exit(EXIT_INTERNAL)
-
-
-@contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar with the time left, on standard error."""
-    with Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn(), console=Console(stderr=True)) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 def show(result: Any, as_json: bool, title: str) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from penstock.bench.models.forecasts import Trial, compared, gain, tried
-from penstock.cli.bench import bar
+from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
+from penstock.core.models.arrays import Floats
+from penstock.core.models.forecast.baselines import compared, gain
 from penstock.core.models.forecast.combined import FEWEST, LoadForecast
-from penstock.core.models.forecast.evaluate import Evaluation, Origin, origins_of, unbroken_from
-from penstock.core.models.forecast.series import Floats, Series
+from penstock.core.models.forecast.evaluate import Evaluation, Trial, tried
+from penstock.core.models.forecast.origins import Origin, origins_of, unbroken_from
+from penstock.core.models.forecast.series import Series
 from penstock.tables.trace import read_rates
 
 DRAWN = 8
@@ -37,7 +40,7 @@ def forecast(
     time_s, rate = read_rates(trace)
     moments = moments_of(trace, time_s, rate, history_s=history, horizon_s=horizon, step_s=step, origins=origins)
     with bar("forecasts") as progress:
-        trial = tried(moments, LoadForecast(history_s=history, horizon_s=horizon, series=Series(step_s=step)), progress)
+        trial = tried(moments, LoadForecast(history_s=history, horizon_s=horizon, series=Series(step_s=step)), progress, perf_counter)
     if not trial.results:
         raise UserMistake(f"{trace}: nothing can be forecast from so few readings; take a longer --history or a shorter --step")
     alone: dict[str, float] = {}

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from penstock.cli import EXIT_INTERNAL
-from penstock.cli.bench import bar
 from penstock.cli.like import history_of, told_by
+from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
 from penstock.cli.simulate_options import last_of, limits_of, needed, parameters_of, policies_of, promises_of
 from penstock.cli.whatif import present_what_if

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from penstock.cli import simulate_arguments as given
-from penstock.cli.bench import bar
 from penstock.cli.engine_options import CONTINUOUS, EngineOptions
+from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
 from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, needed, one_of, parameters_of, policies_of, promises_of, recorded_job
 from penstock.cli.simulated import present_runs

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from asked import drawn, found, mistake
+from asked import drawn, found, mistake, table
 
 from penstock.bench.worlds.workers import Workers, rising, skewed
 
@@ -57,6 +57,29 @@ def test_capacity_tells_how_wrong_it_is_at_the_moments_it_was_not_shown(tmp_path
     workers_csv(path)
     half = found("fit", "capacity", path, "--max-utilization", 0.5)
     assert half["mape"] < 0.06 < half["constant_mape"] and half["paper_mape"] is not None
+
+
+def test_without_a_limit_the_busiest_third_is_left_out_to_tell_the_error(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    workers_csv(path)
+    fitted = found("fit", "capacity", path)
+    assert fitted["readings"] == 100, "the capacity itself is learnt from all"
+    assert 0.6 < fitted["learnt_up_to"] < 0.72 and fitted["mape"] < 0.06 < fitted["constant_mape"] and fitted["paper_mape"] < 0.2
+
+
+def test_where_all_moments_are_alike_the_error_is_unknown_and_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    path.write_text(ramp(12, line="{t},{w},0.5,500"))
+    assert found("fit", "capacity", path)["mape"] is None
+    assert "unknown: no readings of all workers above a utilisation of 0.5" in table("fit", "capacity", path)
+
+
+def test_the_table_says_the_capacity_its_bounds_and_its_error(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    path.write_text(ramp(12))
+    said = table("fit", "capacity", path)
+    assert "capacity of 2 workers, the busiest at 100%" in said and "capacity 2,000 rows/s, between" in said and "in 4 of 5 cases" in said
+    assert "worker a 1,000 rows/s at 100% of the busiest" in said and "of 4 moments; a constant" in said
 
 
 def test_the_picture_shows_what_was_used_what_was_not_and_the_capacity(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked import drawn, found, mistake
+from asked import drawn, found, mistake, table
 
 QUICK = ("--history", 600, "--horizon", 300, "--origins", 3, "--no-baselines")
 
@@ -60,6 +60,12 @@ def shuffled(rows: list[tuple[object, object]]) -> list[tuple[object, object]]:
 def test_a_line_is_foretold_whatever_its_file_looks_like(tmp_path: Path, rows: list[tuple[object, object]]) -> None:
     fitted = found("forecast", written(tmp_path, rows), *QUICK)
     assert fitted["wape"] < 0.005 and fitted["origins"] == 3
+
+
+def test_the_table_says_the_error_the_bounds_and_the_models(tmp_path: Path) -> None:
+    said = table("forecast", written(tmp_path, rising(3000)), *QUICK)
+    assert "forecasts of 300 s from 3 moments" in said and "error (WAPE) 0.0" in said and "truth within the 80 % bounds" in said
+    assert "refits included" in said and "models used line" in said
 
 
 def test_no_load_at_all_has_no_relative_error(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked import drawn, found
+from asked import drawn, found, table
 
 from penstock.core.models.latency.phoebe import MOST_ROWS
 from penstock.tables.profile import read_profile
@@ -62,6 +62,19 @@ def test_of_a_million_rows_those_kept_are_spread_over_all_scale_outs_and_rates(t
     rows = profiled()
     few, many = (read_profile(written(tmp_path, each)) for each in (rows, rows + [rows[0]] * (1_000_000 - len(rows))))
     assert len(many) <= MOST_ROWS and set(few) <= set(many)
+
+
+@pytest.mark.long
+def test_a_million_rows_are_answered(tmp_path: Path) -> None:
+    rows = profiled()
+    fitted = found("fit", "profile", written(tmp_path, rows * (1_000_000 // len(rows) + 1)))
+    assert fitted["mape"] < fitted["constant_mape"] and [fitted["t_max"][str(s)] for s in (2, 6)] == [18_000, 54_000]
+
+
+def test_the_table_says_the_forms_their_errors_and_the_knees(tmp_path: Path) -> None:
+    said = table("fit", "profile", written(tmp_path, profiled()[::2]))
+    assert "latency over scale-out and rate" in said and "validity by" in said and "the paper's boosting" in said and "validity foretold" in said
+    assert "t_max at 2 " in said and "t_max at 14 " in said and "rows/s" in said
 
 
 def test_the_picture_has_a_shade_for_each_scale_out(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked import drawn, found, mistake
+from asked import drawn, found, mistake, table
 
 EXACT_S = 110 + 120 * 0.51 / 0.49
 """At 51,000 of 100,000 rows/s."""
@@ -138,6 +138,21 @@ def test_a_failure_outside_of_the_trace_is_one_line(tmp_path: Path, at: float) -
 
 def test_what_is_no_picture_is_one_line(tmp_path: Path) -> None:
     assert "ends in .png or .svg" in mistake(*asked(steady(tmp_path)), "--plot", "picture.pdf")
+
+
+def test_the_table_says_how_long_it_takes_and_what_of_it_is_guessed(tmp_path: Path) -> None:
+    said = table(*asked(steady(tmp_path), at=4900))
+    assert "a failure at 4900 s" in said and "recovery 234.9 s" in said and "of this, down 110.0 s" in said
+    assert "51,000 rows/s, 51% of the capacity" in said and "of it is beyond the end of the trace" in said
+    assert "recovery never: 51,000 rows/s go on arriving" in table(*asked(steady(tmp_path), capacity=40_000))
+
+
+def test_a_picture_can_be_a_png(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    table(*asked(steady(tmp_path)), "--plot", tmp_path / "picture.png")
+    picture = imread(tmp_path / "picture.png")
+    assert picture.shape[0] > 300 and picture.shape[1] > 500 and picture.std() > 0.02, "something is drawn on it"
 
 
 def test_the_picture_shows_what_arrives_what_is_processed_and_when_it_has_recovered(tmp_path: Path) -> None:

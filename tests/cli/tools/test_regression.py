@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked import drawn, found
+from asked import drawn, found, table
 from typer.testing import CliRunner
 
 from penstock.bench.worlds.khaos import latencies, recoveries
@@ -79,6 +79,25 @@ def test_of_a_million_rows_those_kept_are_spread_over_all_intervals_and_rates(tm
     fitted = found("fit", "recovery", path)
     assert fitted["rows"] == count and fitted["intervals_s"] == [10, 30, 60, 90, 120] and fitted["parts"] == 5 and fitted["held_out"] <= 500
     assert fitted["mape"] < 0.1
+
+
+@pytest.mark.long
+def test_a_million_latencies_are_answered(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    count = 1_000_000
+    interval, rate = rng.choice([10.0, 30.0, 60.0, 120.0], count), rng.uniform(100, 700, count)
+    latency = (500 + 2000 / interval + 200 * rate / (1000 - rate)) * rng.lognormal(0, 0.05, count)
+    path = tmp_path / "runs.csv"
+    path.write_text("interval_s,rate,latency_ms\n" + "\n".join(map("%.0f,%.2f,%.2f".__mod__, zip(interval, rate, latency, strict=True))))
+    fitted = found("fit", "latency", path)
+    assert fitted["rows"] == count and fitted["parts"] == 4 and fitted["mape"] < 0.1
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_the_table_says_the_form_and_its_error_beside_a_constant_and_the_plane(tmp_path: Path, what: str) -> None:
+    said = table("fit", what, written(tmp_path, what, FILES[what][1][::2]))
+    assert f"{what} over interval and rate" in said and "form " in said and "error, leaving an interval out" in said
+    assert "a constant" in said and "the paper's plane" in said and "plane alone" in said and "of 30 rows in 5 parts" in said
 
 
 @pytest.mark.parametrize("what", FILES)

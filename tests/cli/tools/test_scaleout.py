@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from asked import drawn, found, mistake
+from asked import drawn, found, mistake, table
 
 HEADER = "scaleout,throughput\n"
 
@@ -24,6 +24,19 @@ def test_capacity_over_scale_outs_says_its_form_and_its_error(tmp_path: Path) ->
     assert fitted["predictions"]["30"] == pytest.approx(9000 * 30**0.8, rel=0.01)
     low, high = fitted["bounds"]["30"]
     assert low <= fitted["predictions"]["30"] <= high
+
+
+def test_scale_outs_with_the_same_capacity_are_named_together(tmp_path: Path) -> None:
+    path = tmp_path / "profiles.csv"
+    path.write_text(HEADER + "2,1000\n3,2010\n4,2000\n5,1990\n8,4000\n")
+    assert found("fit", "scaleout", path)["ties"] == [[3, 4, 5]]
+    assert "no difference between" in table("fit", "scaleout", path) and "3, 4, 5" in table("fit", "scaleout", path)
+
+
+def test_the_table_says_the_form_its_error_and_what_is_predicted(tmp_path: Path) -> None:
+    said = table("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", "12,96")
+    assert "capacity over scale-outs" in said and "form power, factor 9" in said and "error, leaving one out 0.0%; a constant" in said
+    assert "at 12 65,7" in said and "in 4 of 5 cases; far from the 2 to 24 measured" in said
 
 
 def test_without_scale_outs_to_predict_there_are_no_predictions(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from penstock.core.models.arrays import Floats
+
 SECONDS = 6 * 3600
 HOUR_S = 900.0
 """An hour of a day that was pressed into six hours."""

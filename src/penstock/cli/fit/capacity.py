@@ -10,7 +10,7 @@ import typer
 
 from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
-from penstock.core.models.capacity.extrapolation import peak, quiet, score_extrapolation, total
+from penstock.core.models.capacity.extrapolation import busiest_third, peak, quiet, score_extrapolation, total
 from penstock.core.models.capacity.job import JobCapacity, Method, WorkerShare
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
@@ -46,7 +46,8 @@ def capacity(
         raise UserMistake(f"{usable}: {found.why}")
     if isinstance(skew, NotReady):
         raise UserMistake(f"{usable}, too few of them with the workers that were there last: {skew.why}")
-    above = score_extrapolation(readings, max_utilization=max_utilization, model=empty)
+    shown = max_utilization if len(used) < len(readings) else busiest_third(readings)
+    above = score_extrapolation(readings, max_utilization=shown, model=empty)
     shares = model.workers(at_utilization=at)
 
     def draw(path: Path) -> None:
@@ -59,8 +60,8 @@ def capacity(
     present(
         Report(
             title=f"capacity of {len(shares)} workers, the busiest at {at:.0%}",
-            found=as_object(found, skew, shares, len(used), above),
-            rows=as_rows(found, skew, shares, len(used), above),
+            found=as_object(found, skew, shares, len(used), above, shown),
+            rows=as_rows(found, skew, shares, len(used), above, shown),
             draw=draw,
         ),
         as_json,
@@ -78,20 +79,20 @@ def utilization_of(worker: str, reading: WorkersReading) -> float:
     return next((each.utilization for each in reading.workers if each.worker == worker), peak(reading))
 
 
-def as_object(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used: int, above: Score | NotReady) -> dict[str, Any]:
+def as_object(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used: int, above: Score | NotReady, shown: float) -> dict[str, Any]:
     workers = [{"worker": each.worker, "capacity": each.capacity_rows_per_s, "proportion": each.proportion} for each in shares]
     errors = {name: None if isinstance(above, NotReady) else getattr(above, name) for name in ("mape", "constant_mape", "paper_mape")}
-    return {"capacity": found.value, "low": found.low, "high": found.high, "skew": skew, "workers": workers, "readings": used, **errors}
+    return {"capacity": found.value, "low": found.low, "high": found.high, "skew": skew, "workers": workers, "readings": used, "learnt_up_to": shown, **errors}
 
 
-def as_rows(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used: int, above: Score | NotReady) -> list[tuple[str, str]]:
+def as_rows(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used: int, above: Score | NotReady, shown: float) -> list[tuple[str, str]]:
     each = [(f"worker {share.worker}", f"{share.capacity_rows_per_s:,.0f} rows/s at {share.proportion:.0%} of the busiest") for share in shares]
     return [
         ("capacity", f"{found.value:,.0f} rows/s, between {found.low:,.0f} and {found.high:,.0f} in 4 of 5 cases"),
         ("skew", f"{skew:.2f} (1 is balanced: so many times more if all were as busy as the busiest)"),
         *each,
         ("readings used", str(used)),
-        *((("error at the busier moments", in_words(above)),) if isinstance(above, Score) else ()),
+        (f"error above {shown:.0%}, learnt from the rest", in_words(above) if isinstance(above, Score) else f"unknown: {above.why}"),
     ]
 
 

@@ -88,6 +88,7 @@ def report(path: Path, model: RecoveryRegression | LatencyRegression, columns: C
         "constant_mape": score.constant_mape,
         "paper_mape": score.paper_mape,
         "held_out": score.held_out,
+        "never": score.never,
         "rows": len(columns["rate"]),
         "parts": study.parts(leave_out),
         "candidates": dict(candidates),
@@ -105,12 +106,13 @@ def in_words(
     model: RecoveryRegression | LatencyRegression, score: Score, rows: int, parts: int, leave_out: LeaveOut, candidates: list[tuple[str, float]]
 ) -> list[tuple[str, str]]:
     thin = f", spread over all {rows}" if rows > score.held_out else ""
+    never = f"; {score.never} more were said never to end" if score.never else ""
     return [
         ("form", f"{model.form}"),
         ("  of the first", ", ".join(f"{name} {value:.6g}" for name, value in model.parameters.items())),
         (
             f"error, leaving {'an interval' if leave_out is LeaveOut.INTERVAL else 'one'} out",
-            f"{score.mape:.1%} of {score.held_out} rows{thin} in {parts} parts",
+            f"{score.mape:.1%} of {score.held_out - score.never} rows{thin} in {parts} parts{never}",
         ),
         ("  a constant", f"{score.constant_mape:.1%}"),
         ("  the paper's plane", "unknown" if score.paper_mape is None else f"{score.paper_mape:.1%}"),

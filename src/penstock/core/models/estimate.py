@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 COVERAGE = 0.8
 """The truth lies between `low` and `high` in four of five cases."""
+LOW_LEVEL, HIGH_LEVEL = round((1 - COVERAGE) / 2, 9), round((1 + COVERAGE) / 2, 9)
+"""The quantiles that `low` and `high` are."""
+NORMAL_REACH = NormalDist().inv_cdf(HIGH_LEVEL)
+"""Standard deviations from a value to either bound, where errors are normal and their spread is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ class Score:
     constant_mape: float
     paper_mape: float | None
     held_out: int
+    never: int = 0
+    """Of these, rows of which the model said that it never ends: `mape` is that of the others."""
 
 
 def mape(predicted: Sequence[float], actual: Sequence[float]) -> float:

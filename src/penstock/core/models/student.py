@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from penstock.core.models.estimate import COVERAGE, Estimate
+from penstock.core.models.estimate import HIGH_LEVEL, Estimate
 
 LARGEST_EXPONENT = 700.0
 """Beyond this a ratio is larger than any float."""
@@ -41,4 +41,4 @@ def _reach(freedom: float) -> float:
     """Standard deviations to each side that hold the truth as often as bounds promise; never with less than one degree of freedom."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(max(1.0, freedom), (1.0 + COVERAGE) / 2.0))
+    return float(stdtrit(max(1.0, freedom), HIGH_LEVEL))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.core.models.capacity.glitches import WINDOW, Floats, glitches, leading_glitches
+from penstock.core.models.arrays import Floats
+from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_glitches
 
 
 def noisy(moments: int, seed: int) -> tuple[Floats, Floats]:

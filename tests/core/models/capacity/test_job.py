@@ -44,8 +44,11 @@ def half_the_workers(chance: random.Random) -> World:
     return World(seen=whole.seen, truth=0.5 * whole.truth * (1.0 + chance.gauss(0.0, 0.08)))
 
 
+STEADY = "there is room for rows that come to cost more, and here they do not"
+
+
 class TestConformance(Conformance):
-    case = Case(empty=JobCapacity(), world=world, ask=lambda model: model.predict())
+    case = Case(empty=JobCapacity(), world=world, ask=lambda model: model.predict(), wide=STEADY)
 
 
 def drifting(chance: random.Random) -> World:
@@ -73,7 +76,7 @@ def late(chance: random.Random) -> World:
 
 
 class TestConformanceWhereUtilisationComesLater(Conformance):
-    case = Case(empty=JobCapacity(), world=late, ask=lambda model: model.predict())
+    case = Case(empty=JobCapacity(), world=late, ask=lambda model: model.predict(), wide=STEADY)
 
 
 class TestConformanceWhereRowsComeToCostMore(Conformance):
@@ -99,6 +102,7 @@ class TestConformanceOfThePaper(Conformance):
         empty=JobCapacity(method="daedalus"),
         world=lambda chance: world(chance, utilization_noise=0.003),
         ask=lambda model: model.predict(),
+        wide=STEADY,
     )
 
 

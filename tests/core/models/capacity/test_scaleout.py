@@ -48,6 +48,7 @@ class TestConformanceOnALine(Conformance):
         empty=ScaleoutCapacity(),
         world=lambda chance: World(seen=measured(line, chance=chance), truth=line(12)),
         ask=lambda model: model.predict(12),
+        wide="the bounds are those of one more measurement, and this truth has no noise",
     )
 
 
@@ -64,6 +65,7 @@ class TestConformanceOfASinglePoint(Conformance):
         empty=ScaleoutCapacity(),
         world=lambda chance: World(seen=measured(power, (4,), chance), truth=power(8)),
         ask=lambda model: model.predict(8),
+        wide="one measurement says nothing of the form, and this one is nearly proportional",
     )
 
 
@@ -142,10 +144,21 @@ def test_a_capacity_that_cannot_be_is_refused(scaleout: int, rate: float) -> Non
         ScaleoutMeasured(scaleout=scaleout, throughput_rows_per_s=rate)
 
 
-def test_scaleouts_with_the_same_number_of_waves_are_a_tie() -> None:
-    def waves(scaleout: float) -> float:
-        return 120_000.0 / math.ceil(24 / (2 * scaleout))
+def waves(scaleout: float) -> float:
+    return 120_000.0 / math.ceil(24 / (2 * scaleout))
 
+
+def test_equal_capacities_stay_together_under_the_noise_that_their_repetitions_show() -> None:
+    def groups(seed: int) -> tuple[tuple[int, ...], ...]:
+        chance = random.Random(seed)
+        return ScaleoutCapacity().learn([each for _ in range(3) for each in measured(waves, tuple(range(3, 13)), chance, noise=0.03)]).ties()
+
+    found = [groups(seed) for seed in range(40)]
+    assert sum((6, 7, 8, 9, 10, 11) in each for each in found) >= 32
+    assert all((12,) in each and (3,) in each for each in found), "what differs by a third is told apart"
+
+
+def test_scaleouts_with_the_same_number_of_waves_are_a_tie() -> None:
     model = ScaleoutCapacity().learn(measured(waves, tuple(range(3, 13)), random.Random(4), noise=0.005))
     assert model.ties() == ((3,), (4, 5), (6, 7, 8, 9, 10, 11), (12,))
 

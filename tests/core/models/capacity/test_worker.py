@@ -40,6 +40,9 @@ def by_law(model: WorkerCapacity) -> Estimate:
     return answer
 
 
+INDEPENDENT = "readings are taken to overlap, as averages over a minute do, and these do not"
+
+
 class TestConformanceOfTheRegression(Conformance):
     """The paper's regression is for utilisation without noise."""
 
@@ -47,6 +50,7 @@ class TestConformanceOfTheRegression(Conformance):
         empty=WorkerCapacity(),
         world=lambda chance: World(seen=seen(chance, idle=0.03, cpu_noise=0.0, low=0.2, high=0.8), truth=CAPACITY),
         ask=lambda model: model.predict(1.0),
+        wide=INDEPENDENT,
     )
 
 
@@ -55,6 +59,7 @@ class TestConformanceOfTheUtilizationLaw(Conformance):
         empty=WorkerCapacity(),
         world=lambda chance: World(seen=seen(chance, idle=0.03, cpu_noise=0.03), truth=CAPACITY),
         ask=lambda model: model.predict_by_utilization_law(1.0),
+        wide=INDEPENDENT,
     )
 
 

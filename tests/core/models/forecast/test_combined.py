@@ -43,13 +43,18 @@ def last(model: LoadForecast) -> Estimate | NotReady:
 
 
 class TestLoadForecast(Conformance):
-    case = Case(empty=SMALL, world=noisy_ramp, ask=last)
+    case = Case(empty=SMALL, world=noisy_ramp, ask=last, wide="the first bounds of a load are wide, as its errors are of one past")
 
 
-def test_a_constant_load_stays_constant_and_is_certain() -> None:
+def test_a_constant_load_stays_constant_and_is_certain_but_for_its_rounding() -> None:
     found = forecast(SMALL.learn(seen([500.0] * 120)))
     assert found.mean == pytest.approx([500.0] * 30)
-    assert found.at(0.1) == pytest.approx([500.0] * 30) and found.at(0.9) == pytest.approx([500.0] * 30)
+    assert found.at(0.1) == pytest.approx([500.0] * 30, abs=0.1) and found.at(0.9) == pytest.approx([500.0] * 30, abs=0.1)
+
+
+def test_a_load_that_begins_after_an_idle_hour_has_bounds_of_its_own_order() -> None:
+    found = forecast(SMALL.learn(seen([0.0] * 170 + [1000.0] * 20)).scored())
+    assert found.mean[-1] == pytest.approx(1000.0, rel=0.3) and max(found.at(0.9)) <= 5000.0
 
 
 def test_no_load_at_all_is_forecast_as_none() -> None:

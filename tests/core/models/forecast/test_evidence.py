@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.arima import Arima
 from penstock.core.models.forecast.candidate import Learner
 from penstock.core.models.forecast.ets import Ets
@@ -15,7 +16,6 @@ from penstock.core.models.forecast.evidence import due
 from penstock.core.models.forecast.history import History
 from penstock.core.models.forecast.refit import any_due, fitted, refitted
 from penstock.core.models.forecast.seasonal import Seasonal
-from penstock.core.models.forecast.series import Floats
 
 HORIZON, REACH, LENGTH = 30, 120, 600
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import exp, inf
 
@@ -59,6 +60,7 @@ class TestConformance(Conformance):
         empty=ScaleoutLatency(reading=ProfileReading(latency_form="corrected", validity_form="knee")),
         world=lambda rng: World(seen=profile(rng, label=True), truth=latency_s(7, 36_000.0)),
         ask=lambda model: latency_at(model, 7, 36_000.0),
+        wide="the bounds are those of one more measurement, and this truth has no noise",
     )
 
 
@@ -84,6 +86,13 @@ def test_latency_falls_with_the_scale_out_and_rises_with_the_rate_and_so_does_in
             if there is not None:
                 assert there.latency.value <= here.latency.value * (1 + 1e-9)
                 assert there.valid >= here.valid
+
+
+def test_the_unit_of_latency_changes_no_prediction_but_its_unit() -> None:
+    rows, reading = profile(random.Random(2), label=True), ProfileReading(latency_form="boosted", validity_form="clusters")
+    slower = [replace(row, latency_s=60.0 * row.latency_s) for row in rows]
+    once, more = (expected(ScaleoutLatency(reading=reading).learn(each), 7, 36_000.0) for each in (rows, slower))
+    assert more.valid == once.valid and more.latency.value == pytest.approx(60.0 * once.latency.value, rel=1e-6)
 
 
 def test_a_healthy_profile_condemns_nothing() -> None:
@@ -168,7 +177,7 @@ def test_nothing_valid_is_said_so() -> None:
 
 def test_it_forgets_the_oldest_rows_and_keeps_its_way_of_reading() -> None:
     rows = [ProfileSeen(scaleout=1 + n % 3, rate_rows_per_s=float(n), latency_s=1.0) for n in range(MOST_ROWS + 5)]
-    model = ScaleoutLatency(reading=ProfileReading(threshold_s=2.0, normalisation="prototype")).learn(rows)
+    model = ScaleoutLatency(reading=ProfileReading(threshold_s=2.0)).learn(rows)
     assert model.observations == tuple(rows[5:])
     assert decode(ScaleoutLatency, encode(model)) == model
 

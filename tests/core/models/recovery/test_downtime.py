@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen, Priors
+from penstock.core.models.score import Score
 
 
 def losses(chance: random.Random) -> World:
@@ -47,6 +48,18 @@ def test_a_failure_is_expected_to_take_its_detection_and_its_restart() -> None:
     assert known(model, "query_restart").value == pytest.approx(35.0)
     assert isinstance(model.predict("driver_restart"), NotReady)
     assert isinstance(Downtimes(priors=Priors(restart_s={"query_restart": 15.0})).predict("query_restart"), NotReady)
+
+
+def test_it_says_how_wrong_it_was_each_time_beside_the_mean_before_and_the_papers_numbers() -> None:
+    model = Downtimes().learn(seen("rescale_up", 60.0, 90.0, 90.0))
+    first, second = (known(Downtimes().learn(seen("rescale_up", *before)), "rescale_up").value for before in ((60.0,), (60.0, 90.0)))
+    score = model.score("rescale_up")
+    assert isinstance(score, Score) and score.held_out == 2 and score.paper_mape == pytest.approx(abs(30 / 90 - 1))
+    assert score.mape == pytest.approx((abs(first / 90 - 1) + abs(second / 90 - 1)) / 2)
+    assert score.constant_mape == pytest.approx((abs(60 / 90 - 1) + abs(75 / 90 - 1)) / 2)
+    assert isinstance(model.score("rescale_down"), NotReady)
+    unknown = Downtimes().learn(seen("executor_loss", 60.0, 90.0)).score("executor_loss")
+    assert isinstance(unknown, Score) and unknown.paper_mape is None, "the paper says nothing of a loss"
 
 
 def test_each_kind_learns_by_itself() -> None:

@@ -12,6 +12,7 @@ from conformance import Case, Conformance, World
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.score import Score
 from penstock.core.models.stages.true_rates import StageRates
 
 TRUE_RATES = (20_000.0, 5_000.0)
@@ -47,11 +48,15 @@ def seen(chance: random.Random, readings: int = 60) -> list[QueryReading]:
     return [one(batch_id) for batch_id in range(readings)]
 
 
+DRIFT = "there is room for rows that come to cost more, and here they do not"
+
+
 class TestConformanceOfTheTrueRate(Conformance):
     case = Case(
         empty=StageRates(),
         world=lambda chance: World(seen=seen(chance), truth=TRUE_RATES[1]),
         ask=lambda model: model.predict(1),
+        wide=DRIFT,
     )
 
 
@@ -60,6 +65,7 @@ class TestConformanceOfTheSelectivity(Conformance):
         empty=StageRates(),
         world=lambda chance: World(seen=seen(chance), truth=SELECTIVITIES[1]),
         ask=lambda model: model.predict_selectivity(1),
+        wide=DRIFT,
     )
 
 
@@ -136,3 +142,11 @@ def test_an_unknown_stage_or_an_unknown_source_rate_is_not_ready() -> None:
     model = StageRates().learn([reading(index, 0.0, (stage(0, 10.0, 0.1),)) for index in range(4)])
     assert isinstance(model.predict(0), Estimate)
     assert isinstance(model.predict_selectivity(0), NotReady) and isinstance(model.predict(7), NotReady)
+
+
+def test_it_says_how_wrong_it_was_about_the_next_reading_beside_the_mean_and_a_single_window() -> None:
+    model = StageRates().learn(seen(random.Random(9)))
+    score = model.score(1)
+    assert isinstance(score, Score) and score.held_out == 57 and score.paper_mape is not None
+    assert score.mape < score.paper_mape < score.constant_mape
+    assert isinstance(StageRates().score(0), NotReady)

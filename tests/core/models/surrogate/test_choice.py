@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.choice import choose
 from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
 from penstock.core.models.surrogate.linear import LogLinear, Plane
-from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.surrogate.points import Points
 from penstock.core.models.surrogate.study import Study
 from penstock.core.models.surrogate.trials import Trials
 
@@ -58,6 +59,19 @@ def test_scoring_never_shows_a_form_what_it_is_then_asked() -> None:
         score = Study(GRID, seen, [flat]).score(leave_out)
         assert isinstance(score, Score) and score.held_out == 20
         assert max(len(shown) for shown in flat.shown) == 20 - fold
+
+
+@dataclass(frozen=True)
+class Endless(Flat):
+    """A form that says of the highest rate that it never ends."""
+
+    def at(self, points: Points) -> Floats:
+        return np.where(points.rate > 400, np.inf, 100.0)
+
+
+def test_rows_that_are_said_never_to_end_are_counted_and_leave_the_error_of_the_others() -> None:
+    score = Study(GRID, np.full(20, 80.0), [Endless()]).score(LeaveOut.INTERVAL)
+    assert isinstance(score, Score) and (score.never, score.held_out) == (4, 20) and score.mape == pytest.approx(0.25)
 
 
 def test_the_interval_held_out_by_a_score_is_in_no_fit_at_all() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.surrogate.parts import Axis, Prior, fit_parts, nonnegative
-from penstock.core.models.surrogate.points import Floats
 
 RATE = np.linspace(0.1, 0.8, 24)
 POLE = Axis(lowest=0.81, highest=3.0, values=5)

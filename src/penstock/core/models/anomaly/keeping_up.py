@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import sqrt
 
 from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.running import IN_COVERAGE
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady
 from penstock.core.models.moments import PairedMoments
 
 HALF_LIFE_S = 3600.0
@@ -63,7 +62,7 @@ class KeepingUp:
         if self.readings < FEWEST:
             return NotReady(why=f"{self.readings} of at least {FEWEST} readings of the job keeping up")
         value = self.moments.mean_y + self.delay_s * (self.slope - self.moments.mean_x)
-        width = IN_COVERAGE * self.deviation
+        width = NORMAL_REACH * self.deviation
         return Estimate(value=value, low=value - width, high=value + width)
 
     def beyond(self, seen: FlowSeen) -> float | None:

@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 from math import comb, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
-from penstock.core.models.anomaly.running import IN_COVERAGE
-from penstock.core.models.estimate import Estimate, NotReady
-
-Floats = npt.NDArray[np.float64]
+from penstock.core.models.arrays import Floats
+from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady
 
 LAGS = 10
 """Past changes that a value is regressed on: enough of them stand for the moving-average part (Liu et al. 2016)."""
@@ -62,7 +59,7 @@ class OnlineArima:
         expected, error = self.expected, self.error
         if expected is None or error is None:
             return NotReady(why=f"{len(self.errors)} of at least {FEWEST_ERRORS} values after the first {self.lags + self.differences}")
-        return Estimate(value=expected, low=expected - IN_COVERAGE * error, high=expected + IN_COVERAGE * error)
+        return Estimate(value=expected, low=expected - NORMAL_REACH * error, high=expected + NORMAL_REACH * error)
 
     def unexpected(self, value: float) -> bool | None:
         """Whether a value is too far from the expected one, by the window of past errors; None before there are enough of them."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from statistics import NormalDist
 
 from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.estimate import COVERAGE, Estimate, NotReady
+from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady
 
 SIGMAS = 1.0
 """Daedalus sec. 3.5. A third of healthy, normally distributed readings lie outside: alone it does not tell when a job has recovered."""
 FEWEST = 2
 """A variance needs two values."""
-IN_COVERAGE = NormalDist().inv_cdf((1 + COVERAGE) / 2)
-"""Standard deviations to each side that hold a normal value as often as bounds promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +58,7 @@ class RunningDifference:
         deviation = self.differences.deviation
         if deviation is None:
             return NotReady(why=f"{self.differences.count} of at least {FEWEST} readings with workload and throughput")
-        width = IN_COVERAGE * deviation * sqrt(1 + 1 / self.differences.count)
+        width = NORMAL_REACH * deviation * sqrt(1 + 1 / self.differences.count)
         return Estimate(value=self.differences.mean, low=self.differences.mean - width, high=self.differences.mean + width)
 
     def anomalous(self, seen: FlowSeen) -> bool | None:

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.models.estimate import COVERAGE
+from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,7 +129,7 @@ def _what_is_open(x: Floats, y: Floats, found: Floats, scale: float) -> tuple[Fl
     Batches near in time err alike: the covariance grows by (1 + r)/(1 - r) with the correlation r of neighbours.
     Few rows make it wider, as Student's t is wider than the normal.
     """
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import stdtrit
 
     fitted = _fitted(x, found, y)
     relative = x / fitted[:, None]
@@ -141,8 +141,7 @@ def _what_is_open(x: Floats, y: Floats, found: Floats, scale: float) -> tuple[Fl
     degrees = max(float(weights.sum()) - x.shape[1], 1.0)
     variance = scale**2 * float(pull @ pull) / max(len(y) - x.shape[1], 1) / gain**2 * float(weights.mean())
     together = min(max(float(pull[1:] @ pull[:-1]) / max(float(pull @ pull), SMALLEST), 0.0), MOST_CORRELATED)
-    tail = (1.0 + COVERAGE) / 2
-    wider = float(stdtrit(degrees, tail) / ndtri(tail)) * math.sqrt((1.0 + together) / (1.0 - together))
+    wider = float(stdtrit(degrees, HIGH_LEVEL)) / NORMAL_REACH * math.sqrt((1.0 + together) / (1.0 - together))
     values, vectors = np.linalg.eigh(inverse)
     leverage = np.minimum(weights * np.einsum("ij,jk,ik->i", relative, inverse, relative), 0.99)
     return vectors * np.sqrt(np.maximum(values, 0.0) * variance) * wider, np.asarray(y - (y - x @ found) / (1.0 - leverage))

@@ -14,12 +14,12 @@ TIMES_SURER = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChoice:
-    """The model to use, and why in words for people; `by_batches` and `by_utilization` are the widths that were compared, as shares of the value."""
+    """The model to use, and why in words for people; the widths of the bounds that were compared are shares of the value."""
 
     model: str
     why: str
-    by_batches: float | None = None
-    by_utilization: float | None = None
+    width_by_batches: float | None = None
+    width_by_utilization: float | None = None
 
 
 def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> CapacityChoice:
@@ -36,8 +36,8 @@ def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> Cap
     return CapacityChoice(
         model=UTILIZATION if overruled else MICRO_BATCH,
         why=", ".join(said) + (": far surer" if overruled else ""),
-        by_batches=batches,
-        by_utilization=utilization,
+        width_by_batches=batches,
+        width_by_utilization=utilization,
     )
 
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.moments import PairedMoments
 from penstock.core.models.score import mape
 
 Form = Literal["proportional", "line", "power"]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

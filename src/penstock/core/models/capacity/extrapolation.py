@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from penstock.core.models.capacity.job import JobCapacity
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import NotReady
@@ -17,6 +19,11 @@ MOST_SCORED = 1000
 def quiet(readings: Iterable[WorkersReading], max_utilization: float) -> list[WorkersReading]:
     """The moments at which no worker was busier than this."""
     return [reading for reading in readings if peak(reading) <= max_utilization]
+
+
+def busiest_third(readings: Iterable[WorkersReading]) -> float:
+    """The utilisation of the busiest worker that a third of the moments exceed."""
+    return float(np.quantile([peak(reading) for reading in readings], 2 / 3))
 
 
 def score_extrapolation(readings: Sequence[WorkersReading], *, max_utilization: float, model: JobCapacity | None = None) -> Score | NotReady:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from penstock.core.models.arrays import Flags, Floats
 
 WINDOW = 9
 """A reading is judged among this many: itself and those around it; what lasts for more than half of them is no glitch."""

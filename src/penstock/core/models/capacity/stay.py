@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.line import CapacityLine, together
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD, idle_utilization, utilization_line
 from penstock.core.models.capacity.worker import MIN_READINGS, mean_utilization_variance, regression_line
 from penstock.core.models.moments import NOTHING, PairedMoments, grown
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.candidate import Parameters
-from penstock.core.models.forecast.series import Floats, varies
+from penstock.core.models.forecast.series import varies
 
 MOST_VALUES = 120
 """The search for an order is the slowest part of a forecast, and minutes ahead do not need every step: longer histories are averaged to no more than these."""

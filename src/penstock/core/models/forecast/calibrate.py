@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.core.models.forecast.series import Floats
+from penstock.core.models.arrays import Floats
+from penstock.core.models.estimate import COVERAGE
+from penstock.core.models.forecast.evidence import ROUNDING
 
 LEAD_SHARES = (1 / 90, 1 / 30, 1 / 10, 1 / 5, 1 / 3, 1 / 2, 2 / 3, 5 / 6, 1.0)
 """Leads, as a share of the horizon, at which errors are remembered; between them they are interpolated."""
 SOON, LATE = 0.8, 2.8
-"""In spreads: what four in five errors stay within at the first and at the last lead before any were seen, as first forecasts of the loads of the bench do."""
+"""In spreads: what four in five errors are taken to stay within, at the first and at the last lead, before any were seen."""
 BORROWED = 15
 """How many errors that is worth: those of one horizon."""
+TRUSTED = 5
+"""So many errors found say half of how large those borrowed should have been."""
+LEAST = 1e-3
+"""Of what was borrowed: the smallest errors that are told from none."""
 CAUTION = 3.0
 """In horizons: the log-odds of a level are stretched by 1 + CAUTION / (horizons seen + CAUTION), for weights and errors come from one past, and it overlaps.
 What is borrowed does not, so the stretch is in proportion to what was found."""
+MISSES = 0.15
+"""The share of errors that may come outside of their bounds where these promise one in five: they are of fits that know what came."""
+SLOWNESS = 25.0
+"""In origins: so many, all of them within or all outside, make the log-odds smaller by a seventh or larger by more than twice."""
+NARROWEST, WIDEST = 0.5, 1.25
+"""Of that stretch. Little is needed upwards, as CAUTION has been there before, and the largest of a hundred errors are no measure."""
 RECENT = 60
 """Steps over which the noise of the history is measured."""
+JUMPS = 0.5
+"""Of the root mean square of all steps of the window: no noise is less, so that a load which jumps is not taken for calm between two jumps."""
+FURTHEST = 10.0
+"""In spreads: no error is remembered as more. After the first jump of a calm load the spread is large, and a hundred of those are many jumps."""
 
 
 def leads(horizon: int) -> tuple[int, ...]:
@@ -34,22 +50,28 @@ def spread(paths: Floats, weights: Floats, mean: Floats, windows: Floats) -> Flo
     >>> spread(np.array([[[1.0]], [[3.0]]]), np.array([0.5, 0.5]), np.array([[2.0]]), np.array([[4.0, 5.0]])).tolist()
     [[2.0]]
     """
-    noise = np.abs(np.diff(windows[:, -RECENT - 1 :], axis=1)).mean(axis=1, keepdims=True)
-    return np.asarray(np.sqrt(np.einsum("c,ckh->kh", weights, np.square(paths - mean))) + noise)
+    steps = np.abs(np.diff(windows, axis=1))
+    recent, jumps = steps[:, -RECENT:].mean(axis=1), JUMPS * np.sqrt(np.square(steps).mean(axis=1))
+    noise = np.maximum(np.maximum(recent, jumps), ROUNDING * windows.mean(axis=1))
+    return np.asarray(np.sqrt(np.einsum("c,ckh->kh", weights, np.square(paths - mean))) + noise[:, None])
 
 
-def borrowed(history_horizons: float) -> Floats:
+def borrowed(errors: Floats, history_horizons: float) -> Floats:
     """Scaled errors (rows x leads) to begin with: logistic, larger at later leads, and after less than half a horizon, which has not shown what may come.
 
-    >>> np.quantile(borrowed(4.0), 0.9, axis=0).round(1).tolist()
+    The errors found soon say how large they are: a load that is foretold to the last row would else have bounds as wide as its spread for hours.
+
+    >>> np.quantile(borrowed(np.zeros((0, len(LEAD_SHARES))), 4.0), 0.9, axis=0).round(1).tolist()
     [0.7, 0.8, 0.9, 1.1, 1.3, 1.6, 1.9, 2.2, 2.5]
     """
     share = (np.arange(BORROWED) + 0.5) / BORROWED
-    within = SOON + (LATE - SOON) * np.array(LEAD_SHARES)
-    return np.asarray(np.outer(np.log(share / (1 - share)) / np.log(9.0), within) * max(1.0, 0.5 / history_horizons))
+    within = (SOON + (LATE - SOON) * np.array(LEAD_SHARES)) * max(1.0, 0.5 / history_horizons)
+    known, sizes = np.isfinite(errors).sum(axis=0), np.vstack([np.ones(len(within)), np.abs(errors) / within])
+    within = within * np.maximum(np.nanquantile(sizes, COVERAGE, axis=0), LEAST) ** (known / (known + TRUSTED))
+    return np.outer(np.log(share / (1 - share)) / np.log(9.0), within)
 
 
-def tails(errors: Floats, levels: tuple[float, ...], horizons_seen: float, history_horizons: float) -> Floats:
+def tails(errors: Floats, levels: tuple[float, ...], horizons_seen: float, history_horizons: float, stretch: float = 1.0) -> Floats:
     """The quantiles of scaled errors (origins x leads, NaN where unknown) and of those borrowed at each lead, a row a level.
 
     >>> tails(np.zeros((0, len(LEAD_SHARES))), (0.1, 0.5, 0.9), 0.0, 4.0).round(1)[:, 0].tolist()
@@ -57,5 +79,19 @@ def tails(errors: Floats, levels: tuple[float, ...], horizons_seen: float, histo
     """
     found = len(errors) / (len(errors) + BORROWED)
     odds = np.log(levels) - np.log1p(-np.asarray(levels))
-    moved = 1 / (1 + np.exp(-odds * (1 + found * CAUTION / (horizons_seen + CAUTION))))
-    return np.asarray(np.nanquantile(np.concatenate([errors, borrowed(history_horizons)]), moved, axis=0))
+    moved = 1 / (1 + np.exp(-odds * (1 + found * CAUTION / (horizons_seen + CAUTION)) * stretch))
+    return np.asarray(np.nanquantile(np.concatenate([errors, borrowed(errors, history_horizons)]), moved, axis=0))
+
+
+def stretched(stretch: float, bounds: Floats, errors: Floats) -> float:
+    """The stretch of the log-odds after these errors (origins x leads), which came when their bounds (a row each for the lower and upper) were known.
+
+    Where fewer than MISSES miss it shrinks, where more do it grows (adaptive conformal inference, Gibbs and Candes 2021): however large errors are, in the
+    long run bounds hold as often as they promise.
+
+    >>> bounds = np.array([[-1.0] * len(LEAD_SHARES), [1.0] * len(LEAD_SHARES)])
+    >>> [round(stretched(0.8, bounds, np.full((10, len(LEAD_SHARES)), error)), 2) for error in (0.5, 2.0)]
+    [0.75, 1.12]
+    """
+    missed = np.mean((errors < bounds[0]) | (errors > bounds[1]), axis=1)
+    return float(np.clip(stretch * np.exp(np.sum(missed - MISSES) / SLOWNESS), NARROWEST, WIDEST))

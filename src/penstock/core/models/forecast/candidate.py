@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.core.models.forecast.series import Floats
+from penstock.core.models.arrays import Floats
 
 Parameters = dict[str, float]
 """What a fit found, by name; empty for a candidate that needs none."""

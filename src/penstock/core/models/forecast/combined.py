@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast import calibrate
 from penstock.core.models.forecast.fits import Fits
@@ -14,7 +15,7 @@ from penstock.core.models.forecast.forecast import LEVELS, Forecast
 from penstock.core.models.forecast.history import History, testing
 from penstock.core.models.forecast.memory import Memory
 from penstock.core.models.forecast.refit import any_due, refitted
-from penstock.core.models.forecast.series import Floats, LoadSeen, Series
+from penstock.core.models.forecast.series import LoadSeen, Series
 from penstock.core.models.forecast.tested import Tested, remembered, tested
 
 HISTORY_S = 3600.0
@@ -86,7 +87,7 @@ def fit(model: LoadForecast) -> Fits:
 
 def _quantiles(test: Tested, history: History, mean: Floats, spread: Floats, series: Series) -> Forecast:
     at = calibrate.leads(history.horizon)
-    tails = calibrate.tails(test.errors, LEVELS, test.horizons_seen, len(history.values) / history.horizon)
+    tails = calibrate.tails(test.errors, LEVELS, test.horizons_seen, len(history.values) / history.horizon, test.stretch)
     paths = [np.maximum(0.0, mean + spread * np.interp(np.arange(len(mean)), at, row)) for row in tails]
     shares: dict[str, float] = {}
     for each, weight in zip(test.mixture.candidates, test.mixture.weights, strict=True):

@@ -1,31 +1,18 @@
-"""How well the load of a trace would have been forecast, beside what one statistical model alone would have said."""
+"""How well the load of a trace would have been forecast."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from penstock.core.models.estimate import NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.forecast.series import Floats, LoadSeen, longest_gap_s
+from penstock.core.models.forecast.origins import Origin
 
-LOWEST, HIGHEST = 0.1, 0.9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """One moment of the trace: what was known before it, and what came. `late` is how many steps before it the newest sample ended."""
-
-    at_s: float
-    new: tuple[LoadSeen, ...]
-    """Seen since the origin before, averaged by step."""
-    history: tuple[float, ...]
-    truth: tuple[float, ...]
-    late: int = 0
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,36 +27,31 @@ class Evaluation:
     """Average share of each kind of forecaster."""
 
 
-def origins_of(time_s: Floats, rate: Floats, *, history_s: float, horizon_s: float, step_s: float, origins: int) -> Iterator[Origin]:
-    """Moments evenly spaced over a trace in the order of time, each with `history_s` before and `horizon_s` after it; none before a gap too long to bridge."""
-    start = unbroken_from(time_s)
-    bins, place = np.unique(np.floor(time_s[start:] / step_s).astype(np.int64), return_inverse=True)
-    averages = np.bincount(place, weights=rate[start:]) / np.bincount(place)
-    back, ahead = round(history_s / step_s), round(horizon_s / step_s)
-    if not len(bins) or bins[-1] + 1 - bins[0] < back + ahead:
-        return
-    since = 0
-    for end in np.unique(np.linspace(bins[0] + back, bins[-1] + 1 - ahead, origins).round().astype(np.int64)).tolist():
-        until = int(np.searchsorted(bins, end))
-        newest = int(bins[until - 1])
-        history = np.interp(np.arange(max(int(bins[0]), newest + 1 - back), newest + 1), bins[:until], averages[:until])
-        truth = np.interp(np.arange(end, end + ahead), bins, averages)
-        new = tuple(
-            LoadSeen(at_s=(number + 0.5) * step_s, rate_rows_per_s=average)
-            for number, average in zip(bins[since:until].tolist(), averages[since:until].tolist(), strict=True)
-        )
-        yield Origin(at_s=end * step_s, new=new, history=tuple(history.tolist()), truth=tuple(truth.tolist()), late=end - newest - 1)
-        since = until
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What was forecast at moments of a trace, and what came; the seconds each forecast took on average, refits included."""
+
+    results: tuple[tuple[Forecast, Origin], ...]
+    seconds_per_forecast: float
+
+    def evaluation(self) -> Evaluation:
+        return evaluation_of(self.results)
 
 
-def unbroken_from(time_s: Floats) -> int:
-    """The number of the first sample after the last gap that is too long to bridge.
+def tried(moments: Sequence[Origin], model: LoadForecast, progress: Progress, clock: Callable[[], float]) -> Trial:
+    """All forecasts, one after the other as a running job would make them; moments too early for one are left out."""
+    import statsforecast.models  # noqa: F401  # seconds, once: not the time of a forecast
 
-    >>> unbroken_from(np.array([0.0, 10.0, 1000.0, 1010.0]))
-    2
-    """
-    breaks = np.flatnonzero(np.diff(time_s) > longest_gap_s(time_s))
-    return int(breaks[-1]) + 1 if len(breaks) else 0
+    results: list[tuple[Forecast, Origin]] = []
+    spent_s = 0.0
+    for number, origin in enumerate(moments, 1):
+        began_s = clock()
+        model, made = forecast_at(model, origin)
+        spent_s += clock() - began_s
+        if not isinstance(made, NotReady):
+            results.append((made, origin))
+        progress(number, len(moments))
+    return Trial(results=tuple(results), seconds_per_forecast=spent_s / len(moments))
 
 
 def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Forecast | NotReady]:
@@ -83,35 +65,16 @@ def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Fore
 
 
 def evaluation_of(results: Sequence[tuple[Forecast, Origin]]) -> Evaluation:
+    """Over the steps of which it is known what came."""
     error = truth = inside = steps = 0.0
     models: dict[str, float] = {}
     for forecast, origin in results:
-        actual = np.asarray(origin.truth)
-        error += float(np.abs(np.asarray(forecast.mean) - actual).sum())
+        known, actual = origin.known, origin.came
+        mean, low, high = (np.asarray(path)[known] for path in (forecast.mean, forecast.at(LOW_LEVEL), forecast.at(HIGH_LEVEL)))
+        error += float(np.abs(mean - actual).sum())
         truth += float(actual.sum())
-        inside += float(((actual >= np.asarray(forecast.at(LOWEST))) & (actual <= np.asarray(forecast.at(HIGHEST)))).sum())
+        inside += float(((actual >= low) & (actual <= high)).sum())
         steps += len(actual)
         for name, share in forecast.shares:
             models[name] = models.get(name, 0.0) + share / len(results)
     return Evaluation(origins=len(results), wape=error / truth if truth > 0 else None, coverage_80=inside / steps, models=models)
-
-
-def baselines_at(origin: Origin) -> dict[str, tuple[float, ...]]:
-    """What AutoARIMA, AutoETS and the naive forecast each say alone, fitted to the history of this origin."""
-    from statsforecast.models import AutoARIMA, AutoETS
-
-    values: Floats = np.asarray(origin.history)
-    ahead = len(origin.truth)
-    return {
-        "autoarima": _alone(AutoARIMA(season_length=1), values, ahead, origin.late),
-        "autoets": _alone(AutoETS(season_length=1), values, ahead, origin.late),
-        "naive": (float(values[-1]),) * ahead,
-    }
-
-
-def _alone(model: Any, values: Floats, ahead: int, late: int) -> tuple[float, ...]:
-    """What a model of statsforecast says from the moment of the origin on; where it cannot be fitted, the last value."""
-    try:
-        return tuple(float(value) for value in model.forecast(values, ahead + late)["mean"][late:])
-    except Exception:  # statsforecast raises bare exceptions where a history is too short or too even
-        return (float(values[-1]),) * ahead

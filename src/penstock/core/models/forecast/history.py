@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.models.forecast.series import Floats
+from penstock.core.models.arrays import Floats
 
 ORIGINS_A_HORIZON = 15
 SLACK_SHARE = 2 / 3

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.candidate import Parameters
-from penstock.core.models.forecast.series import Floats
 
 NAIVE = "naive"
 

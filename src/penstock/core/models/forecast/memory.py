@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.backtest import Backtest
 from penstock.core.models.forecast.candidate import Candidate
-from penstock.core.models.forecast.series import Floats
 
 MEMORY_HORIZONS = 24
 """Horizons after which a loss counts for a third; six hours at 15 minutes."""
@@ -32,6 +32,8 @@ class Memory:
     """How many independent forecasts the losses are of: origins closer than a horizon share one."""
     errors: tuple[tuple[float, ...], ...] = ()
     """Errors of the combination in units of its spread, by origin and lead, the newest last."""
+    stretch: float = 1.0
+    """Of the log-odds of a quantile: below 1 where fewer than the promised share of errors came outside of their bounds."""
 
     def faded(self, end: int, horizon: int) -> Memory:
         """The same as it counts at the bin `end`.

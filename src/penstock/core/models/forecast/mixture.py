@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast import calibrate, pool
 from penstock.core.models.forecast.backtest import Backtest, continued
 from penstock.core.models.forecast.candidate import Candidate, Parameters
 from penstock.core.models.forecast.memory import Memory
-from penstock.core.models.forecast.series import Floats
 from penstock.core.models.forecast.weights import weights_of
+
+SMALLEST = 1e-9
+"""In rows/s: the spread of a load of zero throughout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,4 +45,4 @@ class Mixture:
         mean, spread = self.together(trial.paths, trial.windows)
         at = list(calibrate.leads(horizon))
         error, scale = (trial.truth - mean)[:, at], spread[:, at]
-        return np.asarray(np.where(scale > 0, error / np.where(scale > 0, scale, 1.0), 0.0 * error))
+        return np.clip(error / np.maximum(scale, SMALLEST), -calibrate.FURTHEST, calibrate.FURTHEST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.core.models.forecast.series import Floats
+from penstock.core.models.arrays import Floats
 
 SHORTEST = 6
 """In steps: what repeats faster is noise to a forecast of minutes."""

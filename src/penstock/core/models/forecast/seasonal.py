@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.candidate import Parameters
 from penstock.core.models.forecast.ets import Ets
 from penstock.core.models.forecast.season import season_of
-from penstock.core.models.forecast.series import Floats, varies
+from penstock.core.models.forecast.series import varies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

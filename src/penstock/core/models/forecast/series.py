@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from penstock.core.models.arrays import Floats
 
 STEP_S = 10.0
 """Width of a bin."""

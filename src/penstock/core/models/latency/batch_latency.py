@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate, NotReady
@@ -19,7 +20,7 @@ from penstock.core.models.recovery.over_forecast import bounds_of
 from penstock.core.models.score import Score, mape
 from penstock.core.models.surrogate.crossvalidation import folds, row_groups
 from penstock.core.models.surrogate.linear import Plane
-from penstock.core.models.surrogate.points import Floats, points_of
+from penstock.core.models.surrogate.points import points_of
 
 MOST_LATENCIES = 500
 """Latencies kept; the newest win."""

@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from penstock.core.models.arrays import Floats
 
 FALLS_RISES = (-1, 1)
 """Latency falls with the scale-out and rises with the rate."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from penstock.core.models.arrays import Flags, Floats
 
 RATIO = 2.0
 """Two groups whose typical latencies differ by less than this factor are one: a job that falls behind does so without bound."""

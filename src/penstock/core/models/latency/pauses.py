@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.surrogate.parts import Axis, Prior, fit_parts
-from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.surrogate.points import Points
 
 Measure = Literal["mean", "tail"]
 

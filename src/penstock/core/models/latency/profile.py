@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-from penstock.core.models.latency.normalise import Normalisation
-
 LatencyForm = Literal["boosted", "queueing", "corrected"]
 ValidityForm = Literal["clusters", "knee"]
 
@@ -44,6 +42,5 @@ class ProfileReading:
     """
 
     threshold_s: float | None = None
-    normalisation: Normalisation = "percentile"
     latency_form: LatencyForm | None = None
     validity_form: ValidityForm | None = None

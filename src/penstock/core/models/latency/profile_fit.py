@@ -8,8 +8,8 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.latency.boosting import Boosted, monotone
 from penstock.core.models.latency.clusters import healthy
 from penstock.core.models.latency.knee import Knee, knees
@@ -17,9 +17,6 @@ from penstock.core.models.latency.normalise import log_latency
 from penstock.core.models.latency.profile import Forms, ProfileReading, ProfileSeen, ValidityForm
 from penstock.core.models.latency.queueing import Queueing, queueing
 from penstock.core.models.latency.validity import Ceiling, borderline, too_much
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 def columns(rows: Sequence[ProfileSeen]) -> tuple[Floats, Floats, Floats]:
@@ -37,7 +34,7 @@ def labels(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Flags:
     elif reading.threshold_s is not None:
         found = np.asarray(latencies_s <= reading.threshold_s)
     else:
-        found = healthy(log_latency(latencies_s, reading.normalisation))
+        found = healthy(log_latency(latencies_s))
     return np.where(known, np.array([row.valid is True for row in rows], dtype=bool), found)
 
 
@@ -98,7 +95,7 @@ class ProfileFit:
 
     @cached_property
     def boosted(self) -> Boosted:
-        """The logarithm of the latency, over all rows."""
+        """The logarithm of the latency, over all rows; to normalise it first would change nothing, see `log_latency`."""
         return monotone(self.scaleouts, self.rates_rows_per_s, np.log(self.latencies_s))
 
     @cached_property

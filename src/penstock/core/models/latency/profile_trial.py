@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.latency.boosting import plain
 from penstock.core.models.latency.profile import LATENCY_FORMS, VALIDITY_FORMS, Forms, ProfileReading, ProfileSeen, ValidityForm
 from penstock.core.models.latency.profile_fit import columns, fit, labels
 from penstock.core.models.score import Score, mape
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 CHOICE_PARTS = 5
 """Parts that a profile is held out in, to choose the forms and to know their bounds."""

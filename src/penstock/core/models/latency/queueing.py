@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.latency.validity import Ceiling
 from penstock.core.models.surrogate.parts import Prior, fit_parts
-from penstock.core.models.surrogate.points import Floats
 
 BUSIEST = 0.95
 """Utilisation beyond which the form says no more than there: its pole is not a measurement."""

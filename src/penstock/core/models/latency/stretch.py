@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
-from penstock.core.models.estimate import COVERAGE, Estimate
-from penstock.core.models.surrogate.points import Floats
+from penstock.core.models.arrays import Floats
+from penstock.core.models.estimate import NORMAL_REACH, Estimate
 
 BIAS = 0.3
 """Before any measurement the physical form may be off by a factor of e^0.3 either way (one standard deviation)."""
@@ -22,8 +21,6 @@ NOISE_WEIGHT = 2.0
 HUBER = 1.345
 """Residuals beyond so many standard deviations pull no harder."""
 ROUNDS = 10
-REACH = NormalDist().inv_cdf((1.0 + COVERAGE) / 2)
-"""Standard deviations to either bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +50,7 @@ class Stretch:
         if value == math.inf:
             return Estimate(value=value, low=below, high=value)
         direction = np.array([1.0, math.log(max(physical_s.value, 1e-9)) - self.centre])
-        own = REACH * math.sqrt(max(float(direction @ self.covariance @ direction), 0.0) + (self.noise**2 if of_one else 0.0))
+        own = NORMAL_REACH * math.sqrt(max(float(direction @ self.covariance @ direction), 0.0) + (self.noise**2 if of_one else 0.0))
         high = value * math.exp(math.hypot(own, math.log(above / value))) if above < math.inf else math.inf
         return Estimate(value=value, low=value * math.exp(-math.hypot(own, math.log(value / below))), high=high)
 

@@ -7,15 +7,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.surrogate.parts import Prior, fit_parts
-from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.surrogate.points import Points
+
+FEWEST = 4
+"""Three parts, and a row to doubt them."""
+SURE = 1.5
+"""Of the interval: the mean latency of a batch that just fits it, so that what is faster was in time."""
+ROUNDS = 3
+"""In which it is found which other batches were."""
+FULL = 0.98
+"""Beyond this share of the capacity latency is a matter of time: the form answers as if it were this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerLatency:
-    """L = w*i + a + b*W*i: a share w of the interval i, and the time T = a + b*n of a batch of n = W*i rows (PAPER-NOTES "Micro-batch capacity").
+    """L = w*max(i,T) + T: a share w of the cycle, and the time T = a + b*n of a batch of n = W*max(i,T) rows (PAPER-NOTES "Micro-batch capacity").
 
+    While a batch fits the interval i that is w*i + a + b*W*i; one that does not settles at T = a/(1 - b*W) as long as there is capacity, b*W < 1.
     W are the rows/s of each worker where their number is known.
+
+    >>> job = TriggerLatency(wait_share=0.5, overhead_s=1.0, row_s=0.001)
+    >>> job.at(Points(interval_s=np.array([4.0, 2.0]), rate=np.array([500.0, 750.0]))).tolist()
+    [5.0, 6.0]
     """
 
     wait_share: float
@@ -23,7 +38,17 @@ class TriggerLatency:
     row_s: float
 
     def at(self, points: Points) -> Floats:
-        return np.asarray(_columns(points) @ np.array([self.wait_share, self.overhead_s, self.row_s]), dtype=float).clip(1e-9)
+        spare = np.maximum(1.0 - self.row_s * points.load, 1.0 - FULL)
+        batch_s = np.where(self.in_time(points), self._batch_s(points), np.maximum(points.interval_s, self.overhead_s / spare))
+        return np.asarray(self.wait_share * np.maximum(points.interval_s, batch_s) + batch_s, dtype=float).clip(1e-9)
+
+    def in_time(self, points: Points) -> Flags:
+        """Where a batch fits its interval."""
+        return np.asarray(self._batch_s(points) <= points.interval_s)
+
+    def _batch_s(self, points: Points) -> Floats:
+        """T of a batch that took the rows of one interval."""
+        return np.asarray(self.overhead_s + self.row_s * points.load * points.interval_s)
 
     @property
     def parameters(self) -> Mapping[str, float]:
@@ -32,7 +57,7 @@ class TriggerLatency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerWait:
-    """No part negative: half an interval of waiting on average, 0.95 of it at p95.
+    """No part negative: half an interval of waiting on average, 0.95 of it at p95. Learnt from batches that fit their interval, where these are enough.
 
     >>> rows = Points(interval_s=np.array([1.0, 2.0, 4.0, 8.0]), rate=np.array([100.0, 300.0, 200.0, 400.0]))
     >>> seen = 0.5 * rows.interval_s + 0.3 + 0.001 * rows.rate * rows.interval_s
@@ -43,8 +68,20 @@ class TriggerWait:
     name: str = "micro-batches"
 
     def fit(self, points: Points, seen: Floats) -> TriggerLatency:
-        wait_share, overhead_s, row_s = (float(amount) for amount in fit_parts(lambda _: _columns(points)[None], seen, (Prior(),) * 3)[1])
-        return TriggerLatency(wait_share=wait_share, overhead_s=overhead_s, row_s=row_s)
+        rows = np.asarray(seen <= SURE * points.interval_s)
+        for _ in range(ROUNDS):
+            known = rows if rows.sum() >= FEWEST else np.ones(len(points), dtype=bool)
+            fitted = _straight(points.where(known), seen[known])
+            rows = fitted.in_time(points)
+            if np.array_equal(rows, known):
+                break
+        return fitted
+
+
+def _straight(points: Points, seen: Floats) -> TriggerLatency:
+    """As if all batches fitted their interval: a sum of parts."""
+    wait_share, overhead_s, row_s = (float(amount) for amount in fit_parts(lambda _: _columns(points)[None], seen, (Prior(),) * 3)[1])
+    return TriggerLatency(wait_share=wait_share, overhead_s=overhead_s, row_s=row_s)
 
 
 def _columns(points: Points) -> Floats:

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
-from penstock.core.models.estimate import COVERAGE, Estimate, NotReady
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.foretold import Foretold
+from penstock.core.models.score import Score
+from penstock.core.models.student import student_estimate_by_ratio
 
 PRIOR_WEIGHT = 2.0
 """A prior counts as so many observations; as to where downtimes lie, each one seen halves that, as they vary little (Phoebe sec. III-B)."""
@@ -88,12 +91,13 @@ class Downtimes:
 
     priors: Priors = field(default_factory=Priors)
     learnt: dict[DisturbanceKind, LogMoments] = field(default_factory=dict)
+    foretold: dict[DisturbanceKind, Foretold] = field(default_factory=dict)
 
     def learn(self, seen: Sequence[DowntimeSeen]) -> Self:
-        learnt = dict(self.learnt)
+        model = self
         for each in seen:
-            learnt[each.kind] = learnt.get(each.kind, LogMoments()).including(math.log(max(each.downtime_s, SHORTEST_S)))
-        return replace(self, learnt=learnt)
+            model = model._including(each.kind, max(each.downtime_s, SHORTEST_S))
+        return model
 
     def predict(self, kind: DisturbanceKind) -> Estimate | NotReady:
         """The median of the next downtime of a kind, and bounds for that one downtime.
@@ -112,11 +116,14 @@ class Downtimes:
         spread_weight = PRIOR_WEIGHT * _KEPT**moments.seen
         freedom = spread_weight + moments.weight - (1.0 if prior_s is None else 0.0)
         variance = (spread_weight * PRIOR_SPREAD**2 + moments.squares + disagreement) / freedom
-        return _within(centre, math.sqrt(variance * (1 + 1 / weight)), freedom)
+        return student_estimate_by_ratio(math.exp(centre), math.sqrt(variance * (1 + 1 / weight)), freedom)
 
+    def score(self, kind: DisturbanceKind) -> Score | NotReady:
+        """How wrong it was about the next downtime of a kind, each time, beside the mean of those before and the fixed downtimes of Daedalus sec. 3.4."""
+        return self.foretold.get(kind, Foretold()).score()
 
-def _within(centre: float, scale: float, freedom: float) -> Estimate:
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(freedom, (1 + COVERAGE) / 2)) * scale
-    return Estimate(value=math.exp(centre), low=math.exp(centre - reach), high=math.exp(centre + reach))
+    def _including(self, kind: DisturbanceKind, downtime_s: float) -> Self:
+        said = self.predict(kind)
+        told = self.foretold.get(kind, Foretold()).with_one(downtime_s, said.value if isinstance(said, Estimate) else None, self.priors.of(kind))
+        moments = self.learnt.get(kind, LogMoments()).including(math.log(downtime_s))
+        return replace(self, learnt={**self.learnt, kind: moments}, foretold={**self.foretold, kind: told})

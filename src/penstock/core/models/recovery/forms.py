@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.recovery.physical import PhysicalRecovery, fit_physical
 from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
 from penstock.core.models.surrogate.correction import Corrected
 from penstock.core.models.surrogate.linear import LogLinear, Plane
-from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.surrogate.points import Points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from penstock.core.models.estimate import COVERAGE, Estimate, NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.foreseen import foreseen
@@ -39,7 +39,7 @@ def over_forecast(
     expected = model(arrivals, struck_s)
     if isinstance(expected, NotReady):
         return expected
-    others = (model(foreseen(forecast, history, quantile), struck_s) for quantile in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2))
+    others = (model(foreseen(forecast, history, quantile), struck_s) for quantile in (LOW_LEVEL, HIGH_LEVEL))
     reached_s = [expected.value, *(other.value for other in others if isinstance(other, Estimate))]
     low, high = bounds_of(expected.value, (expected.low, expected.high), (min(reached_s), max(reached_s)))
     return RecoveryEstimate(value=expected.value, low=low, high=high, continued_share=continued_share(arrivals, struck_s, expected.value))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.surrogate.parts import Axis, Prior, fit_parts
-from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.surrogate.points import Points
 
 HEADROOM = Axis(lowest=math.log(0.01), highest=math.log(30.0), values=8, width=2.0)
 """The logarithm of capacity over the largest load seen, less one: about one before anything is known."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.models.capacity.remembered import MODEL_SPREAD
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.foretold import Foretold
 from penstock.core.models.moments import NOTHING, PairedMoments
+from penstock.core.models.score import Score
 from penstock.core.models.student import student_estimate
 
 MIN_READINGS = 3
@@ -33,6 +35,10 @@ class StageSeen:
     independent: float = 0.0
     work: PairedMoments = NOTHING
     flow: PairedMoments = NOTHING
+    newest: float | None = None
+    """Rows per second of run time in the newest reading: the true rate of DS2, who takes it from one window."""
+    foretold: Foretold = field(default_factory=Foretold)
+    """The rows/s that its run times meant."""
 
     @property
     def overlap(self) -> float:
@@ -44,12 +50,22 @@ class StageSeen:
 
         A window in which the stage did not run tells nothing about its speed; one without source rows nothing about selectivity.
         """
-        work, flow = self.work, self.flow
+        work, flow, newest, foretold = self.work, self.flow, self.newest, self.foretold
         if 0.0 < stage.run_time_s_per_s < math.inf:
+            foretold, newest = self._judged(stage), stage.rows_per_s / stage.run_time_s_per_s
             work = work.decayed(kept).merged(PairedMoments.of([stage.run_time_s_per_s], [stage.rows_per_s]))
         if source_rows_per_s is not None and 0.0 < source_rows_per_s < math.inf:
             flow = flow.decayed(kept).merged(PairedMoments.of([source_rows_per_s], [stage.rows_per_s]))
-        return replace(self, readings=self.readings * kept + 1.0, independent=self.independent * kept + news, work=work, flow=flow)
+        readings, independent = self.readings * kept + 1.0, self.independent * kept + news
+        return replace(self, readings=readings, independent=independent, work=work, flow=flow, newest=newest, foretold=foretold)
+
+    def _judged(self, stage: StageReading) -> Foretold:
+        """What the ratio so far, and the newest one, make of a run time, beside the rows that it took."""
+        if stage.rows_per_s <= 0.0:
+            return self.foretold
+        ratio = self.work.mean_y / self.work.mean_x if round(self.work.count) >= MIN_READINGS else None
+        said, newest = (None if each is None else each * stage.run_time_s_per_s for each in (ratio, self.newest))
+        return self.foretold.with_one(stage.rows_per_s, said, newest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +117,10 @@ class StageRates:
         """r_i, rows into the stage for each row of the source (StreamBed sec. V)."""
         stage = self._stage(position)
         return _ratio(stage.flow, stage.overlap, f"rows of stage {position} and of the source")
+
+    def score(self, position: int) -> Score | NotReady:
+        """How wrong it was about the rows/s of the next reading, given its run time, beside their mean and the ratio of one window alone (DS2)."""
+        return self._stage(position).foretold.score()
 
     def _stage(self, position: int) -> StageSeen:
         return next((stage for stage in self.stages if stage.position == position), StageSeen(position=position, name=""))

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from penstock.core.models.estimate import COVERAGE, Estimate
+from penstock.core.models.arrays import Floats
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate
 from penstock.core.models.student import student_estimate_by_ratio
-from penstock.core.models.surrogate.points import Floats
 
 LEAST_RANKED = 9
 """With fewer errors than this, none of them bounds four in five of the next ones: Student's distribution does."""
@@ -25,6 +25,5 @@ def within_errors(value: float, log_errors: Floats) -> Estimate:
         return Estimate(value=value, low=0.0, high=math.inf)
     if count < LEAST_RANKED:
         return student_estimate_by_ratio(value, math.sqrt(float(np.mean(log_errors**2))), count)
-    tail = (1.0 - COVERAGE) / 2
-    low, high = np.interp([tail * (count + 1), (1 - tail) * (count + 1)], np.arange(1.0, count + 1), np.sort(log_errors))
+    low, high = np.interp([LOW_LEVEL * (count + 1), HIGH_LEVEL * (count + 1)], np.arange(1.0, count + 1), np.sort(log_errors))
     return Estimate(value=value, low=value * math.exp(min(low, 0.0)), high=value * math.exp(max(high, 0.0)))

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Protocol
 
-from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.arrays import Floats
+from penstock.core.models.surrogate.points import Points
 
 
 class Fitted(Protocol):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.surrogate.candidate import Fitted, Form
 from penstock.core.models.surrogate.correction import Corrected
 from penstock.core.models.surrogate.crossvalidation import Groups, interval_groups, row_groups
-from penstock.core.models.surrogate.points import Floats, Mask, Points
+from penstock.core.models.surrogate.points import Points
 from penstock.core.models.surrogate.trials import Trials
 
 SHARPNESS = 8.0
@@ -44,7 +45,7 @@ class Chosen:
         """A corrected form is not named beside the form itself."""
         return " + ".join(form.name for form in self.forms if not (isinstance(form, Corrected) and form.base in self.forms))
 
-    def fitted_to(self, trials: Trials, rows: Mask) -> Chosen:
+    def fitted_to(self, trials: Trials, rows: Flags) -> Chosen:
         """The same forms with the same say, fitted to other rows."""
         return replace(self, fits=tuple(trials.fit(form, rows) for form in self.forms))
 
@@ -57,7 +58,7 @@ class Chosen:
         return table.min(axis=0), table.max(axis=0)
 
 
-def choose(trials: Trials, forms: Sequence[Form], rows: Mask) -> Chosen:
+def choose(trials: Trials, forms: Sequence[Form], rows: Flags) -> Chosen:
     """Give each form its say by leaving one interval of these rows out after the other; then fit those that have one to all of the rows."""
     errors = LEAST_ERROR + np.array([_held_out_error(trials, form, rows) for form in forms])
     shares = errors**-SHARPNESS / (errors**-SHARPNESS).sum()
@@ -70,7 +71,7 @@ def choose(trials: Trials, forms: Sequence[Form], rows: Mask) -> Chosen:
     )
 
 
-def groups_of(trials: Trials, rows: Mask) -> Groups:
+def groups_of(trials: Trials, rows: Flags) -> Groups:
     """By interval where these rows have two or more, else row by row."""
     groups = interval_groups(trials.points.interval_s, most=INTERVALS_HELD_OUT)
     if len(np.unique(groups[rows])) == 1:
@@ -78,7 +79,7 @@ def groups_of(trials: Trials, rows: Mask) -> Groups:
     return groups
 
 
-def _held_out_error(trials: Trials, form: Form, rows: Mask) -> float:
+def _held_out_error(trials: Trials, form: Form, rows: Flags) -> float:
     """Zero for a single row, of which nothing can be held out: all forms then have the same say."""
     return log_error(trials.held_out(form, rows, groups_of(trials, rows)), trials.seen[rows]) if rows.sum() > 1 else 0.0
 

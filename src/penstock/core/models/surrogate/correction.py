@@ -8,9 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
 from penstock.core.models.surrogate.crossvalidation import interval_groups
-from penstock.core.models.surrogate.points import Floats, Mask, Points
+from penstock.core.models.surrogate.points import Points
 from penstock.core.models.surrogate.thinning import spread_out
 
 REACHES = ((0.05, np.inf), (0.25, np.inf), (0.25, 0.5))
@@ -107,7 +108,7 @@ def smooth_leftover(points: Points, leftover: Floats) -> Smooth | None:
 
 
 @lru_cache(maxsize=16)
-def _bases(points: Points) -> tuple[Mask, Points, tuple[Basis, ...]]:
+def _bases(points: Points) -> tuple[Flags, Points, tuple[Basis, ...]]:
     """Which rows are smoothed and their kernels: the same for every form that was fitted to these points."""
     kept = spread_out(interval_groups(points.interval_s, most=MOST_SMOOTHED), points.rate, MOST_SMOOTHED)
     rows = points.where(kept)

@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.models.surrogate.points import Floats, Mask
+from penstock.core.models.arrays import Flags, Floats
 
 Groups = npt.NDArray[np.int64]
 
@@ -52,7 +52,7 @@ def row_groups(rows: int, *, most: int) -> Groups:
     return np.arange(rows, dtype=np.int64) % max(1, min(rows, most))
 
 
-def folds(groups: Groups) -> Iterator[Mask]:
+def folds(groups: Groups) -> Iterator[Flags]:
     """For each group, which rows are held out.
 
     >>> [held.tolist() for held in folds(np.array([0, 1, 0]))]

@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from penstock.core.models.surrogate.points import Floats, Points
+from penstock.core.models.arrays import Floats
+from penstock.core.models.surrogate.points import Points
 
 NOISE = 0.1
 """A log error that is ordinary: beyond it a row counts less and less."""

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from penstock.core.models.surrogate.points import Floats, Mask
+from penstock.core.models.arrays import Flags, Floats
 
 NOISE = 0.1
 """A relative error that is ordinary; larger ones count linearly, so that one row of three times the size does not bend the fit."""
@@ -118,7 +118,7 @@ def nonnegative(gram: Floats, aim: Floats) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _subsets(of: int) -> Mask:
+def _subsets(of: int) -> Flags:
     return np.array(list(product((False, True), repeat=of)))
 
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from penstock.core.models.arrays import Flags, Floats
 
 
 class Placed(Protocol):
@@ -32,7 +30,7 @@ class Points:
     rate: Floats
     scaleout: Floats | None = None
 
-    def where(self, rows: Mask) -> Points:
+    def where(self, rows: Flags) -> Points:
         """Only these rows."""
         return Points(interval_s=self.interval_s[rows], rate=self.rate[rows], scaleout=None if self.scaleout is None else self.scaleout[rows])
 

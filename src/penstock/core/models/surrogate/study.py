@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
 from penstock.core.models.surrogate.bounds import within_errors
@@ -16,7 +17,7 @@ from penstock.core.models.surrogate.candidate import Form
 from penstock.core.models.surrogate.choice import ROWS_HELD_OUT, Chosen, choose, groups_of, together
 from penstock.core.models.surrogate.crossvalidation import SAME_INTERVAL, Groups, LeaveOut, folds, interval_groups, row_groups
 from penstock.core.models.surrogate.linear import Plane
-from penstock.core.models.surrogate.points import Floats, Mask, Points, point
+from penstock.core.models.surrogate.points import Points, point
 from penstock.core.models.surrogate.trials import Trials
 
 LEAST_ROWS = 4
@@ -38,7 +39,7 @@ class Study:
     def __init__(self, points: Points, seen: Floats, forms: Sequence[Form]) -> None:
         self.points, self.seen, self.forms = points, seen, forms
         self._trials = Trials(points, seen)
-        self._all: Mask = np.ones(len(seen), dtype=bool)
+        self._all: Flags = np.ones(len(seen), dtype=bool)
 
     @cached_property
     def choice(self) -> Chosen:
@@ -74,11 +75,14 @@ class Study:
         if self.parts(leave_out) < 2:
             return NotReady(why=f"all rows are {'of one interval' if leave_out is LeaveOut.INTERVAL else 'the same'}: none can be predicted from the others")
         groups, plane = self._groups(leave_out), Plane()
+        answered = self._held_out(groups)
+        ends = np.isfinite(answered)
         return Score(
-            mape=mape(list(self._held_out(groups)), list(self.seen)),
+            mape=mape(list(answered[ends]), list(self.seen[ends])) if np.any(ends) else math.inf,
             constant_mape=self._held_out_mape(groups, lambda rows, held: np.full(int(held.sum()), self.seen[rows].mean())),
             paper_mape=self._held_out_mape(groups, lambda rows, held: plane.fit(self.points.where(rows), self.seen[rows]).at(self.points.where(held))),
             held_out=len(self.seen),
+            never=int((~ends).sum()),
         )
 
     def candidates(self, leave_out: LeaveOut) -> Mapping[str, float]:
@@ -115,7 +119,7 @@ class Study:
         """Infinite; should the capacity be greater than thought, still no less than what lower rates took at this interval or a shorter one."""
         return Estimate(value=math.inf, low=float(self.seen[self.points.interval_s <= interval_s].max(initial=0.0)), high=math.inf)
 
-    def _held_out_mape(self, groups: Groups, answer: Callable[[Mask, Mask], Floats]) -> float:
+    def _held_out_mape(self, groups: Groups, answer: Callable[[Flags, Flags], Floats]) -> float:
         predicted = np.zeros(len(self.seen))
         for held in folds(groups):
             predicted[held] = answer(~held, held)

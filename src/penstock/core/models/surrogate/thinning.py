@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.models.surrogate.points import Floats, Mask
+from penstock.core.models.arrays import Flags, Floats
 
 
-def spread_out(groups: npt.NDArray[np.int64], rates: Floats, most: int) -> Mask:
+def spread_out(groups: npt.NDArray[np.int64], rates: Floats, most: int) -> Flags:
     """At most so many rows, as many of each group and of each part of its range of rates as there are, and evenly through those that are alike.
 
     Rare intervals (groups) and rates keep all of their rows before frequent ones keep more.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
 from penstock.core.models.surrogate.crossvalidation import Groups, folds
-from penstock.core.models.surrogate.points import Floats, Mask, Points
+from penstock.core.models.surrogate.points import Points
 
 
 class Trials:
@@ -18,7 +19,7 @@ class Trials:
         self._fits: dict[tuple[str, bytes], Fitted] = {}
         self._parts: dict[bytes, Points] = {}
 
-    def fit(self, form: Form, rows: Mask) -> Fitted:
+    def fit(self, form: Form, rows: Flags) -> Fitted:
         """The form fitted to these rows and no others."""
         part_key = rows.tobytes()
         key = (form.name, part_key)
@@ -27,7 +28,7 @@ class Trials:
             self._fits[key] = form.derive(self.fit(form.base, rows), part, seen) if isinstance(form, Derived) else form.fit(part, seen)
         return self._fits[key]
 
-    def held_out(self, form: Form, rows: Mask, groups: Groups) -> Floats:
+    def held_out(self, form: Form, rows: Flags, groups: Groups) -> Floats:
         """Predictions of the form for these rows, each by a fit to the others that are not of its group; in the order of the rows."""
         predicted = np.full(len(self.seen), np.nan)
         for held in (held & rows for held in folds(groups) if np.any(held & rows)):
