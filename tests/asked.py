@@ -13,17 +13,17 @@ from penstock.cli.app import app
 from penstock.core.errors import UserMistake
 
 
-def found(*arguments: object) -> dict[str, Any]:
+def found(*arguments: object, code: int = 0) -> dict[str, Any]:
     """The object that a command prints with --json."""
     done = CliRunner().invoke(app, [*map(str, arguments), "--json"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == code, done.output
     return dict(json.loads(done.stdout))
 
 
-def table(*arguments: object) -> str:
+def table(*arguments: object, code: int = 0) -> str:
     """What people see: the table that a command prints on a wide screen, its lines joined."""
     done = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "200"})
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == code, done.output
     return " ".join(done.stdout.split())
 
 
