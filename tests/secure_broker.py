@@ -25,7 +25,7 @@ def keytool(*arguments: str) -> None:
     subprocess.run(command, env={**os.environ, "STORE_PASSWORD": STORE_PASSWORD}, check=True, capture_output=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def stores(short_folder: Path) -> Path:
     """The broker's key store, and trust stores of both kinds that hold its certificate; one that holds another."""
     folder = short_folder / "stores"
@@ -40,7 +40,7 @@ def stores(short_folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def secure_broker(short_folder: Path, jars: tuple[str, ...], stores: Path) -> Iterator[EmbeddedBroker]:
     properties = {
         "listener.name.secure.sasl.enabled.mechanisms": "PLAIN",

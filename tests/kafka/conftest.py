@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 import waiting
 from confluent_kafka import Consumer, TopicPartition
+from secure_broker import java, secure_broker, stores
 
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.topics import end_offsets, make_topics
 from penstock.spark.connector import broker_jars
 
+__all__ = ["java", "secure_broker", "stores"]
 JAVA_HOME = Path(__file__).parents[2] / ".venv" / "java-home"
 if "JAVA_HOME" not in os.environ and JAVA_HOME.exists():
     os.environ["JAVA_HOME"] = JAVA_HOME.read_text().strip()

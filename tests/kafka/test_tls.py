@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from secure_broker import MODULE, PASSWORD, STORE_PASSWORD, java, secure_broker, stores
+from secure_broker import MODULE, PASSWORD, STORE_PASSWORD
 
 from penstock.core.errors import UserMistake
 from penstock.kafka.broker import EmbeddedBroker
@@ -17,8 +17,6 @@ from penstock.kafka.feed import Feed, Order
 from penstock.kafka.options import client_options
 from penstock.kafka.tail import TopicTail
 from penstock.kafka.topics import end_offsets, make_topics, partitions_of
-
-__all__ = ["java", "secure_broker", "stores"]
 
 
 def test_topics_feeder_and_tail_work_and_no_secret_can_be_seen(

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from secure_broker import MODULE, PASSWORD, STORE_PASSWORD, java, secure_broker, stores
+from secure_broker import MODULE, PASSWORD, STORE_PASSWORD
 
 from penstock.runtime.home import JobFolder
-
-__all__ = ["java", "secure_broker", "stores"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(400)]
 
