@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from waiting import wait_until
+
 from penstock.cli import main
 
 IMPORTED = ["pytest", "pandas", "forked", "penstock.cli.app", "penstock.cli.run", "penstock.wiring.job", "penstock.dashboard.picture", "penstock.stores.export"]
@@ -28,22 +30,31 @@ def penstock(folder: Path, environment: Mapping[str, str], *arguments: str) -> E
     """Run a command in a folder and wait for its end."""
     forking = multiprocessing.get_context("forkserver")
     forking.set_forkserver_preload(IMPORTED)
-    out, err = folder / "stdout", folder / "stderr"
-    process = forking.Process(target=_become, args=(folder, dict(environment), arguments, (out, err)))
+    out, err, ended = folder / "stdout", folder / "stderr", folder / "ended"
+    ended.unlink(missing_ok=True)
+    process = forking.Process(target=_become, args=(folder, dict(environment), arguments, (out, err), ended))
     process.start()
     process.join(PATIENCE_S)
     if process.exitcode is None:
         process.kill()
         process.join()
-        raise AssertionError(f"{arguments} did not end within {PATIENCE_S} s: {err.read_text()}")
-    return Ended(code=process.exitcode, out=out.read_text(), err=err.read_text())
+    wait_until(ended.exists, 10, f"an end of {arguments} in order: {err.read_text()}")
+    return Ended(code=int(ended.read_text()), out=out.read_text(), err=err.read_text())
 
 
-def _become(folder: Path, environment: Mapping[str, str], arguments: Sequence[str], streams: Sequence[Path]) -> None:
+def _become(folder: Path, environment: Mapping[str, str], arguments: Sequence[str], streams: Sequence[Path], ended: Path) -> None:
+    """The command; it writes down how it ended, as the process that forks may lose count of exit codes."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     for number, path in enumerate(streams, start=1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
     sys.argv = ["penstock", *arguments]
-    main()
+    code: object = 0
+    try:
+        main()
+    except SystemExit as exit_:
+        code = exit_.code or 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ended.write_text(str(code))

@@ -97,6 +97,12 @@ def state_of(job: str) -> dict[str, Any]:
     return remote.ask("status") if remote.lives() else {"reading": None}
 
 
+def keeps_up() -> bool:
+    """Whether batches end well before the next is due, so that there is a pause in which to stop."""
+    query = state_of("cli-job")["reading"]["queries"][0]
+    return query["lag_s"] is not None and query["batch"] is not None and query["lag_s"] < 4 and query["batch"]["total_s"] < 1.5
+
+
 def processes_of(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
@@ -162,6 +168,7 @@ def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, s
         batches = len(pages(ledger))
         wait_until(lambda: len(pages(ledger)) > batches + 1, what="further batches")
         assert "was released" in cli("release", "--job", "cli-job")
+        wait_until(keeps_up, 60, "pauses between batches")
         driver.send_signal(signal.SIGTERM)
         assert driver.wait(60) == 0
     assert "no batch was interrupted" in cli.printed and "with what it knew" in cli.printed

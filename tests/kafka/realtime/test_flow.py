@@ -69,10 +69,13 @@ def flow(job_process: Callable[..., Any]) -> Iterator[Any]:
     with job_process("flow", JOB, CODE) as job:
         job.wait_until(lambda: job.query("seen").get("batches", 0) >= 1 and job.query("seen")["latency"], 150, "the first commit and outputs")
         yield job
-        children = psutil.Process(job.process.pid).children(recursive=True)
-        broker = [child for child in children if "kafka.Kafka" in (child.as_dict(["cmdline"])["cmdline"] or ())]
+        broker = [each for each in psutil.process_iter(["cmdline", "ppid"]) if is_broker_of(job.process.pid, each.info)]
         assert len(broker) == 1 and job.stop() == 0
         assert not broker[0].is_running(), "the broker goes with its job"
+
+
+def is_broker_of(driver_pid: int, process: dict[str, Any]) -> bool:
+    return process["ppid"] == driver_pid and "kafka.Kafka" in (process["cmdline"] or ())
 
 
 class Truth(threading.Thread):
