@@ -47,11 +47,11 @@ SCALING = Demonstration(
 REAL_TIME = Demonstration(
     workload="clicks",
     says="Kafka in Real-Time Mode; an operator goes to micro-batches and back, and then takes an executor away",
-    lasts_s=160.0,
+    lasts_s=130.0,
     operator=(
-        (65.0, "trigger", {"trigger": "2s", "query": None}),
-        (100.0, "trigger", {"trigger": "realtime:10s", "query": None}),
-        (130.0, "scale", {"executors": 1}),
+        (55.0, "trigger", {"trigger": "2s", "query": None}),
+        (82.0, "trigger", {"trigger": "realtime:10s", "query": None}),
+        (106.0, "scale", {"executors": 1}),
     ),
 )
 
