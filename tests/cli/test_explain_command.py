@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -130,3 +131,10 @@ def test_a_simulated_shadow_can_be_explained(tmp_path: Path) -> None:
     answer = found("explain", "--file", simulated(tmp_path / "h.db", minutes=12), "--last-change")
     assert answer["decision"]["effect"] == "shadow" and answer["candidates"] and answer["predictions"]
     assert answer["afterwards"] == []
+
+
+def test_which_model_told_the_capacity_is_said_and_why(tmp_path: Path) -> None:
+    history = simulated(tmp_path / "h.db", minutes=12)
+    seen = found("explain", "--file", history, "--last-change")["seen"]
+    assert seen["capacity_rows_per_s"] > 0 and re.match(r"by (micro-batch cost|utilisation regression): .+", seen["capacity_why"])
+    assert seen["capacity_why"] in shown("--file", history, "--last-change")

@@ -25,6 +25,7 @@ def as_object(found: Explained) -> dict[str, Any]:
         "load_rows_per_s": decided.load_rows_per_s,
         "peak_rows_per_s": decided.peak_rows_per_s,
         "capacity_rows_per_s": decided.capacity_rows_per_s,
+        "capacity_why": decided.capacity_why,
         "arrival_rows_per_s": reading and reading.arrival_rows_per_s,
         "throughput_rows_per_s": reading and reading.throughput_rows_per_s,
         "excess_lag_rows": reading and reading.excess_lag_rows,
@@ -79,6 +80,8 @@ def show(console: Console, found: Explained) -> None:
     for guard in decided.decision.guards:
         line(f"guarded: {guard.words()}")
     console.print(Text("\nwhat was seen", style="bold"), pairs(seen_rows(found)))
+    if decided.capacity_why is not None:
+        line(f"capacity {decided.capacity_why}", "dim")
     if decided.decision.candidates:
         console.print(Text("\nsizes weighed", style="bold"), candidates_table(decided))
     if found.predictions:

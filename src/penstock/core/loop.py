@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from penstock.core.analyze.analyze import analyze
 from penstock.core.analyze.assess import assess
 from penstock.core.analyze.bottleneck import bottleneck
+from penstock.core.analyze.capacities import capacity_why
 from penstock.core.analyze.foresee import foresee
 from penstock.core.domain.autopilot_event import Decided, Recovered
 from penstock.core.domain.event import Event, NothingToDo
@@ -109,6 +110,7 @@ def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> t
         settled = settle(assessed, seen, policy.decide(seen), terms, policy)
         runs = knowledge.desired.executors if terms.autopilot.mode == "shadow" else None
         predictions = foresee(seen, settled.decision, runs) if settled.is_news else ()
+        why = capacity_why(knowledge.learnt.capacity, seen, settled.decision.executors) if settled.is_news else None
     except Exception as error:
         return phase_failed(knowledge, "plan", error, at_s, policy.name, policy.period_s)
     if not settled.is_news:
@@ -121,6 +123,7 @@ def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> t
         effect=settled.effect,
         load_rows_per_s=seen.load_rows_per_s,
         capacity_rows_per_s=seen.capacity(settled.decision.executors),
+        capacity_why=why,
         peak_rows_per_s=None if seen.forecast is None else seen.peak(0.0, math.inf),
         predictions=predictions,
     )

@@ -19,8 +19,20 @@ def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
-    model = replace(model, by_utilization=model.by_utilization.settled())
+    model = settled(model)
     return {size: bounded(answer) for size, answer in model.capacities(sizes, interval_s).items() if isinstance(answer, Estimate) and isfinite(answer.value)}
+
+
+def capacity_why(model: EarnedCapacity, seen: Assessment, executors: int) -> str | None:
+    """Which of the two models told the capacity of a size, and why that one, for people; None where neither did."""
+    if executors not in seen.capacities:
+        return None
+    choice = settled(model).choice(executors, seen.interval_s)
+    return f"by {choice.model}: {choice.why}"
+
+
+def settled(model: EarnedCapacity) -> EarnedCapacity:
+    return replace(model, by_utilization=model.by_utilization.settled())
 
 
 def carried_by(seen: Assessment, executors: int) -> Estimate | None:

@@ -35,6 +35,7 @@ class Decided(Event):
     effect: Effect
     load_rows_per_s: float | None = None
     capacity_rows_per_s: float | None = None
+    capacity_why: str | None = None
     peak_rows_per_s: float | None = None
     predictions: tuple[Prediction, ...] = ()
 
