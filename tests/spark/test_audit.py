@@ -37,6 +37,8 @@ format = "noop"
 "spark.eventLog.rolling.enabled" = {rolling}
 """
 RUN_S = 120.0
+STARTED_S = 45.0
+"""Between the first moment of the trace and the first batch, at most."""
 
 
 def penstock(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -83,6 +85,6 @@ def test_the_event_log_of_a_real_job_is_audited(tmp_path: Path, cluster: Any, st
     assert job["average_executors"] == pytest.approx(2.0, abs=0.3)
     assert job["duration_s"] > 60 and job["latency_ms"]["p95"] > 500
     assert any("2s is taken" in note for note in job["notes"]), "the trigger shows in when batches start"
-    assert job["rows_per_s"] == pytest.approx(500, rel=0.15)
+    assert 0.9 * 500 < job["rows_per_s"] < 500 * (1 + STARTED_S / job["duration_s"]), "what piled up until the first batch was processed too"
     assert abs(job["own_error"]["throughput"]) < 0.2
     assert job["executor_hours"]["needed"] <= job["executor_hours"]["had"]

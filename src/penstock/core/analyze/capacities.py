@@ -15,12 +15,22 @@ MOST_TIMES = 10.0
 
 
 def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
-    """Rows/s of every size of which something is known.
+    """Rows/s of every size of which something is known; an answer that may be nothing at all is none.
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
     model = settled(model)
-    return {size: bounded(answer) for size, answer in model.capacities(sizes, interval_s).items() if isinstance(answer, Estimate) and isfinite(answer.value)}
+    answers = model.capacities(sizes, interval_s)
+    return {size: bounded(answer) for size, answer in answers.items() if isinstance(answer, Estimate) and says_something(answer)}
+
+
+def says_something(capacity: Estimate) -> bool:
+    """Whether the bounds of a capacity exclude anything: more than nothing, or surely nothing (batches that outlast their interval without a row).
+
+    >>> [says_something(Estimate(value=value, low=low, high=high)) for value, low, high in ((9.0, 1.0, 99.0), (9.0, 0.0, 99.0), (0.0, 0.0, 0.0))]
+    [True, False, True]
+    """
+    return isfinite(capacity.value) and (capacity.low > 0.0 or capacity.high <= 0.0)
 
 
 def capacity_why(model: EarnedCapacity, seen: Assessment, executors: int) -> str | None:

@@ -42,10 +42,9 @@ def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Ne
 def fresh(reading: Reading, terms: Terms) -> Learnt:
     """Models that have learnt nothing: their windows are those of a real day times the time scale, but never below what readings can show."""
     scaled, config = terms.autopilot.scaled, terms.config
-    batches_s = 0.0 if plant_of(reading) == "continuous" else WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.queries), default=0.0)
     return Learnt(
         load=LoadForecast(history_s=scaled(HISTORY_S), horizon_s=scaled(HORIZON_S), series=Series(step_s=max(scaled(STEP_S), config.reading_interval_s))),
-        capacity=EarnedCapacity(by_utilization=JobCapacity(warm_up_s=max(scaled(WARM_UP_S), batches_s), half_life_s=scaled(HALF_LIFE_S))),
+        capacity=EarnedCapacity(by_utilization=JobCapacity(warm_up_s=warm_up_s(reading, terms), half_life_s=scaled(HALF_LIFE_S))),
         health=RecoveryWatch(
             visible_within_s=max(scaled(VISIBLE_WITHIN_S), 2 * config.reading_window_s),
             abandoned_after_s=scaled(ABANDONED_AFTER_S),
@@ -55,6 +54,14 @@ def fresh(reading: Reading, terms: Terms) -> Learnt:
         failures=reading.failures,
         query_failures=sum(query.failures for query in reading.queries),
     )
+
+
+def warm_up_s(reading: Reading, terms: Terms) -> float:
+    """How long after a change nothing is learnt: as long as executors warm up, and while a window may still hold one of the first batches."""
+    if plant_of(reading) == "continuous":
+        return terms.autopilot.scaled(WARM_UP_S)
+    first_batches_s = WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.queries), default=0.0)
+    return max(terms.autopilot.scaled(WARM_UP_S), first_batches_s + terms.config.reading_window_s)
 
 
 def priors_of(downtime_s: float | None) -> Priors:
