@@ -37,6 +37,15 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> N
     assert read_csv(path, TRACE)["rate"].tolist() == [1.0]
 
 
+@pytest.mark.parametrize("text", ["t,rate\n0,1\n1,2\n   \n", "t,rate\n0,1\n \t\n\n1,2", "t,rate\n  \n0,1\n1,2\n"])
+def test_a_line_of_blanks_is_no_row(written: Callable[[str], Path], text: str) -> None:
+    assert read_csv(written(text), TRACE)["rate"].tolist() == [1.0, 2.0]
+
+
+def test_a_number_may_name_a_column_beside_those_needed(written: Callable[[str], Path]) -> None:
+    assert read_csv(written("t,rate,2024\n0,1,5\n"), TRACE)["rate"].tolist() == [1.0]
+
+
 def test_texts_are_names_and_an_optional_column_may_be_absent(written: Callable[[str], Path]) -> None:
     found = read_csv(written("worker,utilization\n7,0.5\nw2,1\n"), WORKERS)
     assert found["worker"].tolist() == ["7", "w2"] and "scaleout" not in found
@@ -60,6 +69,13 @@ def test_true_and_false_are_numbers(written: Callable[[str], Path]) -> None:
         ("t,load\n0,1\n", "the column rate is missing; found t, load, needed are t, rate"),
         ("a,b\n0,1\n", "the columns t, rate are missing; found a, b, needed are t, rate"),
         ("t;rate\n0;1\n", "found columns parted by semicolons, commas are needed"),
+        ("t\trate\n0\t1\n", "found columns parted by tabs, commas are needed"),
+        ("0,10\n1,12\n", "its first line must name the columns t, rate; found 0, 10"),
+        ("0,0\n1,12\n", "its first line must name the columns t, rate; found 0, 0"),
+        ("t,rate\n0,1\n\0\0\0", "it is not a text file, it has zero bytes in it"),
+        ("t,rate\n0,1\n1,\0\n", "it is not a text file, it has zero bytes in it"),
+        ("\0\0\0,rate\n0,1\n", "it is not a text file, it has zero bytes in it"),
+        ("t,rate\n0,\x1b[2J\n", 'row 1 after the header: rate is "?[2J"'),
         ("t,rate,t\n0,1,2\n", "the column t is there twice"),
         ("t,rate\n0,1\n1,many\n", 'row 2 after the header: rate is "many", a number of at least 0 is needed'),
         ("t,rate\n0,yes\n", 'row 1 after the header: rate is "yes", a number of at least 0 is needed'),
@@ -68,7 +84,8 @@ def test_true_and_false_are_numbers(written: Callable[[str], Path]) -> None:
         ("t,rate\n0,nan\n", 'row 1 after the header: rate is "nan", a number of at least 0 is needed'),
         ("t,rate\n0,inf\n", 'row 1 after the header: rate is "inf", a number of at least 0 is needed'),
         ("t,rate\n0,1\n1,\n", "row 2 after the header: rate is nothing, a number of at least 0 is needed"),
-        ("t,rate\n0,1\n1\n", "CSV parse error"),
+        ("t,rate\n0,1\n1\n", "row 2 after the header: CSV parse error: Expected 2 columns, got 1: 1"),
+        ("t,rate\n   \n", "it has a header and no rows; give it measurements"),
     ],
 )
 def test_a_bad_file_is_one_line(written: Callable[[str], Path], text: str, said: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
+from penstock.cli.misuse import misuse_in_one_line
+
 COMMANDS = {
     "init": "init:init",
     "validate": "validate:validate",
@@ -45,6 +47,14 @@ class Commands(TyperGroup):
     """The commands of the table, each loaded at its first use."""
 
     loaded: ClassVar[dict[str, Any]] = {}
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        with misuse_in_one_line():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        with misuse_in_one_line():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

@@ -14,7 +14,7 @@ from penstock.cli.cells import clock_time
 from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
 from penstock.cli.remembered import FileOption, history_of
-from penstock.cli.report import known
+from penstock.cli.report import known, writable
 from penstock.core.domain.event import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
@@ -38,6 +38,8 @@ def history(
     """Print what a job did, or export it."""
     from penstock.stores.export import export
 
+    if plot is not None:
+        writable(plot)
     path = history_of(job, file)
     with HistoryReader.open(path) as reader:
         since_s = float("-inf")

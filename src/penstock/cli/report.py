@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,23 @@ def picture(path: Path | None) -> Path | None:
     """Refuse what cannot become a picture before anything is computed."""
     if path is not None and path.suffix.lower() not in (".png", ".svg"):
         raise UserMistake(f"--plot: found {path}, a file that ends in .png or .svg is allowed")
+    if path is not None:
+        writable(path)
     return path
 
 
-PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png or .svg).", metavar="FILE", callback=picture)]
+def writable(path: Path) -> None:
+    """Refuse a file that could not be written in the end; folders that are not there yet will be made."""
+    nearest = next(each for each in (path, *path.parents) if os.path.exists(each))
+    if nearest == path and path.is_dir():
+        raise UserMistake(f"--plot: {path} cannot be written: it is a folder")
+    if nearest != path and not nearest.is_dir():
+        raise UserMistake(f"--plot: {path} cannot be written: {nearest} is not a folder")
+    if not os.access(nearest, os.W_OK if nearest == path else os.W_OK | os.X_OK):
+        raise UserMistake(f"--plot: {path} cannot be written: no permission to write to {nearest}")
+
+
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png or .svg), and its folder.", metavar="FILE", callback=picture)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

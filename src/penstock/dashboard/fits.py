@@ -64,11 +64,12 @@ def draw_scaleout(path: Path, name: str, measured: Sequence[ScaleoutMeasured], m
         most = max([each.scaleout for each in measured] + list(wanted))
         scaleouts = sorted({*(round(float(s)) for s in np.linspace(1, most, STEPS)), *wanted})
         answers = [(s, answer) for s in scaleouts if isinstance(answer := model.predict(s), Estimate)]
-        draw_estimates(axes, answers, f"{model.form}")
+        draw_estimates(axes, answers, f"{model.form}, plateau from {model.plateau.first}" if model.plateau else f"{model.form}")
         axes.scatter([m.scaleout for m in shown], [m.throughput_rows_per_s for m in shown], s=22, color=BLUE, linewidths=0, zorder=3, label="measured")
         asked = [(s, a.value) for s, a in answers if s in wanted]
         if asked:
-            axes.scatter([s for s, _ in asked], [rate for _, rate in asked], s=40, color=VERMILION, marker="D", zorder=4, label="predicted")
+            across, up = [s for s, _ in asked], [rate for _, rate in asked]
+            axes.scatter(across, up, s=70, facecolors="none", edgecolors=VERMILION, linewidths=1.6, marker="D", zorder=4, label="predicted")
         axes.set_xlim(0, 1.04 * most)
         highest = [min(answer.high, 2 * answer.value) for s, answer in answers if s in wanted]
         axes.set_ylim(0, 1.1 * max(highest + [m.throughput_rows_per_s for m in shown]))
@@ -107,7 +108,8 @@ def draw_regression(path: Path, name: str, columns: Mapping[str, npt.NDArray[Any
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
     across = f"rows/s by worker (lines: {scaleout} workers)" if several else "rows/s"
-    chart(path, f"{what.partition('_')[0].capitalize()} by checkpoint interval, {name}", across, "ms" if what == "latency_ms" else "s", draw)
+    measured, unit = what.split("_")
+    chart(path, f"{measured.capitalize()} by checkpoint interval, {name}", across, f"{measured} ({unit})", draw)
 
 
 def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: ScaleoutLatency) -> None:
@@ -133,7 +135,7 @@ def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: Scal
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
-    chart(path, f"Latency by scale-out, {name} (crosses: did not keep up)", "rows/s", "ms", draw)
+    chart(path, f"Latency by scale-out, {name} (crosses: did not keep up)", "rows/s", "latency (ms)", draw)
 
 
 def shades(count: int) -> list[tuple[float, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from penstock.tables.column import Column
 
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 LONGEST_SHOWN = 40
+PARTED_BY = {";": "semicolons", "\t": "tabs"}
 LARGEST = 1e15
 """No rate or time is larger; a number that is has another unit, or is none."""
 AT_ONCE = 4_000
@@ -28,7 +30,7 @@ def read_csv(path: Path, columns: Sequence[Column]) -> Columns:
     """The named columns of a file, numbers as floats and texts as objects; other columns are passed over."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            names = _names(path, file.readline())
+            names = _names(path, file.readline(), columns)
             present = _present(path, names, columns)
             parts = [[_values(path, column, cells, first) for column, cells in wanted] for first, wanted in _pieces(path, file, names, present)]
     except UnicodeDecodeError:
@@ -42,12 +44,17 @@ def read_csv(path: Path, columns: Sequence[Column]) -> Columns:
     return {column.name: np.concatenate(each) for column, each in zip(present, zip(*parts, strict=True), strict=True)}
 
 
-def _names(path: Path, header: str) -> list[str]:
+def _names(path: Path, header: str, columns: Sequence[Column]) -> list[str]:
+    _text_only(path, header)
     if not header.strip():
         raise UserMistake(f"{path}: it is empty; its first line must name the columns")
     names = [name.strip().strip('"') for name in header.strip().split(",")]
-    if len(names) == 1 and ";" in header:
-        raise UserMistake(f"{path}: found columns parted by semicolons, commas are needed")
+    for character, word in PARTED_BY.items():
+        if len(names) == 1 and character in header.strip():
+            raise UserMistake(f"{path}: found columns parted by {word}, commas are needed")
+    if not any(column.name in names for column in columns) and any(math.isfinite(_number(name)) for name in names):
+        wanted = ", ".join(column.name for column in columns if not column.optional)
+        raise UserMistake(f"{path}: its first line must name the columns {wanted}; found {_shown(', '.join(names))}")
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UserMistake(f"{path}: the column {min(twice)} is there twice")
@@ -65,13 +72,16 @@ def _present(path: Path, names: Sequence[str], columns: Sequence[Column]) -> lis
 
 
 def _pieces(path: Path, lines: Iterable[str], names: Sequence[str], present: Sequence[Column]) -> Iterator[tuple[int, list[tuple[Column, Sequence[str]]]]]:
-    """Some rows at a time: the number of the first, and of each column its cells; empty lines are none."""
+    """Some rows at a time: the number of the first, and of each column its cells; lines with nothing in them are none."""
     first, rows = 0, filter(None, csv.reader(lines))
     while piece := list(islice(rows, AT_ONCE)):
         if set(map(len, piece)) != {len(names)}:
-            odd = next(row for row in piece if len(row) != len(names))
-            words = f"CSV parse error: Expected {len(names)} columns, got {len(odd)}: {','.join(odd)}".splitlines()[0]
-            raise UserMistake(f"{path}: {_shown(words, 160)}")
+            piece = [row for row in piece if len(row) > 1 or row[0].strip()]
+            odd = next((number for number, row in enumerate(piece) if len(row) != len(names)), None)
+            if odd is not None:
+                raise _ragged(path, names, piece[odd], first + odd)
+            if not piece:
+                continue
         cells = list(zip(*piece, strict=True))
         yield first, [(column, cells[names.index(column.name)]) for column in present]
         first += len(piece)
@@ -122,10 +132,29 @@ def _number(text: str) -> float:
         return float("nan")
 
 
+def _ragged(path: Path, names: Sequence[str], row: Sequence[str], number: int) -> UserMistake:
+    text = ",".join(row)
+    _text_only(path, text)
+    words = f"CSV parse error: Expected {len(names)} columns, got {len(row)}: {text}".splitlines()[0]
+    return UserMistake(f"{path}, row {number + 1} after the header: {_shown(words, 160)}")
+
+
+def _text_only(path: Path, text: str) -> None:
+    if "\0" in text:
+        raise UserMistake(f"{path}: it is not a text file, it has zero bytes in it")
+
+
 def _mistake(path: Path, column: Column, row: int, text: str) -> UserMistake:
+    _text_only(path, text)
     found = f'"{_shown(text)}"' if text else "nothing"
     return UserMistake(f"{path}, row {row + 1} after the header: {column.name} is {found}, {'a name' if column.text else column.allowed} is needed")
 
 
 def _shown(text: str, longest: int = LONGEST_SHOWN) -> str:
-    return text if len(text) <= longest else text[: longest - 3] + "..."
+    """Short enough for a line, and without characters that a terminal obeys.
+
+    >>> _shown("1\\x1b[2J"), _shown("a long text", 8)
+    ('1?[2J', 'a lon...')
+    """
+    text = text if len(text) <= longest else text[: longest - 3] + "..."
+    return "".join(character if character.isprintable() else "?" for character in text)

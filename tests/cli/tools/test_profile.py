@@ -79,4 +79,4 @@ def test_the_table_says_the_forms_their_errors_and_the_knees(tmp_path: Path) -> 
 
 def test_the_picture_has_a_shade_for_each_scale_out(tmp_path: Path) -> None:
     picture = drawn(tmp_path, "fit", "profile", written(tmp_path, profiled()[::2]))
-    assert all(f"<!-- {s} -->" in picture for s in SCALEOUTS) and "Latency by scale-out" in picture
+    assert all(f"<!-- {s} -->" in picture for s in SCALEOUTS) and "Latency by scale-out" in picture and "<!-- latency (ms) -->" in picture

@@ -39,6 +39,21 @@ def test_the_table_says_the_form_its_error_and_what_is_predicted(tmp_path: Path)
     assert "at 12 65,7" in said and "in 4 of 5 cases; far from the 2 to 24 measured" in said
 
 
+def test_a_plateau_is_named_and_no_prediction_exceeds_it(tmp_path: Path) -> None:
+    path = tmp_path / "profiles.csv"
+    path.write_text(HEADER + "1,5000\n2,10100\n3,14900\n4,20000\n6,20100\n8,19900\n12,20200\n16,20000\n")
+    fitted = found("fit", "scaleout", path, "--at", "2,12,24")
+    assert fitted["plateau"] == {"from": 4, "throughput": pytest.approx(20_040)} and fitted["ties"] == [[4, 6, 8, 12, 16]]
+    assert fitted["predictions"] == {"2": pytest.approx(10_000, rel=0.02), "12": pytest.approx(20_040), "24": pytest.approx(20_040)}
+    assert fitted["mape"] < 0.05 < fitted["constant_mape"]
+    assert "from 4 on 20,040 rows/s, capacity grows no more" in table("fit", "scaleout", path)
+    assert "plateau from 4" in drawn(tmp_path, "fit", "scaleout", path)
+
+
+def test_without_a_plateau_there_is_none(tmp_path: Path) -> None:
+    assert found("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"))["plateau"] is None
+
+
 def test_without_scale_outs_to_predict_there_are_no_predictions(tmp_path: Path) -> None:
     fitted = found("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"))
     assert fitted["predictions"] == fitted["bounds"] == {} and fitted["mape"] < 0.01

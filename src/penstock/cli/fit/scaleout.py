@@ -35,7 +35,7 @@ def scaleout(
     predictions = {wanted: answer for wanted in scaleouts_in(at) if isinstance(answer := model.predict(wanted), Estimate)}
     scaleouts = [each.scaleout for each in model.seen]
     score = model.score()
-    ties = [group for group in model.ties() if len(group) > 1]
+    ties, plateau = [group for group in model.ties() if len(group) > 1], model.plateau
 
     def draw(path: Path) -> None:
         from penstock.dashboard.fits import draw_scaleout
@@ -51,12 +51,14 @@ def scaleout(
         "predictions": {str(wanted): each.value for wanted, each in predictions.items()},
         "bounds": {str(wanted): [each.low, each.high] for wanted, each in predictions.items()},
         "ties": [list(group) for group in ties],
+        "plateau": plateau and {"from": plateau.first, "throughput": plateau.rows_per_s},
     }
     error = score.why if isinstance(score, NotReady) else f"{score.mape:.1%}; a constant {score.constant_mape:.1%}, the paper's line {score.paper_mape:.1%}"
     rows = [
-        ("form", f"{model.form}, {', '.join(f'{name} {value:.6g}' for name, value in model.parameters.items())}"),
+        (f"form up to {plateau.first}" if plateau else "form", f"{model.form}, {', '.join(f'{name} {value:.6g}' for name, value in model.parameters.items())}"),
         ("error, leaving one out", error),
         *((f"at {wanted}", in_words(wanted, each, scaleouts)) for wanted, each in predictions.items()),
+        *(((f"from {plateau.first} on", f"{plateau.rows_per_s:,.0f} rows/s, capacity grows no more"),) if plateau else ()),
         *((("no difference between", "; ".join(", ".join(map(str, group)) for group in ties)),) if ties else ()),
     ]
     present(Report(title="capacity over scale-outs", found=found, rows=rows, draw=draw), as_json, plot)

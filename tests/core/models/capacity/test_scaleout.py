@@ -69,6 +69,83 @@ class TestConformanceOfASinglePoint(Conformance):
     )
 
 
+def saturating(scaleout: float) -> float:
+    return 60_000.0 * (1.0 - math.exp(-scaleout / 8.0))
+
+
+def universal(scaleout: float) -> float:
+    """Gunther's universal scalability law: contention and coherence."""
+    return 5000.0 * scaleout / (1.0 + 0.05 * (scaleout - 1.0) + 0.001 * scaleout * (scaleout - 1.0))
+
+
+def flat(scaleout: float) -> float:
+    return min(5000.0 * scaleout, 20_000.0)
+
+
+class TestConformanceWhereCapacityBends(Conformance):
+    case = Case(
+        empty=ScaleoutCapacity(),
+        world=lambda chance: World(seen=measured(saturating, (1, 2, 4, 6, 8), chance, noise=0.02), truth=saturating(12)),
+        ask=lambda model: model.predict(12),
+    )
+
+
+class TestConformanceBeyondAPlateau(Conformance):
+    case = Case(
+        empty=ScaleoutCapacity(),
+        world=lambda chance: World(seen=measured(flat, (1, 2, 4, 6, 8), chance, noise=0.03), truth=flat(16)),
+        ask=lambda model: model.predict(16),
+        wide="a slope that noise could hide in the tie is in the bounds, and this truth has none",
+    )
+
+
+@pytest.mark.parametrize("truth", [saturating, universal])
+def test_lower_bounds_far_beyond_what_was_measured_know_of_an_evident_bend(truth: Callable[[float], float]) -> None:
+    answers = [answer(ScaleoutCapacity().learn(measured(truth, (1, 2, 3, 4, 6, 8), random.Random(seed), noise=0.02)), 24) for seed in range(40)]
+    assert sum(each.low <= truth(24) <= each.high for each in answers) >= 26
+
+
+@pytest.mark.parametrize("truth", [line, power])
+def test_without_a_bend_bounds_are_no_wider_downwards_than_upwards(truth: Callable[[float], float]) -> None:
+    answers = [answer(ScaleoutCapacity().learn(measured(truth, (1, 2, 3, 4, 6, 8), random.Random(seed), noise=0.02)), 24) for seed in range(40)]
+    wider = sorted(math.log(each.value / each.low) - math.log(each.high / each.value) for each in answers)
+    assert wider[20] < 0.03
+
+
+def test_predictions_on_a_plateau_are_its_level_and_below_it_never_more() -> None:
+    model = ScaleoutCapacity().learn(measured(flat, (1, 2, 3, 4, 6, 8, 12, 16), random.Random(3), noise=0.02))
+    assert model.plateau is not None and model.plateau.first == 4
+    level = model.plateau.rows_per_s
+    assert level == pytest.approx(20_000.0, rel=0.03)
+    assert all(answer(model, scaleout).value == level for scaleout in (4, 5, 12, 16, 24, 100))
+    assert all(answer(model, scaleout).value <= level for scaleout in (1, 2, 3))
+    score = model.score()
+    assert isinstance(score, Score) and score.mape < 0.06 < score.constant_mape
+
+
+def test_bounds_of_a_plateau_widen_beyond_what_was_measured() -> None:
+    model = ScaleoutCapacity().learn(measured(flat, (1, 2, 4, 8)))
+    widths = [answer(model, scaleout).high / answer(model, scaleout).low for scaleout in (8, 16, 64)]
+    assert widths == sorted(widths) and widths[0] < widths[2]
+
+
+@pytest.mark.parametrize("truth", [line, power])
+def test_neighbours_that_grow_within_noise_are_no_plateau(truth: Callable[[float], float]) -> None:
+    found = [ScaleoutCapacity().learn(measured(truth, (2, 4, 8, 10, 11, 12), random.Random(seed), noise=0.03)).plateau for seed in range(40)]
+    assert sum(each is not None for each in found) <= 2
+
+
+def test_where_nothing_grows_there_is_no_plateau_and_the_curve_is_flat() -> None:
+    model = ScaleoutCapacity().learn(measured(lambda _: 20_000.0, (2, 4, 8)))
+    assert model.plateau is None and answer(model, 24).value == pytest.approx(20_000.0)
+
+
+def test_measurements_that_repeat_exactly_have_an_answer() -> None:
+    for truth in (line, power, flat, saturating):
+        model = ScaleoutCapacity().learn([each for _ in range(3) for each in measured(truth, (1, 2, 4, 8))])
+        assert answer(model, 8).low <= answer(model, 8).value <= answer(model, 8).high
+
+
 @pytest.mark.parametrize(("truth", "form"), [(line, "line"), (power, "power")])
 def test_the_form_is_found_and_exact_without_noise(truth: Callable[[float], float], form: str) -> None:
     model = ScaleoutCapacity().learn(measured(truth))

@@ -10,9 +10,11 @@ from typing import Self
 
 import numpy as np
 
+from penstock.core.models.capacity.bend import bend_of
 from penstock.core.models.capacity.curve import Curve, Form, Point, chosen, fitted, left_out_error, rates
+from penstock.core.models.capacity.plateau import Plateau, plateau_of
 from penstock.core.models.capacity.remembered import EXTRAPOLATION_SPREAD
-from penstock.core.models.capacity.ties import measured_ties
+from penstock.core.models.capacity.ties import TIE_NOISE, measured_ties
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
 from penstock.core.models.student import student_estimate_by_ratio
@@ -64,7 +66,7 @@ class ScaleoutSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleoutCapacity:
-    """Phoebe's T_max over scale-outs (sec. III-D): a line or a power law, by leave-one-out.
+    """Phoebe's T_max over scale-outs (sec. III-D): a line or a power law, by leave-one-out, up to a plateau if one was measured.
 
     >>> measured = [ScaleoutMeasured(scaleout=s, throughput_rows_per_s=1000.0 * s + 500.0) for s in (2, 4, 8)]
     >>> model = ScaleoutCapacity().learn(measured)
@@ -93,40 +95,42 @@ class ScaleoutCapacity:
         curve = self._curve()
         return curve.parameters if curve else {}
 
+    @property
+    def plateau(self) -> Plateau | None:
+        """Where capacity ceases to grow, if the largest scale-outs are tied and show it; form and parameters are those of the others."""
+        return plateau_of(self._points(), self._noise())
+
     def predict(self, scaleout: int) -> Estimate | NotReady:
-        """T_max at a scale-out; the bounds hold the scatter around the curve, half of what the other form would have said, as far as it fits, and more
-        doubt for every doubling beyond what was measured.
+        """T_max at a scale-out; on a plateau its level, below it never more than that.
 
-        Where a line falls below zero, which no capacity does, the power law answers.
+        The bounds hold the scatter around the curve, half of what the other form would have said, as far as it fits, and more doubt for every doubling
+        beyond what was measured. The lower one also holds how far capacity bends down from the curve. Where a line falls below zero, which no capacity
+        does, the power law answers.
         """
-        curve = self._curve()
-        if curve is None:
+        points, noise = self._points(), self._noise()
+        if not points:
             return NotReady(why="no scale-out was measured yet")
-        if curve.value_at(scaleout) <= 0.0:
-            curve = fitted("power", self._points())
-        value, spread, freedom = curve.value_at(scaleout), self._distant_spread(scaleout), 4.0
-        if len(self.seen) > 2:
-            spread, freedom = curve.relative_spread_at(scaleout), len(self.seen) - 2.0
-            spread = math.hypot(spread, 0.5 * self._other_form(curve, scaleout), EXTRAPOLATION_SPREAD * self._doublings_beyond(scaleout))
-        return student_estimate_by_ratio(value, spread, freedom)
-
-    def _other_form(self, curve: Curve, scaleout: int) -> float:
-        """How far off the form not chosen is there, as a share of the value, and less by as much as it errs more where scale-outs are left out."""
-        points, other = self._points(), fitted("line" if curve.form == "power" else "power", self._points())
-        errors = left_out_error(curve.form, points), left_out_error(other.form, points)
-        return (other.value_at(scaleout) / curve.value_at(scaleout) - 1.0) * (min(1.0, errors[0] / errors[1]) if errors[1] > 0.0 else 1.0)
+        plateau = plateau_of(points, noise)
+        if plateau is None:
+            return _by_curve(points, scaleout, noise)
+        spread = math.hypot(plateau.relative_spread_at(scaleout), EXTRAPOLATION_SPREAD * _doublings_beyond(points, scaleout))
+        level = student_estimate_by_ratio(plateau.rows_per_s, spread, plateau.freedom)
+        if scaleout >= plateau.first:
+            return level
+        rising = _by_curve(plateau.rising(points), scaleout, noise)
+        return Estimate(value=min(rising.value, level.value), low=min(rising.low, level.low), high=min(rising.high, level.high))
 
     def score(self) -> Score | NotReady:
-        """Errors at scale-outs left out one by one, the form chosen without them too; the paper's plain regression is the line."""
+        """Errors at scale-outs left out one by one, form and plateau found without them too; the paper's plain regression is the line."""
         points = self._points()
         if len(points) < 3:
             return NotReady(why=f"{len(points)} scale-outs were measured, at least 3 are needed to leave one out")
-        parts = [points[start::MOST_PARTS] for start in range(min(len(points), MOST_PARTS))]
+        noise, parts = self._noise(), [points[start::MOST_PARTS] for start in range(min(len(points), MOST_PARTS))]
         answered: list[tuple[Point, float, float]] = []
         for start, part in enumerate(parts):
             rest = [point for number, point in enumerate(points) if number % MOST_PARTS != start]
-            curve, mean = chosen(rest), sum(rates(rest)) / len(rest)
-            answered += [(point, curve.value_at(point.scaleout), mean) for point in part]
+            values, mean = _values(rest, [point.scaleout for point in part], noise), sum(rates(rest)) / len(rest)
+            answered += [(point, value, mean) for point, value in zip(part, values, strict=True)]
         actual = rates([point for point, _, _ in answered])
         return Score(
             mape=mape([value for _, value, _ in answered], actual),
@@ -137,24 +141,54 @@ class ScaleoutCapacity:
 
     def ties(self) -> tuple[tuple[int, ...], ...]:
         """Groups of neighbouring scale-outs whose capacities do not differ by more than noise; take the smallest of each."""
-        noise = self._noise()
-        return measured_ties(self._points()) if noise is None else measured_ties(self._points(), noise=noise)
+        return measured_ties(self._points(), noise=self._noise())
 
     def _points(self) -> list[Point]:
         return [Point(scaleout=each.scaleout, throughput_rows_per_s=each.mean, measurements=float(each.count)) for each in self.seen]
 
     def _curve(self) -> Curve | None:
-        return chosen(self._points()) if self.seen else None
+        points, plateau = self._points(), self.plateau
+        return chosen(plateau.rising(points) if plateau else points) if points else None
 
-    def _noise(self) -> float | None:
-        """Relative standard deviation of one measurement, from repetitions; None without enough of them."""
+    def _noise(self) -> float:
+        """Relative standard deviation of one measurement, from repetitions where there are enough of them."""
         freedom = sum(each.count - 1 for each in self.seen)
-        return math.sqrt(sum(each.m2 / each.mean**2 for each in self.seen) / freedom) if freedom >= 3 else None
+        return math.sqrt(sum(each.m2 / each.mean**2 for each in self.seen) / freedom) if freedom >= 3 else TIE_NOISE
 
-    def _doublings_beyond(self, scaleout: int) -> float:
-        """How often what was measured must be doubled or halved to come there; 0 within it."""
-        return max(0.0, math.log2(scaleout / self.seen[-1].scaleout), math.log2(self.seen[0].scaleout / scaleout))
 
-    def _distant_spread(self, scaleout: int) -> float:
-        doublings = min(abs(math.log2(scaleout / each.scaleout)) for each in self.seen)
-        return math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * doublings)
+def _by_curve(points: Sequence[Point], scaleout: int, noise: float) -> Estimate:
+    """What the line or the power law through these says."""
+    curve = chosen(points)
+    if curve.value_at(scaleout) <= 0.0:
+        curve = fitted("power", points)
+    value = curve.value_at(scaleout)
+    if len(points) < 3:
+        return student_estimate_by_ratio(value, _distant_spread(points, scaleout), 4.0)
+    beyond = EXTRAPOLATION_SPREAD * _doublings_beyond(points, scaleout)
+    spread = math.hypot(curve.relative_spread_at(scaleout), 0.5 * _other_form(curve, points, scaleout), beyond)
+    straight, bend = student_estimate_by_ratio(value, spread, len(points) - 2.0), bend_of(curve, points, noise)
+    return replace(straight, low=straight.low * math.exp(-bend.depth_at(scaleout))) if bend else straight
+
+
+def _values(points: Sequence[Point], scaleouts: Sequence[int], noise: float) -> list[float]:
+    """What is predicted there, without bounds."""
+    plateau = plateau_of(points, noise)
+    curve = chosen(plateau.rising(points) if plateau else points)
+    return [plateau.capped(curve.value_at(scaleout), scaleout) if plateau else curve.value_at(scaleout) for scaleout in scaleouts]
+
+
+def _other_form(curve: Curve, points: Sequence[Point], scaleout: int) -> float:
+    """How far off the form not chosen is there, as a share of the value, and less by as much as it errs more where scale-outs are left out."""
+    other = fitted("line" if curve.form == "power" else "power", points)
+    errors = left_out_error(curve.form, points), left_out_error(other.form, points)
+    return (other.value_at(scaleout) / curve.value_at(scaleout) - 1.0) * (min(1.0, errors[0] / errors[1]) if errors[1] > 0.0 else 1.0)
+
+
+def _doublings_beyond(points: Sequence[Point], scaleout: int) -> float:
+    """How often what was measured must be doubled or halved to come there; 0 within it."""
+    return max(0.0, math.log2(scaleout / points[-1].scaleout), math.log2(points[0].scaleout / scaleout))
+
+
+def _distant_spread(points: Sequence[Point], scaleout: int) -> float:
+    doublings = min(abs(math.log2(scaleout / point.scaleout)) for point in points)
+    return math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * doublings)

@@ -23,16 +23,17 @@ def measured_ties(points: Sequence[Point], *, noise: float = TIE_NOISE) -> tuple
     >>> measured_ties([Point(scaleout=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in rates.items()])
     ((2, 3), (4,), (5,))
     """
-    groups: list[list[Point]] = []
+    groups: list[list[int]] = []
+    count = total = 0.0
     for point in sorted(points, key=lambda each: each.scaleout):
-        if groups and _alike(groups[-1], point, noise):
-            groups[-1].append(point)
-        else:
-            groups.append([point])
-    return tuple(tuple(point.scaleout for point in group) for group in groups)
+        if not groups or not _alike(total / count, count, point, noise):
+            groups.append([])
+            count = total = 0.0
+        groups[-1].append(point.scaleout)
+        count += point.measurements
+        total += point.measurements * point.throughput_rows_per_s
+    return tuple(map(tuple, groups))
 
 
-def _alike(group: Sequence[Point], point: Point, noise: float) -> bool:
-    count = sum(each.measurements for each in group)
-    mean = sum(each.measurements * each.throughput_rows_per_s for each in group) / count
+def _alike(mean: float, count: float, point: Point, noise: float) -> bool:
     return abs(point.throughput_rows_per_s / mean - 1.0) <= TIE_SIGMAS * noise * math.sqrt(1.0 / count + 1.0 / point.measurements)
