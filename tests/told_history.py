@@ -20,6 +20,7 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import blank_reading
+from penstock.runtime.recorder import this_penstock
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
@@ -95,7 +96,7 @@ def simulated(path: Path, policy: str = "daedalus", minutes: int = 30, mode: Any
     clock = SimulatedClock(START_S)
     settings = ContinuousSettings(capacity_rows_per_s=1000.0, downtime_s=20.0)
     plant = SimulatedPlant(ContinuousEngine(settings, Load.of(load, START_S), executors=8), clock, config)
-    with History.open(path, config=config, redactor=Redactor()) as history:
+    with History.open(path, config=config, redactor=Redactor(), recorder=this_penstock()) as history:
         controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=terms, declared=Desired(executors=8))
         controller.note([started(mode)])
         while clock.now_s() < end_s:

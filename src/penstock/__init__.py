@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from penstock.version import VERSION
+
 if TYPE_CHECKING:
     from penstock.spark.handle import QueryHandle
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["__version__", "attach", "register", "start"]
 
 

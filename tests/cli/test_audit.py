@@ -46,7 +46,8 @@ def test_the_object_holds_a_job_with_all_policies_and_what_was_passed_over(logs:
     assert job["confidence"]["level"] == "low" and "was recorded" in job["confidence"]["reasons"][0]
     static, hpa = job["policies"]
     assert (static["policy"], hpa["policy"]) == ("static", "hpa") and static["saved_worker_seconds"] < hpa["saved_worker_seconds"]
-    assert hpa["error_worker_seconds"] == pytest.approx(job["off"] * hpa["worker_seconds"])
+    assert static["error_worker_seconds"] == pytest.approx(job["off"] * static["worker_seconds"]) and static["error_is_at_least"]
+    assert hpa["error_worker_seconds"] is None and hpa["error_is_at_least"], "the job never had another size"
     assert any("no scale-up was seen" in note for note in job["notes"])
 
 
@@ -61,10 +62,14 @@ def test_people_get_a_row_a_job_then_a_row_a_policy(logs: Path) -> None:
         "saves h",
         "simulator on the recorded run",
         "confidence: low",
+        "±: ? where a policy has another size than the only one that the job had",
+        "±: ≥ for at least",
         "note: ",
     ):
         assert words in shown
     assert [line.split()[0] for line in shown.splitlines() if line.strip().startswith(("static", "hpa"))] == ["static", "hpa"]
+    static, hpa = (line.split() for line in shown.splitlines() if line.strip().startswith(("static", "hpa")))
+    assert static[2] == "≥" and static.count("≥") == 2 and hpa[2] == hpa[4] == "?"
     assert "nightly is a batch job" in done.stderr and "percent of the event logs" in done.stderr and "{" not in shown
 
 
@@ -88,6 +93,12 @@ def test_the_picture_shows_what_was_had_needed_and_saved(logs: Path, tmp_path: P
 )
 def test_a_bad_option_is_one_line(logs: Path, options: tuple[object, ...], said: str) -> None:
     assert said in mistake("audit", logs, *options)
+
+
+def test_a_log_that_is_too_short_says_from_where_it_counts(tmp_path: Path) -> None:
+    written(tmp_path / "app-counts", streaming_log(length_s=90.0))
+    said = mistake("audit", tmp_path)
+    assert "it is too short: " in said and "are left of it after the job had caught up with what waited at its start, at least 60 s are needed" in said
 
 
 def test_where_nothing_can_be_audited_each_log_is_one_line(logs: Path, tmp_path: Path) -> None:

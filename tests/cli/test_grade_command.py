@@ -66,7 +66,8 @@ def test_bounds_that_seldom_hold_are_called_too_narrow(tmp_path: Path) -> None:
 
 def test_only_the_last_while_counts_when_so_told(history: Path) -> None:
     assert [each["kind"] for each in found("grade", "--file", history, "--last", "25s")["grades"]] == ["capacity", "recovery"]
-    assert "a duration such as" in mistake("grade", "--file", history, "--last", "ever")
+    said = mistake("grade", "--file", history, "--last", "ever")
+    assert said.startswith("--last: found 'ever'") and "a duration such as" in said
 
 
 def test_without_grades_one_line_says_why(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
-from asked import drawn, found
-from told_history import decided, reading, told, written
+from asked import drawn, found, mistake
+from told_history import decided, reading, simulated, told, written
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
+from penstock.cli.history import recorded_by
+from penstock.runtime.recorder import this_penstock
+from penstock.stores.recorder import Recorder
 
 
 def lines(*arguments: object) -> list[str]:
@@ -30,6 +34,18 @@ def test_the_object_holds_them_all_as_json_knows_them(tmp_path: Path) -> None:
     events = found("history", "--file", told(tmp_path / "h.db"))["events"]
     decided = [each for each in events if each["kind"] == "Decided"]
     assert len(decided) == 11 and decided[1]["decision"]["candidates"][0]["recovery_s"] is None
+
+
+def test_it_says_which_penstock_recorded_it_where_that_is_known(tmp_path: Path) -> None:
+    known, unknown = simulated(tmp_path / "known.db", minutes=5), told(tmp_path / "unknown.db")
+    assert lines("--file", known)[0].endswith(f"recorded by Penstock {this_penstock()}") and lines("--file", unknown)[0].endswith("events")
+    assert found("history", "--file", known)["recorded_by"] == [asdict(this_penstock())] and found("history", "--file", unknown)["recorded_by"] == []
+    several = [Recorder(version=version) for version in ("0.1.0", "0.2.0", "0.3.0")]
+    assert recorded_by(several) == ", recorded by Penstock 0.3.0, and 2 others before"
+
+
+def test_a_bad_duration_is_one_line_that_names_its_option(tmp_path: Path) -> None:
+    assert mistake("history", "--file", told(tmp_path / "h.db"), "--last", "x").startswith("--last: found 'x'")
 
 
 def test_a_shadow_is_drawn_beside_what_ran(tmp_path: Path) -> None:

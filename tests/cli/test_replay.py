@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from penstock.core.policies.registry import POLICIES
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
+from penstock.runtime.recorder import this_penstock
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
@@ -44,7 +48,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     load = Load.of(Arrivals.through(START_S + np.arange(0, 1201, 20.0), 2500 + 800 * np.sin(np.arange(61) / 6)), START_S)
     settings = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
     plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=6), clock, config)
-    memory = History.open(path, config=config, redactor=Redactor())
+    memory = History.open(path, config=config, redactor=Redactor(), recorder=this_penstock())
     started = RunStarted(
         at_s=START_S, job="counts", master="embedded", mode="active", spark_version="4.3", resumed=False, max_executors=8, latency_p95_s=9.0, recovery_s=300.0
     )
@@ -81,7 +85,7 @@ def test_all_policies_stand_beside_what_was_run(history: Path) -> None:
     assert answer["again"]["average_workers"] == pytest.approx(answer["recorded"]["average_workers"], rel=0.1)
     static, hpa = answer["policies"]
     assert static["average_workers"] == pytest.approx(answer["policies"][0]["worker_seconds"] / static["duration_s"])
-    assert hpa["error_worker_seconds"] == pytest.approx(answer["off"] * hpa["worker_seconds"])
+    assert hpa["error_worker_seconds"] == pytest.approx(answer["off"] * hpa["worker_seconds"]) and hpa["error_is_at_least"]
     assert static["within_latency"] is not None, "the promise is that of the recorded job"
     assert answer["confidence"]["level"] == "low" and answer["confidence"]["reasons"]
 
@@ -141,20 +145,52 @@ def test_a_recorded_run_is_verified_byte_for_byte(history: Path) -> None:
     assert shown.exit_code == 0 and "the same decisions, byte for byte" in shown.stdout
 
 
-def test_a_difference_is_shown_and_ends_with_exit_code_1(history: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def tampered(history: Path, tmp_path: Path) -> Path:
+    """The same, but for readings that say something else from the sixtieth on."""
     path = tmp_path / "tampered.db"
     with sqlite3.connect(history) as whole, sqlite3.connect(path) as copy:
         whole.backup(copy)
-        tampered = ((number, busier(text)) for number, text in whole.execute("SELECT id, json FROM readings WHERE id > 60").fetchall())
-        copy.executemany("UPDATE readings SET json = ? WHERE id = ?", [(text, number) for number, text in tampered])
+        readings = whole.execute("SELECT id, json FROM readings WHERE id > 60").fetchall()
+        copy.executemany("UPDATE readings SET json = ? WHERE id = ?", [(busier(text), number) for number, text in readings])
     copy.close()
     whole.close()
-    done = CliRunner().invoke(app, ["replay", str(path), "--verify", "--json"], catch_exceptions=False)
-    assert done.exit_code == 1
-    difference = json.loads(done.stdout)["first_difference"]
+    return path
+
+
+def test_a_difference_is_shown_and_ends_with_exit_code_1(tampered: Path) -> None:
+    answer = found("replay", tampered, "--verify", code=1)
+    difference = answer["first_difference"]
     assert difference["at_s"] > START_S + 500 and difference["recorded"] != difference["replayed"]
+    assert difference["recorded_by"] == answer["replayed_by"] == asdict(this_penstock())
+    shown = CliRunner().invoke(app, ["replay", str(tampered), "--verify"], catch_exceptions=False)
+    assert shown.exit_code == 1 and "is the first that says something else\n" in shown.stdout and "replayed: " in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("recorder", "said"),
+    [
+        ('{"version":"0.0.9","core":"5f2a90c1b7de"}', "something else; recorded by another version (0.0.9, core 5f2a90c1b7de; this is {this}): decisions may"),
+        ('{"version":"0.0.9"}', "something else; recorded by another version (0.0.9; this is {this}): decisions may differ for that reason"),
+        (None, "something else; recorded by a version that did not write down which it was (this is {this}): decisions may differ for that reason"),
+    ],
+)
+def test_decisions_that_differ_are_said_to_be_of_another_version_where_they_are(tampered: Path, recorder: str | None, said: str) -> None:
+    recorded_by(tampered, recorder)
+    shown = CliRunner().invoke(app, ["replay", str(tampered), "--verify"], catch_exceptions=False)
+    assert shown.exit_code == 1 and said.format(this=this_penstock()) in shown.stdout
+
+
+def test_the_same_decisions_are_the_same_whichever_version_recorded_them(history: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(history, tmp_path / "history.db"))
+    recorded_by(path, '{"version":"0.0.9"}')
     shown = CliRunner().invoke(app, ["replay", str(path), "--verify"], catch_exceptions=False)
-    assert shown.exit_code == 1 and "is the first that says something else" in shown.stdout and "replayed: " in shown.stdout
+    assert shown.exit_code == 0 and "the same decisions, byte for byte" in shown.stdout and "version" not in shown.stdout
+
+
+def recorded_by(path: Path, recorder: str | None) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        assert connection.execute("UPDATE keyframes SET recorder = ?", (recorder,)).rowcount > 0
 
 
 def busier(text: str) -> str:

@@ -36,6 +36,7 @@ from penstock.runtime.clock import SteadyClock
 from penstock.runtime.fakes import FakePlant, FolderBeside, InlineFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
+from penstock.runtime.recorder import this_penstock
 from penstock.runtime.reread import Reread
 from penstock.stores import connection
 from penstock.stores.reader import HistoryReader
@@ -115,6 +116,14 @@ def test_health_is_well_while_the_loop_turns(root: Path) -> None:
         told = json.load(answer)
     assert told["ok"] and told["queries"] == {"q": "running"}
     host.close("the test is over")
+
+
+def test_the_history_says_which_penstock_recorded_it(root: Path) -> None:
+    host = opened(root)
+    wait_until(lambda: host.controller.last_turn_s)
+    host.close("the test is over")
+    with HistoryReader.open(host.history_path) as reader:
+        assert {*reader.recorders().values()} == {this_penstock()}
 
 
 def test_a_second_controller_on_the_same_job_is_refused_and_free_to_come_after_the_first(root: Path) -> None:

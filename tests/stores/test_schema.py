@@ -19,7 +19,7 @@ from penstock.stores.codec import encode, encode_knowledge
 from penstock.stores.connection import open_writer
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
-from penstock.stores.schema import MIGRATIONS, Migration, version_of
+from penstock.stores.schema import MIGRATIONS, OLDEST_READABLE, Migration, version_of
 
 LATER: tuple[Migration, ...] = (
     *MIGRATIONS,
@@ -70,7 +70,7 @@ def test_a_newer_file_is_refused_by_writer_and_reader_and_left_alone(tmp_path: P
 def test_a_reader_does_not_migrate_but_says_who_does(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     path.touch()
-    with pytest.raises(UserMistake, match=rf"has schema 0, this Penstock reads {len(MIGRATIONS)}: run the job once"):
+    with pytest.raises(UserMistake, match=rf"has schema 0, this Penstock reads {OLDEST_READABLE} to {len(MIGRATIONS)}: run the job once"):
         HistoryReader.open(path)
 
 

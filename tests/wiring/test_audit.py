@@ -22,7 +22,7 @@ from penstock.eventlog.files import event_logs as logs_at
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.wiring.audit import AuditAsked, Audited, audit, audit_all
-from penstock.wiring.confidence import confidence
+from penstock.wiring.confidence import confidence, error_reasons
 from penstock.wiring.needed import needed_executors
 from penstock.wiring.watched import watched
 
@@ -82,8 +82,18 @@ def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audi
     found = audited.what_if
     assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.score.worker_seconds)
     assert hpa.score.average_workers < 5 and found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.score.average_workers) * hpa.score.duration_s, rel=0.02)
-    error = found.error_worker_seconds(hpa)
-    assert error is not None and found.off is not None and error == pytest.approx(found.off * hpa.score.worker_seconds)
+    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.score.worker_seconds)
+
+
+def test_the_error_at_sizes_that_the_job_never_had_is_not_known(audited: Audited) -> None:
+    found, (static, hpa) = audited.what_if, audited.what_if.runs
+    assert found.recorded.sizes == 1 and found.is_at_recorded_size(static) and not found.is_at_recorded_size(hpa)
+    assert found.error_worker_seconds(hpa) is None
+    two = replace(found, recorded=replace(found.recorded, sizes=2))
+    assert two.off is not None and two.error_worker_seconds(hpa) == pytest.approx(two.off * hpa.score.worker_seconds)
+    assert [why[0] for why in error_reasons(found)] == ["?", "≥"] and [why[0] for why in error_reasons(two)] == ["≥"]
+    sure = replace(two, recorded=replace(two.recorded, duration_s=4 * 3600.0))
+    assert confidence(sure).level == "good" and error_reasons(sure) == ()
 
 
 def test_the_recorded_run_and_the_same_sizes_simulated_agree(audited: Audited) -> None:

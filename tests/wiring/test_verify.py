@@ -46,6 +46,7 @@ from penstock.simulator.plant import SimulatedPlant
 from penstock.simulator.record import Fault
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
+from penstock.stores.recorder import Recorder
 from penstock.wiring.verify import Verified, verify
 
 THUMB = Thumb()
@@ -71,10 +72,13 @@ class HopelessFitter(InlineFitter):
 class Run:
     """A controller with the rule of thumb that writes a history."""
 
-    def __init__(self, path: Path, terms: Terms, *, config: Config = Config(), redactor: Redactor = Redactor(), policy: Policy | None = THUMB) -> None:
+    def __init__(
+        self, path: Path, terms: Terms, *, config: Config = Config(), redactor: Redactor = Redactor(), policy: Policy | None = THUMB,
+        recorder: Recorder | None = None,
+    ) -> None:  # fmt: skip
         self.clock = FakeClock()
         self.plant = LoadedPlant(self.clock, executors=3)
-        self.history = History.open(path, config=config, redactor=redactor)
+        self.history = History.open(path, config=config, redactor=redactor, recorder=recorder)
         self.found: Reread | None = None
         self.controller = Controller(
             source=self.plant, actuator=self.plant, memory=self.history, clock=self.clock, terms=terms, declared=DECLARED, policy=policy, reread=self.reread,
@@ -244,6 +248,20 @@ def test_a_turn_that_cannot_be_turned_any_more_is_a_difference(tmp_path: Path, m
     monkeypatch.setattr("penstock.wiring.verify.turn", broken)
     found = verified(path).first_difference
     assert found is not None and found.replayed == "TurnFailed ZeroDivisionError: no rows" and found.recorded is not None
+
+
+def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(tmp_path: Path) -> None:
+    path, first, second = tmp_path / "history.db", Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
+    for recorder in (None, first, second, first):
+        run = Run(path, terms("active"), recorder=recorder)
+        run.plant.rate = 600
+        run.pass_s(30.0)
+        run.close()
+    assert verified(path) == Verified(turns=24, keyframes=4), "whoever recorded it"
+    tamper(path, "UPDATE turns SET marks = replace(marks, '0', '1') WHERE id = 15")
+    assert verified(path).recorder == second
+    tamper(path, "UPDATE turns SET marks = replace(marks, '0', '1') WHERE id = 3")
+    assert verified(path).recorder is None
 
 
 def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_the_fewest_and_the_most_executors_are_those_the_job_ran_with(readings: 
 
 def test_too_short_a_run_is_one_line(readings: list[Reading]) -> None:
     short = readings[:6]
-    with pytest.raises(UserMistake, match=r"clicks: it lasts \d+ s, at least 60 s are needed"):
+    with pytest.raises(UserMistake, match=r"clicks: it is too short: \d+ s are left of it after the job had caught up .*, at least 60 s are needed"):
         what_if(calibrated_by("clicks", short, (), 0), short, STATIC)
 
 

@@ -15,14 +15,18 @@ from rich.text import Text
 from penstock.cli import complain
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import like_rows
+from penstock.cli.whatif import error_rows, error_words, share_words
 from penstock.cli.whatif import object_of as what_if_object
-from penstock.cli.whatif import share_words
+from penstock.cli.whole import Whole
 from penstock.core.domain.units import duration_words
 from penstock.wiring.audit import HOUR_S, Audited, Skipped
 from penstock.wiring.confidence import confidence
 
 JOBS = ("lasted", "rows/s", "executors", "had h", "needed h", "wasted h", "short h", "batch p95 s", "latency p95 s", "above promise", "confidence")
 POLICIES = ("executor-hours", "±", "saves h", "±", "executors", "rescales", "p95 ms", "within", "broken s")
+
+JOBS_PARTS, POLICIES_PARTS = (7, 4), (4, 5)
+"""What it costs, and what it keeps."""
 
 
 def present_audit(audited: Sequence[Audited], skipped: Sequence[Skipped], *, as_json: bool, plot: Path | None) -> None:
@@ -45,11 +49,12 @@ def present_audit(audited: Sequence[Audited], skipped: Sequence[Skipped], *, as_
 
 def show(audited: Sequence[Audited]) -> None:
     console = Console()
-    console.print(jobs_table(audited))
+    console.print(Whole(jobs_table(audited), JOBS_PARTS))
     for each in audited:
         console.print()
-        console.print(policies_table(each))
-        for what, words in (*(("at risk", risk) for risk in each.risks), like_rows(each.what_if.like)[0], ("confidence", str(confidence(each.what_if)))):
+        console.print(Whole(policies_table(each), POLICIES_PARTS))
+        found, risks = each.what_if, [("at risk", risk) for risk in each.risks]
+        for what, words in (*error_rows(found), *risks, like_rows(found.like)[0], ("confidence", str(confidence(found)))):
             typer.echo(f"{what}: {words}")
         for note in each.notes:
             typer.echo(f"note: {note}")
@@ -57,7 +62,7 @@ def show(audited: Sequence[Audited]) -> None:
 
 def jobs_table(audited: Sequence[Audited]) -> Table:
     table = Table(title=f"{len(audited)} streaming job{'s' if len(audited) > 1 else ''}, in executor-hours", title_justify="left", box=None)
-    table.add_column("job", overflow="fold")
+    table.add_column("job")
     for column in JOBS:
         table.add_column(column, justify="right")
     for each in audited:
@@ -77,7 +82,8 @@ def policies_table(each: Audited) -> Table:
     for column in POLICIES:
         table.add_column(column, justify="right")
     for run in found.runs:
-        score, off = run.score, hours(found.error_worker_seconds(run))
+        score, error = run.score, found.error_worker_seconds(run)
+        off = error_words(found, None if error is None else hours(error))
         p95 = "" if score.latency is None else f"{score.latency.p95:,.0f}"
         cost = hours(score.worker_seconds), off, hours(found.saved_worker_seconds(run)), off
         table.add_row(

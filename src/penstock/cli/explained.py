@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.cells import UNKNOWN, clock_time, columns, count, day_time, percent, seconds
+from penstock.cli.whole import Whole
 from penstock.core.analyze.explained import Explained, Judged
 from penstock.core.domain.autopilot_event import EFFECTS, Decided
 from penstock.core.domain.decision import Candidate, Comparison, short, sized
@@ -79,13 +80,13 @@ def show(console: Console, found: Explained) -> None:
     line(f"because {decided.decision.why.words()}")
     for guard in decided.decision.guards:
         line(f"guarded: {guard.words()}")
-    console.print(Text("\nwhat was seen", style="bold"), pairs(seen_rows(found)))
+    console.print(Text("\nwhat was seen", style="bold"), Whole(pairs(seen_rows(found))))
     if decided.capacity_why is not None:
         line(f"capacity {decided.capacity_why}", "dim")
     if decided.decision.candidates:
-        console.print(Text("\nsizes weighed", style="bold"), candidates_table(decided))
+        console.print(Text("\nsizes weighed", style="bold"), Whole(candidates_table(decided)))
     if found.predictions:
-        console.print(Text("\nwhat it predicted", style="bold"), predictions_table(found.predictions, decided.at_s))
+        console.print(Text("\nwhat it predicted", style="bold"), Whole(predictions_table(found.predictions, decided.at_s), (3, 3)))
     if found.afterwards:
         line("\nwhat came of it", "bold")
         for event in found.afterwards:

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from penstock.cli.cells import columns, percent
 from penstock.cli.jobs import JobOption
-from penstock.cli.remembered import FileOption, events_of, history_of, why_undecided
+from penstock.cli.remembered import FileOption, events_of, history_of, since, why_undecided
 from penstock.cli.report import JsonOption
+from penstock.cli.whole import Whole
 from penstock.core.analyze.explained import decisions
 from penstock.core.analyze.grades import Grade, grades
 from penstock.core.domain.prediction import GOOD_ERROR, subject
-from penstock.core.domain.units import parse_duration_s
 from penstock.core.models.estimate import COVERAGE
 from penstock.stores.reader import HistoryReader
 
@@ -38,8 +38,7 @@ def grade(
 ) -> None:
     """Compare what was predicted with what came, by kind: capacity, latency, forecast, recovery."""
     with HistoryReader.open(history_of(job, file)) as reader:
-        span = reader.span()
-        since_s = float("-inf") if last is None or span is None else span[1] - parse_duration_s(last)
+        since_s = since(last, reader.span())
         events = events_of(reader, since_s)
         found = grades(events)
         nothing = "" if found else why_ungraded(reader, since_s)
@@ -61,7 +60,7 @@ def why_ungraded(reader: HistoryReader, since_s: float) -> str:
 
 
 def show(console: Console, found: Sequence[Grade]) -> None:
-    console.print(grades_table(found))
+    console.print(Whole(grades_table(found)))
     console.print(
         Text(
             f"off by: mean of |predicted - actual| / actual; bias: the same with its sign, above 0 where too much was predicted. "

@@ -13,15 +13,17 @@ from rich.table import Table
 from penstock.cli.cells import clock_time
 from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
-from penstock.cli.remembered import FileOption, history_of
+from penstock.cli.remembered import FileOption, history_of, since
 from penstock.cli.report import known, writable
+from penstock.cli.whole import Whole
 from penstock.core.domain.event import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.routine import is_routine
-from penstock.core.domain.units import count_words, parse_duration_s
+from penstock.core.domain.units import count_words
 from penstock.core.errors import UserMistake
 from penstock.stores.reader import EventRow, HistoryReader
+from penstock.stores.recorder import Recorder
 
 
 def history(
@@ -42,10 +44,7 @@ def history(
         writable(plot)
     path = history_of(job, file)
     with HistoryReader.open(path) as reader:
-        since_s = float("-inf")
-        span = reader.span()
-        if last is not None and span is not None:
-            since_s = span[1] - parse_duration_s(last)
+        since_s = since(last, reader.span())
         exports = [(folder, kind) for folder, kind in ((csv, "csv"), (parquet, "parquet")) if folder is not None]
         for folder, kind in exports:
             for written in export(reader, folder, kind, since_s):  # type: ignore[arg-type]
@@ -57,10 +56,11 @@ def history(
             return
         readings = [] if events else list(reader.readings(since_s))
         rows = list(reader.events(since_s))
+        recorders = list(dict.fromkeys(reversed(reader.recorders().values())))[::-1]
     if as_json:
-        typer.echo(json.dumps(known(as_object(readings, rows))))
+        typer.echo(json.dumps(known(as_object(readings, rows, recorders))))
     else:
-        show(Console(), path, readings, rows, everything)
+        show(Console(), path, readings, rows, recorders, everything)
 
 
 def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) -> None:
@@ -81,25 +81,25 @@ def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) 
         draw(readings, happened, promises, plot, title)
 
 
-def as_object(readings: list[Reading], rows: list[EventRow]) -> dict[str, object]:
+def as_object(readings: list[Reading], rows: list[EventRow], recorders: list[Recorder]) -> dict[str, object]:
     from dataclasses import asdict
 
     happened = [
         {"kind": type(row.event).__name__, "count": row.count, "last_at_s": row.last_at_s, **asdict(row.event), "words": row.event.words()} for row in rows
     ]
-    return {"readings": [asdict(reading) for reading in readings], "events": happened}
+    return {"recorded_by": [asdict(each) for each in recorders], "readings": [asdict(reading) for reading in readings], "events": happened}
 
 
-def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow], everything: bool) -> None:
+def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow], recorders: list[Recorder], everything: bool) -> None:
     """Readings thinned to a screenful, then the events; what comes all the time is counted unless everything is wanted."""
-    console.print(f"history {path}: {len(readings)} readings, {len(rows)} events", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"history {path}: {len(readings)} readings, {len(rows)} events{recorded_by(recorders)}", markup=False, highlight=False, soft_wrap=True)
     if readings:
         table = Table(box=None, header_style="bold")
         for column in ("time", "rate/s", "done/s", "lag rows", "excess", "p50 s", "p95 s", "p99 s", "executors", "busy"):
             table.add_column(column, justify="right")
         for reading in readings[:: max(1, len(readings) // 30)]:
             table.add_row(clock_time(reading.at_s), *columns(reading))
-        console.print(table)
+        console.print(Whole(table))
     told = [row.event for row in rows if not isinstance(row.event, NothingToDo)]
     routine = 0 if everything else sum(map(is_routine, told))
     for event in told:
@@ -111,6 +111,16 @@ def show(console: Console, path: Path, readings: list[Reading], rows: list[Event
             f"{routine} routine events (decisions that changed nothing, grades of predictions) are not shown: --all, penstock grade, penstock explain",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def recorded_by(recorders: list[Recorder]) -> str:
+    """Which Penstock wrote it, the last if there were several; nothing where none said so.
+
+    >>> recorded_by([Recorder(version="0.1.0", core="5f2a90c1b7de")])
+    ', recorded by Penstock 0.1.0, core 5f2a90c1b7de'
+    """
+    before = f", and {len(recorders) - 1} other{'s' if len(recorders) > 2 else ''} before" if len(recorders) > 1 else ""
+    return f", recorded by Penstock {recorders[-1]}{before}" if recorders else ""
 
 
 def columns(reading: Reading) -> list[str]:

@@ -15,6 +15,7 @@ from penstock.cli.cells import columns, day_time, percent
 from penstock.cli.jobs import JobOption
 from penstock.cli.remembered import FileOption, events_of, history_of, read_with_bar, why_undecided
 from penstock.cli.report import JsonOption, known
+from penstock.cli.whole import Whole
 from penstock.core.domain.autopilot_event import Decided
 from penstock.core.domain.prediction import GOOD_ERROR
 from penstock.core.domain.units import duration_words
@@ -75,7 +76,7 @@ def show(console: Console, found: Readiness) -> None:
     table.columns[0].max_width = None
     for name, wanted, ran in compared(found.shadow, found.run):
         table.add_row(name, wanted, ran)
-    console.print(table)
+    console.print(Whole(table))
     if found.agreement is not None:
         same, fewer, more = (percent(share) for share in (found.agreement.same, found.agreement.fewer, found.agreement.more))
         line(f"\nthe size in shadow was the one that ran {same} of the time, smaller {fewer}, larger {more}")

@@ -14,7 +14,8 @@ from penstock.cli.jobs import remembered_job
 from penstock.core.domain.autopilot_event import PhaseFailed
 from penstock.core.domain.event import Event
 from penstock.core.domain.trust import mode_in
-from penstock.core.domain.units import duration_words
+from penstock.core.domain.units import duration_words, parse_duration_s
+from penstock.core.errors import UserMistake
 from penstock.stores.reader import HistoryReader
 
 FileOption = Annotated[Path | None, typer.Option("--file", help="A history file instead of a job's own.", metavar="HISTORY.DB")]
@@ -34,6 +35,21 @@ T = TypeVar("T", bound=Timed)
 def history_of(job: str | None, file: Path | None) -> Path:
     """The history file that is meant, also of a job that has ended."""
     return file or remembered_job(job).history
+
+
+def since(last: str | None, span: tuple[float, float] | None) -> float:
+    """The first moment that `--last` means, in seconds: so long before the last one that is remembered; all of it if nothing is given.
+
+    >>> since("10m", (0.0, 1000.0)), since(None, (0.0, 1000.0))
+    (400.0, -inf)
+    """
+    if last is None:
+        return float("-inf")
+    try:
+        last_s = parse_duration_s(last)
+    except UserMistake as mistake:
+        raise UserMistake(f"--last: {mistake}") from None
+    return float("-inf") if span is None else span[1] - last_s
 
 
 def read_with_bar(what: str, rows: Iterable[T], span: tuple[float, float] | None) -> Iterator[T]:

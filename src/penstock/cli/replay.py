@@ -16,7 +16,9 @@ from penstock.cli.report import JsonOption, PlotOption
 from penstock.cli.simulate_options import last_of, limits_of, needed, parameters_of, policies_of, promises_of
 from penstock.cli.whatif import present_what_if
 from penstock.core.errors import UserMistake
+from penstock.runtime.recorder import this_penstock
 from penstock.stores.reader import HistoryReader
+from penstock.stores.recorder import Recorder
 from penstock.wiring.verify import verify as verified
 from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
 
@@ -57,8 +59,9 @@ def verify_history(path: Path, as_json: bool) -> None:
         done = verified(reader, progress=progress)
     difference = done.first_difference
     if as_json:
-        first = None if difference is None else asdict(difference)
-        typer.echo(json.dumps({"history": str(path), "turns": done.turns, "keyframes": done.keyframes, "first_difference": first}))
+        first = None if difference is None else {**asdict(difference), "recorded_by": None if done.recorder is None else asdict(done.recorder)}
+        this = asdict(this_penstock())
+        typer.echo(json.dumps({"history": str(path), "turns": done.turns, "keyframes": done.keyframes, "first_difference": first, "replayed_by": this}))
     else:
         typer.echo(f"{path}: {done.turns:,} turns from {done.keyframes:,} keyframes")
         if not done.turns:
@@ -66,11 +69,29 @@ def verify_history(path: Path, as_json: bool) -> None:
         elif difference is None:
             typer.echo("the same decisions, byte for byte")
         else:
-            typer.echo(f"turn {difference.turn}, at {difference.at_s:.3f} s, is the first that says something else")
+            other = other_version_words(done.recorder, this_penstock())
+            typer.echo(f"turn {difference.turn}, at {difference.at_s:.3f} s, is the first that says something else{other}")
             typer.echo(f"recorded: {difference.recorded or 'nothing more that the history holds'}")
             typer.echo(f"replayed: {difference.replayed or 'nothing more'}")
     if difference is not None:
         raise typer.Exit(EXIT_INTERNAL)
+
+
+def other_version_words(recorder: Recorder | None, this: Recorder) -> str:
+    """Why decisions may differ though nothing is wrong; nothing where the same Penstock decided both times.
+
+    >>> old, new = Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0", core="77aa01b2c3d4")
+    >>> other_version_words(old, new)
+    '; recorded by another version (0.1.0, core 5f2a90c1b7de; this is 0.2.0, core 77aa01b2c3d4): decisions may differ for that reason'
+    >>> other_version_words(None, new)
+    '; recorded by a version that did not write down which it was (this is 0.2.0, core 77aa01b2c3d4): decisions may differ for that reason'
+    >>> other_version_words(new, new)
+    ''
+    """
+    if recorder == this:
+        return ""
+    by = f"a version that did not write down which it was (this is {this})" if recorder is None else f"another version ({recorder}; this is {this})"
+    return f"; recorded by {by}: decisions may differ for that reason"
 
 
 def what_if_of(history: str, policy: str, last_s: float, recovery_s: float | None, latency_ms: float | None, most: int | None, seed: int) -> WhatIf:

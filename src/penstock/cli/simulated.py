@@ -15,6 +15,7 @@ from rich.text import Text
 
 from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH
 from penstock.cli.report import Report, draw_into, known, present
+from penstock.cli.whole import Whole
 from penstock.simulator.score import LatencyMs, Score
 from penstock.wiring.simulation import Failure, Simulated
 
@@ -38,7 +39,7 @@ def present_runs(name: str, runs: Sequence[Simulated], *, together: bool, like: 
     if as_json:
         typer.echo(json.dumps(known({"policies": [as_object(run) for run in runs], **found})))
     else:
-        Console().print(side_by_side(name, runs))
+        Console().print(Whole(side_by_side(name, runs), (3, 7)))
         for what, words in rows:
             typer.echo(f"{what}: {words}")
     draw_into(plot, draw, as_json)

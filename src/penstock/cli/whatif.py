@@ -13,13 +13,16 @@ from rich.text import Text
 
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import as_object, like_object, like_rows
+from penstock.cli.whole import Whole
 from penstock.simulator.score import Score
-from penstock.wiring.confidence import confidence
+from penstock.wiring.confidence import confidence, error_reasons, is_at_least
 from penstock.wiring.ran import Ran
 from penstock.wiring.simulation import Simulated
 from penstock.wiring.whatif import WhatIf
 
 COLUMNS = ("executor-seconds", "±", "executors", "rescales", "saves", "p50 ms", "p95 ms", "p99 ms", "within", "broken s")
+PARTS = (5, 5)
+"""What it costs, and what it keeps."""
 RECORDED, AGAIN = "as recorded", "the same sizes, simulated"
 
 
@@ -27,8 +30,8 @@ def present_what_if(found: WhatIf, *, as_json: bool, plot: Path | None) -> None:
     if as_json:
         typer.echo(json.dumps(known(object_of(found))))
     else:
-        Console().print(table_of(found))
-        for what, words in (*like_rows(found.like), ("confidence", str(confidence(found)))):
+        Console().print(Whole(table_of(found), PARTS))
+        for what, words in (*error_rows(found), *like_rows(found.like), ("confidence", str(confidence(found)))):
             typer.echo(f"{what}: {words}")
 
     def draw(path: Path) -> None:
@@ -77,7 +80,9 @@ def score_object(score: Score) -> dict[str, Any]:
 
 
 def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
-    return {**as_object(run), "saved_worker_seconds": found.saved_worker_seconds(run), "error_worker_seconds": found.error_worker_seconds(run)}
+    """What it saves, with its error where that is known."""
+    saved, error = found.saved_worker_seconds(run), found.error_worker_seconds(run)
+    return {**as_object(run), "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": error is None or is_at_least(found)}
 
 
 def table_of(found: WhatIf) -> Table:
@@ -93,8 +98,18 @@ def table_of(found: WhatIf) -> Table:
     table.add_row(*map(Text, row_of(AGAIN, found.again, "", "")))
     for run in found.runs:
         error = found.error_worker_seconds(run)
-        table.add_row(*map(Text, row_of(run.policy, run.score, "?" if error is None else f"{error:,.0f}", saves_words(found, run))))
+        told = error_words(found, None if error is None else f"{error:,.0f}")
+        table.add_row(*map(Text, row_of(run.policy, run.score, told, saves_words(found, run))))
     return table
+
+
+def error_words(found: WhatIf, error: str | None) -> str:
+    """An error that is known, or the least it can be."""
+    return "?" if error is None else f"≥ {error}" if is_at_least(found) else error
+
+
+def error_rows(found: WhatIf) -> list[tuple[str, str]]:
+    return [("±", why) for why in error_reasons(found)]
 
 
 def saves_words(found: WhatIf, run: Simulated) -> str:

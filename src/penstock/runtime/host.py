@@ -25,6 +25,7 @@ from penstock.runtime.controller import Controller
 from penstock.runtime.desk import Desk
 from penstock.runtime.home import JobFolder
 from penstock.runtime.joblease import CheckpointLease, take_local
+from penstock.runtime.recorder import this_penstock
 from penstock.runtime.reread import Reread
 from penstock.runtime.snapshots import Snapshots, restore_history
 from penstock.stores.codec import encode
@@ -123,7 +124,7 @@ class Host:
             lease = CheckpointLease(beside, about.job, self.terms.config.lease_expiry_s)
             lease.take()
             restore_history(beside, self.history_path)
-        self._history = History.open(self.history_path, config=self.terms.config, redactor=self.redactor)
+        self._history = History.open(self.history_path, config=self.terms.config, redactor=self.redactor, recorder=this_penstock())
         self._controller = Controller(
             source=engine, actuator=engine, memory=self._history, clock=self.clock, terms=self.terms, declared=declared, sinks=[self], on_reading=self._show,
             fitter=self._fitter, reread=self._reread, policy=self._policy,

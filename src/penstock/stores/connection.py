@@ -11,7 +11,7 @@ from pathlib import Path
 
 from penstock.core.errors import UserMistake
 from penstock.stores.faults import explained
-from penstock.stores.schema import MIGRATIONS, Migration, check_origin, migrate
+from penstock.stores.schema import MIGRATIONS, OLDEST_READABLE, Migration, check_origin, migrate
 
 LOCK_WAIT_S = 2.0
 FREE_AT_START_BYTES = 1 << 20
@@ -42,8 +42,9 @@ def open_reader(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
         with _closed_on_error(connection):
             version = check_origin(connection, path)
-            if version < len(MIGRATIONS):
-                raise UserMistake(f"{path} has schema {version}, this Penstock reads {len(MIGRATIONS)}: run the job once with this Penstock, that brings it up")
+            if version < OLDEST_READABLE:
+                readable = f"{OLDEST_READABLE} to {len(MIGRATIONS)}"
+                raise UserMistake(f"{path} has schema {version}, this Penstock reads {readable}: run the job once with this Penstock, that brings it up")
     return connection
 
 

@@ -15,6 +15,7 @@ from penstock.core.recorded import Recorded
 from penstock.core.redaction import Redactor
 from penstock.stores.codec import encode
 from penstock.stores.knowing import write_knowledge, write_learnt
+from penstock.stores.recorder import Recorder
 from penstock.stores.turns import write_turn
 
 
@@ -22,7 +23,8 @@ from penstock.stores.turns import write_turn
 class Entry:
     """One turn: what was seen, what happened, what was asked and what came of it, each with its time.
 
-    `recorded` is the turn itself, to be turned again, with a keyframe where that may start; `learnt` is what of the knowledge is not written every time.
+    `recorded` is the turn itself, to be turned again, with a keyframe where that may start, which says by which `recorder`; `learnt` is what of the
+    knowledge is not written every time.
     """
 
     reading: Reading | None = None
@@ -33,6 +35,7 @@ class Entry:
     learnt: Learnt | None = None
     recorded: Recorded | None = None
     keyframe: bool = False
+    recorder: Recorder | None = None
 
     @property
     def rows(self) -> int:
@@ -47,7 +50,7 @@ def write_entry(connection: sqlite3.Connection, entry: Entry, redactor: Redactor
         row = (entry.reading.at_s, encode(entry.reading, redactor))
         reading_id = connection.execute("INSERT INTO readings (at_s, json) VALUES (?, ?)", row).lastrowid
     if entry.recorded is not None:
-        write_turn(connection, entry.recorded, reading_id, redactor, keyframe=entry.keyframe)
+        write_turn(connection, entry.recorded, reading_id, redactor, keyframe=entry.keyframe, recorder=entry.recorder)
     for event in entry.events:
         _write_event(connection, event, redactor)
     for instruction, at_s in entry.instructions:

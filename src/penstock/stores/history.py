@@ -23,6 +23,7 @@ from penstock.stores.connection import open_writer
 from penstock.stores.entry import Entry, write_entry
 from penstock.stores.faults import explained, is_disk_trouble
 from penstock.stores.knowing import read_knowledge
+from penstock.stores.recorder import Recorder
 from penstock.stores.transaction import transaction
 
 _CLEAN_EVERY = 20
@@ -37,12 +38,13 @@ class History:
     A keyframe is kept with every turn that does not follow from the one written before it, and once in a while: a replay can start there.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, config: Config, redactor: Redactor) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, config: Config, redactor: Redactor, recorder: Recorder | None = None) -> None:
         self.path = path
         self._connection = connection
         self._config = config
         self._bounds = Bounds.of(config)
         self._redactor = redactor
+        self._recorder = recorder
         self._lock = Lock()
         self._closed = False
         self._lost: MemoryLost | None = None
@@ -56,9 +58,9 @@ class History:
         self._until_cleaning = 0
 
     @classmethod
-    def open(cls, path: Path, *, config: Config, redactor: Redactor) -> History:
-        """Open or begin the history at `path`; `UserMistake` if it cannot be written or is not ours to write."""
-        return cls(path, open_writer(path, wal_bytes=Bounds.of(config).wal_bytes), config=config, redactor=redactor)
+    def open(cls, path: Path, *, config: Config, redactor: Redactor, recorder: Recorder | None = None) -> History:
+        """Open or begin the history at `path`, to be recorded by `recorder`; `UserMistake` if it cannot be written or is not ours to write."""
+        return cls(path, open_writer(path, wal_bytes=Bounds.of(config).wal_bytes), config=config, redactor=redactor, recorder=recorder)
 
     def append(
         self,
@@ -117,7 +119,10 @@ class History:
             self._unsaved, self._learnt = entry.knowledge, entry.knowledge.learnt
         regained = MemoryRegained(at_s=at_s, forgotten=self._forgotten)
         gap = (self._lost, regained) if self._lost else ()
-        whole = replace(entry, knowledge=self._unsaved, events=(*gap, *entry.events), learnt=self._learnt_due(entry, at_s), keyframe=self._keyframe_due(entry))
+        whole = replace(
+            entry, knowledge=self._unsaved, events=(*gap, *entry.events), learnt=self._learnt_due(entry, at_s), keyframe=self._keyframe_due(entry),
+            recorder=self._recorder,
+        )  # fmt: skip
         trouble = self._try_to_write(whole)
         if trouble is None:
             self._written(whole, at_s)

@@ -20,6 +20,7 @@ from penstock.stores.connection import open_reader
 from penstock.stores.faults import explained
 from penstock.stores.knowing import read_knowledge
 from penstock.stores.ran_under import read_terms
+from penstock.stores.recorder import Recorder, read_recorders
 from penstock.stores.turns import TurnRow, read_turns
 
 Value = TypeVar("Value")
@@ -82,6 +83,11 @@ class HistoryReader:
         """What the job last ran under, as far as that was written down."""
         with self._explained():
             return read_terms(self._connection)
+
+    def recorders(self) -> dict[int, Recorder]:
+        """Which Penstock recorded the turns from each keyframe on, by the number of the keyframe's turn, as far as that was written down."""
+        with self._explained():
+            return read_recorders(self._connection)
 
     def turns(self) -> Iterator[TurnRow]:
         """The turns, in the order in which they were taken."""

@@ -37,8 +37,12 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE INDEX turns_by_time ON turns (at_s)",
         "CREATE INDEX keyframes_by_time ON keyframes (at_s)",
     ),
+    ("ALTER TABLE keyframes ADD COLUMN recorder TEXT",),
 )
 """Entry n leads from version n to n + 1; version 0 is an empty file. Entries are added, never changed."""
+
+OLDEST_READABLE = 2
+"""A reader, which cannot migrate, makes do with what a file of this schema lacks."""
 
 
 def version_of(connection: sqlite3.Connection) -> int:

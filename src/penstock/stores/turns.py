@@ -17,6 +17,7 @@ from penstock.core.recorded import Keyframe, Recorded
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.stores.codec import decode, decode_command, decode_instruction, encode
+from penstock.stores.recorder import Recorder, encode_recorder
 
 _MARK_DIGITS = 32
 """Half of a SHA-256: no two of the things that all turns ever say will share so much."""
@@ -67,7 +68,9 @@ def mark(line: str) -> str:
     return sha256(line.encode()).hexdigest()[:_MARK_DIGITS]
 
 
-def write_turn(connection: sqlite3.Connection, recorded: Recorded, reading_id: int | None, redactor: Redactor, *, keyframe: bool) -> None:
+def write_turn(
+    connection: sqlite3.Connection, recorded: Recorded, reading_id: int | None, redactor: Redactor, *, keyframe: bool, recorder: Recorder | None
+) -> None:
     """Insert a turn, inside the caller's transaction."""
     inputs = recorded.inputs
     marks = " ".join(mark(line) for line in said(recorded.done, redactor))
@@ -75,7 +78,8 @@ def write_turn(connection: sqlite3.Connection, recorded: Recorded, reading_id: i
     number = connection.execute("INSERT INTO turns (at_s, reading_id, json, marks) VALUES (?, ?, ?, ?)", row).lastrowid
     if keyframe:
         text = _known_before(recorded.before, redactor, with_last=inputs.reading is None)
-        connection.execute("INSERT OR REPLACE INTO keyframes (turn_id, at_s, json) VALUES (?, ?, ?)", (number, inputs.at_s, text))
+        known = (number, inputs.at_s, text, encode_recorder(recorder))
+        connection.execute("INSERT OR REPLACE INTO keyframes (turn_id, at_s, json, recorder) VALUES (?, ?, ?, ?)", known)
 
 
 def read_turns(connection: sqlite3.Connection, after: int, most: int) -> list[TurnRow]:

@@ -31,6 +31,22 @@ def confidence(found: WhatIf) -> Confidence:
     return of(found.off, found.recorded.duration_s, found.recorded.sizes, knows_latency=found.like.error.latency_p95 is not None, queries=queries)
 
 
+def is_at_least(found: WhatIf) -> bool:
+    """Whether errors are larger than the simulator's own one by something that is not known."""
+    return confidence(found).level != "good"
+
+
+def error_reasons(found: WhatIf) -> tuple[str, ...]:
+    """In words, why the error of a policy is not known, or larger than is known."""
+    errors = [found.error_worker_seconds(run) for run in found.runs]
+    said = []
+    if found.off is not None and None in errors:
+        said.append("? where a policy has another size than the only one that the job had, as nobody knows how far the simulator is off there")
+    if is_at_least(found) and any(error is not None for error in errors):
+        said.append(f"≥ for at least: it is how far the simulator is off on the recorded run, and confidence is {confidence(found).level}")
+    return tuple(said)
+
+
 def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool, queries: int = 1) -> Confidence:
     """As bad as the worst that is to be said; of several queries one is simulated, and the executors that the others need are not known.
 

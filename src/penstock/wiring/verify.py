@@ -14,6 +14,7 @@ from penstock.core.recorded import Keyframe
 from penstock.runtime.jobfile import own_policy
 from penstock.stores.codec import encode
 from penstock.stores.reader import HistoryReader
+from penstock.stores.recorder import Recorder
 from penstock.stores.turns import TurnRow, mark, said
 
 
@@ -32,11 +33,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """How many turns were turned again, from how many keyframes, and where that first gave something else; it ends there."""
+    """How many turns were turned again, from how many keyframes, and where that first gave something else; it ends there.
+
+    `recorder` is who recorded the turn that differs; None if none does, or its history does not say.
+    """
 
     turns: int
     keyframes: int
     first_difference: Difference | None = None
+    recorder: Recorder | None = None
 
 
 def verify(reader: HistoryReader, *, policy: Policy | None = None, progress: Callable[[int, int], None] = lambda done, total: None) -> Verified:
@@ -45,20 +50,21 @@ def verify(reader: HistoryReader, *, policy: Policy | None = None, progress: Cal
     A policy of the owner's own is looked up where he had it; one that only a program has made must be given here too.
     Progress is told in turns, of how many.
     """
-    total, turns, keyframes = reader.count_turns(), 0, 0
+    total, turns, keyframes, recorders = reader.count_turns(), 0, 0, reader.recorders()
     known: Keyframe | None = None
     own: Policy | None = None
+    recorder: Recorder | None = None
     for looked_at, row in enumerate(reader.turns(), 1):
         if row.keyframe is not None:
             keyframes += 1
-            known, own = row.keyframe, policy or policy_of_owner(row.keyframe)
+            known, own, recorder = row.keyframe, policy or policy_of_owner(row.keyframe), recorders.get(row.number)
         if row.inputs is None:
             known = None
         if known is not None and row.inputs is not None:
             lines, known = again(known, row.inputs, own)
             turns += 1
             if known is None or tuple(mark(line) for line in lines) != row.marks:
-                return Verified(turns=turns, keyframes=keyframes, first_difference=first_difference(reader, row, lines))
+                return Verified(turns=turns, keyframes=keyframes, first_difference=first_difference(reader, row, lines), recorder=recorder)
         progress(looked_at, total)
     return Verified(turns=turns, keyframes=keyframes)
 

@@ -23,6 +23,8 @@ from penstock.wiring.setup import SHORTEST_RUN_S, Setup
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
+SAME_SIZE = 0.05
+"""Numbers of executors that are no further apart than this, on average, are the same size."""
 STEERED = Config(reading_interval_s=15.0, reading_window_s=15.0)
 """CPU and throughput must be averages of the same time, or capacity is judged wrongly while the load moves."""
 
@@ -55,6 +57,15 @@ class Like:
         last_s = self.load.last_s
         moved = (Fault(at_s=fault.at_s - self.found.start_s, kind=fault.kind) for fault in self.found.faults)
         return tuple(fault for fault in moved if 0 <= fault.at_s < last_s)
+
+    def refuse_short(self) -> None:
+        """`UserMistake` if too little is left to simulate."""
+        left_s = self.load.last_s
+        if left_s < SHORTEST_RUN_S:
+            raise UserMistake(
+                f"{self.name}: it is too short: {left_s:.0f} s are left of it after the job had caught up with what waited at its start, "
+                f"at least {SHORTEST_RUN_S:g} s are needed; what comes before that is not simulated"
+            )
 
     @property
     def min_executors(self) -> int:
@@ -144,15 +155,21 @@ class WhatIf:
             return None
         return (self.recorded.average_workers - run.score.average_workers) * run.score.duration_s
 
+    def is_at_recorded_size(self, run: Simulated) -> bool:
+        """Whether the policy keeps to the size of the recorded run, on average."""
+        return abs(run.score.average_workers - self.recorded.average_workers) <= SAME_SIZE * self.recorded.average_workers
+
     def error_worker_seconds(self, run: Simulated) -> float | None:
-        return None if self.off is None else self.off * run.score.worker_seconds
+        """None where it is not known: the simulator's own error says nothing of other sizes if the job had only one."""
+        if self.off is None or (self.recorded.sizes < 2 and not self.is_at_recorded_size(run)):
+            return None
+        return self.off * run.score.worker_seconds
 
 
 def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:
     """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first."""
     load, start_s = like.load, like.found.start_s
-    if load.last_s < SHORTEST_RUN_S:
-        raise UserMistake(f"{like.name}: it lasts {load.last_s:.0f} s, at least {SHORTEST_RUN_S:g} s are needed")
+    like.refuse_short()
     setup = Setup(load=load, engine=like.found.settings, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
     return WhatIf(
         like=like,
