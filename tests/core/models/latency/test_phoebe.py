@@ -169,6 +169,30 @@ def test_the_score_knows_nothing_of_the_rows_it_is_measured_on(monkeypatch: pyte
     assert all(held) and frozenset().union(*held) == frozenset(rows) and sum(map(len, held)) == len(rows)
 
 
+def test_the_last_stable_row_before_the_knee_is_foretold_by_those_of_other_scale_outs() -> None:
+    """Without it the middle between the rates that are left lies below it: nobody saw an overload there, and the others carry as much."""
+    shares = (0.15, 0.33, 0.5, 0.67, 0.85, 1.01, 1.18, 1.35)
+    rows = [
+        ProfileSeen(scaleout=s, rate_rows_per_s=5000.0 * s * u, latency_s=0.5 * (1 + 0.8 * u / (1.03 - u)) if u < 1 else 15.0 + 60 * (u - 1), valid=u < 1)
+        for s in (2, 4, 6, 8)
+        for u in shares
+    ]
+    held_out = next(row for row in rows if row.scaleout == 6 and row.rate_rows_per_s == 5000.0 * 6 * 0.85)
+    for latency_form in ("queueing", "corrected"):
+        reading = ProfileReading(latency_form=latency_form, validity_form="knee")
+        answer = expected(ScaleoutLatency(reading=reading).learn([row for row in rows if row is not held_out]), 6, held_out.rate_rows_per_s)
+        assert answer.valid and answer.latency.value == pytest.approx(held_out.latency_s, rel=0.25)
+
+
+def test_below_the_first_rate_that_was_too_much_latency_is_that_of_a_job_that_keeps_up_also_where_validity_is_doubted() -> None:
+    reading = ProfileReading(latency_form="queueing", validity_form="knee")
+    rows = [ProfileSeen(scaleout=1, rate_rows_per_s=float(r), latency_s=1.0 + r / 100 if r < 60 else 50.0, valid=r < 60) for r in (10, 20, 30, 40, 50, 100)]
+    model = ScaleoutLatency(reading=reading).learn(rows)
+    doubted, overloaded = expected(model, 1, 90.0), expected(model, 1, 100.0)
+    assert not doubted.valid and doubted.latency.value < 5.0
+    assert not overloaded.valid and overloaded.latency.value > 10.0
+
+
 def test_nothing_valid_is_said_so() -> None:
     rows = [ProfileSeen(scaleout=s, rate_rows_per_s=float(r), latency_s=9.0, valid=False) for s in (1, 2) for r in (1, 2, 3)]
     answer = ScaleoutLatency().learn(rows).predict(1, 1.0)

@@ -62,6 +62,15 @@ def test_the_fit_finds_the_job_behind_noiseless_recoveries() -> None:
     assert found.pause_s == pytest.approx(1.5, abs=0.3)
 
 
+@pytest.mark.parametrize(("pause_s", "off"), [(0.2, 0.1), (1.0, 0.15), (3.0, 0.1)])
+def test_a_small_pause_is_found_from_exact_recoveries_of_25_rows(pause_s: float, off: float) -> None:
+    job = PhysicalRecovery(downtime_s=40, capacity_rows_per_s=10_000, pause_s=pause_s)
+    grid = Points(interval_s=np.repeat([10.0, 30.0, 60.0, 90.0, 120.0], 5), rate=np.tile([2000.0, 3000.0, 4000.0, 5000.0, 6000.0], 5))
+    found = fit_physical(grid, job.at(grid))
+    assert found.pause_s == pytest.approx(pause_s, abs=off)
+    assert found.at(grid) == pytest.approx(job.at(grid), rel=0.02)
+
+
 def test_a_recovery_of_three_times_the_time_does_not_bend_the_fit() -> None:
     rng = np.random.default_rng(4)
     seen = JOB.at(GRID) * rng.lognormal(0, 0.05, len(GRID))

@@ -71,23 +71,24 @@ class ProfileFit:
             return np.asarray(np.exp(self.boosted.at(scaleouts, rates_rows_per_s)) <= limit_between(self.latencies_s, self.kept_up))
         if self.borderline is None:
             return np.ones(len(scaleouts), dtype=bool)
-        return np.asarray(rates_rows_per_s <= np.array([self.borderline.at(int(scaleout)) for scaleout in scaleouts]))
+        return np.asarray(rates_rows_per_s <= self.borderline.over(scaleouts))
 
     def latency_s(self, forms: Forms, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
         """L_avg. "boosted": over all rows (Phoebe sec. III-D); "queueing": the physical form over valid rows; "corrected": that, times a boosted correction.
 
-        Where the physical forms have no rows the boosted one answers. Past the knee latency is not less than the profile saw there.
+        Where the physical forms have no rows the boosted one answers. From the first rate that was too much, latency is not less than the profile saw there:
+        below it nobody saw an overload, also where a rate is likelier invalid than not.
         """
-        form, validity = forms
+        form, _ = forms
         if form == "boosted" or self.queueing is None:
             return np.asarray(np.exp(self.boosted.at(scaleouts, rates_rows_per_s)))
         physical = self.queueing.at(scaleouts, rates_rows_per_s)
         if form == "corrected" and self.correction is not None:
             physical = physical * np.exp(self.correction.at(scaleouts, rates_rows_per_s))
-        valid = self.valid(validity, scaleouts, rates_rows_per_s)
-        if bool(valid.all()):
+        overloaded = rates_rows_per_s >= self.queueing.ceiling.over(scaleouts)
+        if not bool(overloaded.any()):
             return physical
-        return np.where(valid, physical, np.maximum(physical, np.exp(self.boosted.at(scaleouts, rates_rows_per_s))))
+        return np.where(overloaded, np.maximum(physical, np.exp(self.boosted.at(scaleouts, rates_rows_per_s))), physical)
 
     @cached_property
     def borderline(self) -> Ceiling | None:

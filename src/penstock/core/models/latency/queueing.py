@@ -55,6 +55,5 @@ def queueing(ceiling: Ceiling, scaleouts: Floats, rates_rows_per_s: Floats, late
 
 
 def _columns(ceiling: Ceiling, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
-    limits = {scaleout: ceiling.at(int(scaleout)) for scaleout in np.unique(scaleouts)}
-    utilisation = np.minimum(BUSIEST, rates_rows_per_s / np.array([limits[scaleout] for scaleout in scaleouts]))
+    utilisation = np.minimum(BUSIEST, rates_rows_per_s / ceiling.over(scaleouts))
     return np.column_stack([np.ones(len(utilisation)), utilisation, utilisation / (1 - utilisation)])

@@ -8,7 +8,9 @@ from math import pow
 
 import numpy as np
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.latency.knee import Knee
+from penstock.core.models.latency.shared_knee import likely_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,11 @@ class Ceiling:
         """
         carried = max((rate for other, rate in self.carried if other <= scaleout), default=0.0)
         return max(carried, self._through_points(scaleout))
+
+    def over(self, scaleouts: Floats) -> Floats:
+        """The rates at many scale-outs."""
+        limits = {scaleout: self.at(int(scaleout)) for scaleout in np.unique(scaleouts).tolist()}
+        return np.array([limits[scaleout] for scaleout in scaleouts.tolist()], dtype=float)
 
     def _through_points(self, scaleout: int) -> float:
         first, last = self.points[0], self.points[-1]
@@ -53,23 +60,24 @@ def too_much(found: Sequence[Knee]) -> Ceiling | None:
     >>> too_much([Knee(scaleout=2, last_stable_rows_per_s=10.0, first_unstable_rows_per_s=20.0)]).at(2)
     20.0
     """
-    return _ceiling(found, lambda stable, unstable: unstable)
+    return _ceiling(found, lambda _, unstable: unstable)
 
 
 def borderline(found: Sequence[Knee]) -> Ceiling | None:
-    """Midway between the last stable and the first unstable rate: where an unseen rate is as likely valid as not.
+    """Where an unseen rate is as likely valid as not: between the last stable and the first unstable rate, as the other scale-outs suggest, or midway.
 
     >>> borderline([Knee(scaleout=2, last_stable_rows_per_s=10.0, first_unstable_rows_per_s=20.0)]).at(2)
     15.0
     """
-    return _ceiling(found, lambda stable, unstable: (stable + unstable) / 2)
+    limits = likely_limits(found)
+    return _ceiling(found, lambda knee, unstable: limits.get(knee.scaleout, ((knee.last_stable_rows_per_s or 0.0) + unstable) / 2))
 
 
-def _ceiling(found: Sequence[Knee], rate: Callable[[float, float], float]) -> Ceiling | None:
+def _ceiling(found: Sequence[Knee], rate: Callable[[Knee, float], float]) -> Ceiling | None:
     points: list[tuple[int, float]] = []
     for knee in found:
         if knee.first_unstable_rows_per_s is not None:
-            here = rate(knee.last_stable_rows_per_s or 0.0, knee.first_unstable_rows_per_s)
+            here = rate(knee, knee.first_unstable_rows_per_s)
             points.append((knee.scaleout, max([here, *(value for _, value in points)])))
     carried = tuple((knee.scaleout, knee.last_stable_rows_per_s) for knee in found if knee.last_stable_rows_per_s is not None)
     return Ceiling(points=tuple(points), carried=carried) if points else None

@@ -11,14 +11,16 @@ from itertools import product
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
-
-NOISE = 0.1
-"""A relative error that is ordinary; larger ones count linearly, so that one row of three times the size does not bend the fit."""
+from penstock.core.models.surrogate.noise import NOISE, ordinary_error
 
 FINEST = 1 / 32
 """The search ends when its steps are this share of the distance between the values that were tried first."""
 
 MOST_ROUNDS = 16
+
+SETTLED = 0.05
+"""The noise has been found when it changes by less than this share of it; steps do not halve before, as beliefs may yet give way."""
+
 WEIGHT_ROUNDS = 5
 """Rounds in which rows find their weights where there is no shape to search."""
 
@@ -53,6 +55,8 @@ def fit_parts(columns: Callable[[Floats], Floats], seen: Floats, priors: Sequenc
     """The shape and the amounts with the least robust squared relative error: `columns` gives rows by parts for each of a stack of shapes.
 
     All shapes of a grid are tried at once, then those around the best in steps that halve whenever it stays the best; rows are weighted anew each time.
+    Errors beyond the ordinary count linearly, so that one row of three times the size does not bend the fit; what is ordinary is found from the rows too,
+    and the less it is the less is left to what was thought before.
 
     >>> rate = np.array([1.0, 2.0, 3.0, 4.0])
     >>> pole = lambda shapes: np.stack([np.ones((len(shapes), 4)), rate / (shapes[:, :1] - rate)], axis=-1)
@@ -61,19 +65,23 @@ def fit_parts(columns: Callable[[Floats], Floats], seen: Floats, priors: Sequenc
     ([6.0], [2.0, 3.0])
     """
     lowest, highest, steps, centre, width = (np.array([getattr(axis, name) for axis in axes]) for name in ("lowest", "highest", "step", "centre", "width"))
-    by_width, by_share = (NOISE / np.array([getattr(prior, name) for prior in priors]) for name in ("width", "share"))
-    target = np.concatenate([np.ones(len(seen)), by_width * np.array([prior.centre for prior in priors])])
-    finest, around, weights = FINEST * steps, _offsets(len(axes)), np.ones(len(target))
+    expected, widths, shares = (np.array([getattr(prior, name) for prior in priors]) for name in ("centre", "width", "share"))
+    finest, around, rows = FINEST * steps, _offsets(len(axes)), len(seen)
+    noise, weights = NOISE, np.ones(rows + len(priors))
     shapes = np.array(list(product(*(np.linspace(axis.lowest, axis.highest, axis.values) for axis in axes))))
     for number in range(MOST_ROUNDS if axes else WEIGHT_ROUNDS):
-        design = _with_beliefs(columns(shapes) / seen[:, None], by_width, by_share)
+        target = np.concatenate([np.ones(rows), noise / widths * expected])
+        design = _with_beliefs(columns(shapes) / seen[:, None], noise / widths, noise / shares)
         amounts, costs = _amounts(design, target, weights)
-        best = int(np.argmin(costs + _surprise((shapes - centre) / width)))
+        best = int(np.argmin(costs / noise**2 + _surprise((shapes - centre) / width)))
         shape, found = shapes[best], amounts[best]
-        weights = NOISE / np.maximum(np.abs(design[best] @ found - target), NOISE)
-        if axes and number and best == 0 and np.all(steps <= finest):
+        errors = np.abs(design[best] @ found - target)
+        before, noise = noise, ordinary_error(errors[:rows], parameters=len(priors) + len(axes))
+        weights = 1.0 / np.maximum(np.concatenate([errors[:rows] / noise, errors[rows:] / before]), 1.0)
+        settled = abs(noise - before) <= SETTLED * before
+        if axes and number and best == 0 and settled and np.all(steps <= finest):
             break
-        steps = steps / 2 if number == 0 or best == 0 else steps
+        steps = steps / 2 if number == 0 or (best == 0 and settled and np.any(steps > finest)) else steps
         shapes = np.clip(shape + steps * around, lowest, highest)
     return shape, found
 
@@ -91,14 +99,14 @@ def _surprise(away: Floats) -> Floats:
 
 
 def _amounts(design: Floats, target: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """For each shape the amounts by weighted least squares, and what they cost in squares of ordinary errors."""
+    """For each shape the amounts by weighted least squares, and what they cost in squares of relative errors."""
     largest = design.max(axis=1)
     largest = np.where(largest > 0, largest, 1.0)
     scaled = design / largest[:, None, :]
     weighted = scaled * weights[:, None]
     aim = target @ weighted
     amounts = nonnegative(weighted.swapaxes(1, 2) @ scaled + RIDGE * np.eye(design.shape[2]), aim)
-    return amounts / largest, (weights @ target**2 - (amounts * aim).sum(axis=1)) / NOISE**2
+    return amounts / largest, weights @ target**2 - (amounts * aim).sum(axis=1)
 
 
 def nonnegative(gram: Floats, aim: Floats) -> Floats:
