@@ -10,6 +10,7 @@ from simulated_batches import ON_SPARK, batches, engine
 
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
+from penstock.core.monitor.facts import BatchFact
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 
@@ -103,3 +104,43 @@ def test_a_second_size_is_refused_while_the_first_is_under_way() -> None:
     running.perform(ScaleExecutors(number=2, executors=4), outcomes.append)
     running.advance(20.0)
     assert [(outcome.number, outcome.done) for outcome in outcomes] == [(2, False), (1, True)]
+
+
+LONG = MicroBatchSettings(overhead_s=1.0, row_s=0.01, partitions=12, trigger=Trigger(interval_s=60.0), up_s=10.0, up_spread=0.0, warm_up_factor=0.0)
+
+
+def first_batch(job: MicroBatchSettings, asked_s: float, executors: int) -> BatchFact:
+    """The first batch: 12 tasks of 5 s each on two executors, from 61 s to 91 s."""
+    running = engine(job, 100.0, 2)
+    running.advance(asked_s)
+    running.perform(ScaleExecutors(number=1, executors=executors), lambda outcome: None)
+    return batches(running, 119.0)[0]
+
+
+def test_new_executors_take_the_tasks_of_the_running_batch_that_still_wait() -> None:
+    """Two more come at 72 s, when six tasks have begun: they take four of the six that wait, and the others two from 76 s on."""
+    batch = first_batch(LONG, 62.0, 4)
+    assert batch.committed_s == pytest.approx(82.0)
+    tasks = {share.executor_id: round(12 * share.task_time_s / (0.7 * 60.0)) for share in batch.stages[0].shares}
+    assert tasks == {"1": 4, "2": 4, "3": 2, "4": 2}
+    assert sum(stage.run_time_s for stage in batch.stages) == pytest.approx(60.0)
+
+
+def test_executors_that_come_for_the_last_wave_have_no_part_in_the_batch() -> None:
+    batch = first_batch(LONG, 78.0, 4)
+    assert batch.committed_s == pytest.approx(91.0)
+    assert [share.executor_id for share in batch.stages[0].shares] == ["1", "2"]
+
+
+def test_executors_that_come_before_the_tasks_begin_have_the_whole_batch() -> None:
+    assert first_batch(LONG, 50.5, 6).committed_s == pytest.approx(61.0 + 10.0)
+
+
+def test_executors_that_warm_up_help_a_running_batch_less() -> None:
+    cold = first_batch(replace(LONG, warm_up_factor=2.0), 62.0, 4).committed_s
+    assert 82.0 < cold < 91.0
+
+
+def test_what_a_slow_sink_takes_is_not_shared_with_new_executors() -> None:
+    job = replace(LONG, sink_s_per_row=0.002)
+    assert first_batch(job, 62.0, 4).committed_s == pytest.approx(82.0 + 0.002 * 6000.0)

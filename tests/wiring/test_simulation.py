@@ -178,3 +178,21 @@ def test_simulating_needs_no_spark_and_nothing_that_is_slow_to_load() -> None:
     heavy = ("pyspark", "py4j", "pyarrow", "matplotlib", "pandas", "statsforecast")
     asked = f"import sys, penstock.cli.simulate; sys.exit(any(name in sys.modules for name in {heavy}))"
     assert subprocess.run([sys.executable, "-c", asked], check=False, timeout=120).returncode == 0
+
+
+@pytest.mark.parametrize("policy", ["hpa", "reactive"])
+def test_utilisation_is_followed_through_an_overload_of_long_batches(policy: str) -> None:
+    """From 8,000 to 45,000 rows/s on two executors of 5,000: batches become longer than a reading looks back, and nothing commits meanwhile."""
+    step = Arrivals.through((0.0, 300.0, 301.0, 1500.0), (8000.0, 8000.0, 45_000.0, 45_000.0))
+    one = setup(policy, step, start=2)
+    run = in_order(simulate(replace(one, engine=MicroBatchSettings(row_s=1.0 / WORKER))))
+    seconds = run.record.seconds()
+    assert seconds.workers[:660].max() == 12.0, "at 80 % it grows by a quarter at a time, each three quarters of a minute after the last"
+    assert seconds.lag_rows[-1] < 45_000.0 * 10.0
+
+
+@pytest.mark.parametrize("policy", ["hpa", "hpa_paper", "reactive"])
+def test_a_failure_does_not_look_like_idleness(policy: str) -> None:
+    run = in_order(simulate(setup(policy, start=6, faults=(600.0, 900.0))))
+    assert all(failure.measured_s is not None and failure.measured_s < 300.0 for failure in run.failures)
+    assert not [rescale for rescale in run.record.rescales if 600.0 <= rescale.asked_s < 960.0 and rescale.after < rescale.before]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from penstock.core.domain.reading import ExecutorReading, Reading
+from penstock.core.presence import looked_back_s
 
 Plant = Literal["micro_batch", "continuous"]
 """How the job works: batch by batch, or with tasks that run all the time (Real-Time Mode, the papers' engines)."""
+COMING_BACK = ("starting", "restarting", "failed")
+"""States of a query that does not run and will; one that was stopped or given up leaves its executors to the others."""
 
 
 def plant_of(reading: Reading) -> Plant:
@@ -18,6 +21,23 @@ def is_stalled(reading: Reading) -> bool:
     """Whether a micro-batch has run for longer than the reading looks back: it seems that nobody works, as task time counts when a batch commits."""
     batched = (query for query in reading.queries if query.trigger.kind != "real_time")
     return any(query.batch is None and query.batch_id is not None and bool(query.lag_rows) for query in batched)
+
+
+def is_down(reading: Reading) -> bool:
+    """Whether a query does not run and is to come back: its executors do nothing then, but not for want of work."""
+    return any(query.state in COMING_BACK for query in reading.queries)
+
+
+def looks_back_on_a_stop(reading: Reading, cpu_s: float) -> bool:
+    """Whether a query has come back so lately that the reading averages over time in which it was down.
+
+    CPU is an average of the last `cpu_s`; in micro-batches the average reaches back to where the window of commits began.
+    """
+    for query in reading.queries:
+        up_s = query.uptime_s or reading.since_disturbance_s
+        if up_s is not None and up_s < (cpu_s if query.trigger.kind == "real_time" else looked_back_s(query)):
+            return True
+    return False
 
 
 def utilization(executor: ExecutorReading, plant: Plant, cpu_cores_each: float | None = None) -> float | None:

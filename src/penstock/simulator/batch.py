@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from penstock.core.monitor.facts import ArrivalSample, BatchFact, ExecutorShare, StageFact
 from penstock.core.shapes.chance import FloatArray
+from penstock.simulator.crew import Crew, Newcomer
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.rows import Rows
 
@@ -30,6 +30,7 @@ class Batch:
     `stretch` is by how much its tasks are slower than warm ones without noise. It `takes_all` if no row was left to the next batch.
     Its tasks begin at `works_from_s`. From then on it may have to share the executors: at `speed` 1 it has them to itself, and at `done_s` its tasks
     are done if that stays so; at speed 0 it waits, with `left_s` of work. One that hangs is not done before `hung_s`.
+    `after_s` of what is left is none of the tasks of its `crew`: the sink, and what has to be repeated.
     """
 
     batch_id: int
@@ -42,8 +43,9 @@ class Batch:
     overhead_s: float
     work_s: float
     stretch: float
-    executors: tuple[str, ...]
+    crew: Crew
     takes_all: bool
+    after_s: float = 0.0
     hung_s: float = -inf
     speed: float = 1.0
     left_s: float = 0.0
@@ -56,12 +58,37 @@ class Batch:
     def duration_s(self) -> float:
         return self.ends_s - self.started_s
 
+    @property
+    def wave_s(self) -> float:
+        """What each of its tasks takes."""
+        return self.work_s / self.crew.waves
+
+    def still_s(self, now_s: float) -> float:
+        """What is left of it at speed 1."""
+        return max(0.0, self.done_s - now_s) * self.speed if self.speed > 0 else self.left_s
+
     def at_speed(self, speed: float, now_s: float) -> Batch:
         """From now on as fast as its share of the executors lets it be."""
         if speed == self.speed:
             return self
-        left_s = max(0.0, self.done_s - now_s) * self.speed if self.speed > 0 else self.left_s
+        left_s = self.still_s(now_s)
         return replace(self, speed=speed, left_s=left_s, done_s=now_s + left_s / speed if speed > 0 else inf)
+
+    def joined(self, executor_id: str, now_s: float, lost_s: float) -> Batch:
+        """With an executor that takes waiting tasks from now on; what it loses while it warms up is as though it came so much later."""
+        before, wave_s = self.crew, self.wave_s
+        if wave_s <= 0:
+            return self
+        since = max(0.0, before.waves - (self.still_s(now_s) - self.after_s) / wave_s)
+        crew = before.joined(Newcomer(executor_id=executor_id, from_wave=since + lost_s / wave_s))
+        saved_s = (before.waves - crew.waves) * wave_s
+        if self.speed == 0:
+            return replace(self, crew=crew, work_s=self.work_s - saved_s, left_s=self.left_s - saved_s)
+        return replace(self, crew=crew, work_s=self.work_s - saved_s, done_s=self.done_s - saved_s / self.speed)
+
+    def taken_over(self, executor_id: str) -> Batch:
+        """By the first executor that comes when nobody is left."""
+        return replace(self, crew=replace(self.crew, executors=(executor_id,), newcomers=()))
 
     def hung(self, until_s: float) -> Batch:
         """With a task that does not end before then."""
@@ -69,12 +96,16 @@ class Batch:
 
     def longer(self, seconds: float) -> Batch:
         if self.speed == 0:
-            return replace(self, left_s=self.left_s + seconds)
-        return replace(self, done_s=self.ends_s + seconds / self.speed)
+            return replace(self, left_s=self.left_s + seconds, after_s=self.after_s + seconds)
+        hung_s = (self.ends_s - self.done_s) * self.speed
+        return replace(self, done_s=self.ends_s + seconds / self.speed, after_s=self.after_s + hung_s + seconds)
 
     def again(self, from_s: float) -> Batch:
         """All of its tasks from then on: nobody was left to go on with them."""
-        return replace(self, done_s=from_s + self.planned_s, works_from_s=from_s, hung_s=-inf, speed=1.0)
+        crew = replace(self.crew, newcomers=())
+        work_s = self.wave_s * crew.waves
+        after_s = self.planned_s - self.overhead_s - work_s
+        return replace(self, done_s=from_s + self.planned_s, works_from_s=from_s, hung_s=-inf, speed=1.0, crew=crew, work_s=work_s, after_s=after_s)
 
     def arrived_s(self, load: Rows) -> tuple[FloatArray, FloatArray]:
         """When its rows had arrived: at `PROBABILITIES`, and those that stand for the others; all before they were taken in."""
@@ -101,7 +132,7 @@ def batch_fact(batch: Batch, settings: MicroBatchSettings, arrived_s: FloatArray
 def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]:
     """One that reads the source, one behind the shuffle; who has a task more than others changes from batch to batch, as with Spark's scheduler."""
     tasks_s = settings.row_s * batch.rows * batch.stretch
-    tasks = tasks_of_each(settings.partitions, len(batch.executors), batch.batch_id)
+    tasks = batch.crew.tasks_of_each(batch.batch_id)
     return tuple(
         StageFact(
             position=position,
@@ -114,18 +145,8 @@ def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]
                 ExecutorShare(
                     executor_id=executor_id, task_time_s=share * tasks_s * count / settings.partitions, rows=round(batch.rows * count / settings.partitions)
                 )
-                for executor_id, count in zip(batch.executors, tasks, strict=True)
+                for executor_id, count in zip(batch.crew.everyone, tasks, strict=True)
             ),
         )
         for position, (name, share) in enumerate((("source", 1.0 - settings.state_share), ("state", settings.state_share)))
     )
-
-
-def tasks_of_each(tasks: int, executors: int, turn: int) -> Sequence[int]:
-    """How many tasks each executor gets, as even as can be; the odd ones go round.
-
-    >>> tasks_of_each(7, 3, turn=0), tasks_of_each(7, 3, turn=1)
-    ([3, 2, 2], [2, 3, 2])
-    """
-    each, odd = divmod(tasks, executors)
-    return [each + ((number - turn) % executors < odd) for number in range(executors)]

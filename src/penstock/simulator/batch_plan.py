@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from penstock.simulator.batch import Batch
+from penstock.simulator.crew import Crew
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.pool import Executor
 from penstock.simulator.warm_up import lost_s
@@ -41,6 +42,7 @@ def planned_batch(
         overhead_s=overhead_s * stretch,
         work_s=work_s * stretch,
         stretch=stretch,
-        executors=tuple(each.executor_id for each in executors),
+        crew=Crew(tasks=settings.partitions, slots_each=settings.cores_per_executor, executors=tuple(each.executor_id for each in executors)),
         takes_all=rows == waiting_rows,
+        after_s=warm_s + cold_s - (overhead_s + work_s) * stretch,
     )

@@ -28,7 +28,7 @@ VICTIMS = 13
 
 
 class MicroBatchEngine:
-    """A job of one query or several; the executors that run when a batch starts do all of it (those that come later mostly miss its last wave of tasks).
+    """A job of one query or several; an executor that comes in the middle of a batch takes tasks of it that wait, as Spark's scheduler offers them at once.
 
     Batches of several queries that run at once share the slots: each is slower by as much as it gets fewer slots than it has alone.
     """
@@ -79,6 +79,7 @@ class MicroBatchEngine:
                 break
             self._now_s = max(self._now_s, at_s)
             act()
+            self._join()
             self._share_out()
             self._pay()
         self._now_s = max(self._now_s, until_s)
@@ -114,6 +115,11 @@ class MicroBatchEngine:
     def _gap(self) -> None:
         if not any(query.batch for query in self._queries):
             self._scaling.gap(self._now_s)
+
+    def _join(self) -> None:
+        for newcomer in self._pool.take_came():
+            for query in self._queries:
+                query.join(newcomer, self._now_s, self._pool.running)
 
     def _pay(self) -> None:
         for query in self._queries:
@@ -159,9 +165,10 @@ class MicroBatchEngine:
         self._scaling.replace_lost(at_s)
         left, shared = len(self._pool.running), self._shared
         for query in self._queries:
-            if query.batch and executor_id in query.batch.executors:
+            if query.batch and executor_id in query.batch.crew.everyone:
                 batch = query.batch
-                query.batch = batch.longer(batch.work_s / left + shared.retry_s) if left else batch.again(at_s + shared.replace_s + shared.retry_s)
+                share_s = batch.wave_s * batch.crew.waves_of(executor_id)
+                query.batch = batch.longer(share_s / left + shared.retry_s) if left else batch.again(at_s + shared.replace_s + shared.retry_s)
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         query = self._asked(instruction)

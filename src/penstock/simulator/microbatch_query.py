@@ -22,6 +22,7 @@ from penstock.simulator.record import Record
 from penstock.simulator.rows import Rows
 from penstock.simulator.topic import Topic
 from penstock.simulator.trigger_grid import next_trigger_s, trigger_from_s
+from penstock.simulator.warm_up import lost_s
 
 DURATIONS = 12
 """The part of a seed that makes durations noisy."""
@@ -83,6 +84,17 @@ class MicroBatchQuery:
         waiting = max(0.0, self.rows_until(start_s) - self._processed_rows)
         self.batch = planned_batch(settings, executors, self._batch_id, self._processed_rows, waiting, start_s, self._noise()).hung(hung_s)
         self._batch_id += 1
+
+    def join(self, newcomer: Executor, now_s: float, running: Sequence[Executor]) -> None:
+        """An executor comes: Spark offers it the tasks of the batch that still wait, if there are any."""
+        if self.batch is None:
+            return
+        if not any(each.executor_id in self.batch.crew.everyone for each in running):
+            self.batch = self.batch.taken_over(newcomer.executor_id)
+            return
+        settings, age_s = self.settings, newcomer.age_s(now_s)
+        slow_s = lost_s(self.batch.still_s(now_s), [age_s], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
+        self.batch = self.batch.joined(newcomer.executor_id, now_s, slow_s)
 
     def _noise(self) -> float:
         """A normal number of its own for each batch."""

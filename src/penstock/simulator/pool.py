@@ -21,12 +21,16 @@ class Executor:
 
 @dataclass(slots=True, kw_only=True)
 class Pool:
-    """Numbered from 1, oldest first; `coming` are the numbers of those on their way, `changed_s` is when executors last came or went."""
+    """Numbered from 1, oldest first; `coming` are the numbers of those on their way, `changed_s` is when executors last came or went.
+
+    `came` are those that have just come, until somebody has work for them.
+    """
 
     requested: int
     changed_s: float
     running: list[Executor] = field(default_factory=list)
     coming: set[int] = field(default_factory=set)
+    came: list[Executor] = field(default_factory=list)
     lost: int = 0
     numbers: int = 0
 
@@ -53,8 +57,14 @@ class Pool:
             return False
         self.coming.remove(number)
         self.running.append(Executor(executor_id=str(number), added_s=at_s, cold_since_s=at_s))
+        self.came.append(self.running[-1])
         self.changed_s = at_s
         return True
+
+    def take_came(self) -> list[Executor]:
+        """Those that have just come, once."""
+        came, self.came = self.came, []
+        return came
 
     def call_off(self, most: int) -> None:
         """Those on their way beyond `most` in all, newest first."""

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.overdue import row_costs, without_row_costs
 from penstock.core.policies.choosing import allowed, keep, unready
 from penstock.core.policies.policy import Need
+from penstock.core.policies.usage import Usage, started, usage_of
 from penstock.core.policies.wanted import moved_by, stabilised, wanted_within
 from penstock.core.settings import setting, timer
-from penstock.core.utilization import is_stalled, utilization
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """How busy the executors are that are `ready`, and how many more there are: ready ones that tell nothing, and others that are still starting."""
-
-    utilization: float
-    ready: int
-    silent: int = 0
-    starting: int = 0
-
-    def cautious(self, target: float) -> tuple[float, int]:
-        """Utilisation and count for a change of size: upwards whoever is not known counts as idle, downwards the silent count as busy.
-
-        Only where that points the same way still, the size is changed (kubernetes: replica_calculator.go, GetResourceReplicas).
-
-        >>> Usage(utilization=0.9, ready=2, starting=1).cautious(0.5), Usage(utilization=0.2, ready=2, silent=2, starting=1).cautious(0.5)
-        ((0.6, 3), (0.6, 4))
-        """
-        upwards = self.utilization > target
-        counted = self.ready + self.silent + (self.starting if upwards else 0)
-        busy = self.utilization * self.ready + (0.0 if upwards else self.silent)
-        return (busy / counted, counted) if counted > self.ready else (self.utilization, self.ready)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +36,19 @@ class Hpa:
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:
-        since_s, usage = seen.since_rescale_s, usage_of(seen, self.ready_s)
+        since_s, costs = seen.since_rescale_s, row_costs(seen.reading, seen.memo)
+        usage, known = usage_of(seen, self.ready_s, costs), without_row_costs(seen.memo) | costs
         if usage is None:
-            return keep(seen, self.name, unready(seen))
+            return keep(seen, self.name, unready(seen), memo=known)
         if since_s is not None and since_s < self.between_actions_s:
-            return keep(seen, self.name, "too_soon", since_s, self.between_actions_s)
+            return keep(seen, self.name, "too_soon", since_s, self.between_actions_s, memo=known)
         wanted = self._wanted(seen.current, usage)
         memo = wanted_within(seen, wanted, self.stable_down_s)
         stable = stabilised(seen.current, wanted, memo)
         most = seen.current + max(self.most_added, int(self.most_grown * seen.current))
         size = allowed(seen, min(stable, most))
         moved = moved_by(seen.current, wanted=wanted, stable=stable, size=size, utilization=usage.utilization, target=self.target)
-        return Decision(policy=self.name, executors=size, current=seen.current, why=moved or self._why_none_is_wanted(usage), memo=memo)
+        return Decision(policy=self.name, executors=size, current=seen.current, why=moved or self._why_none_is_wanted(usage), memo=memo | costs)
 
     def _wanted(self, current: int, usage: Usage) -> int:
         """The size that would bring utilisation to the target; the present one where that is within tolerance, or would point the other way."""
@@ -102,25 +81,3 @@ class HpaPaper(Hpa):
 
     def _why_none_is_wanted(self, usage: Usage) -> Comparison:
         return Hpa._why_none_is_wanted(self, started(usage))
-
-
-def started(usage: Usage) -> Usage:
-    """Without executors that have not started yet: the paper's HPA ignores them (Daedalus sec. 4.3.2), that of Kubernetes counts them as idle upwards.
-
-    >>> started(Usage(utilization=0.9, ready=2, starting=1)).cautious(0.5)
-    (0.9, 2)
-    """
-    return replace(usage, starting=0)
-
-
-def usage_of(seen: Assessment, ready_s: float) -> Usage | None:
-    """The usage of the size that is steered: in shadow other executors run, and their work is spread over those that would. None: nothing is known."""
-    listed = seen.reading.executors
-    ready = [executor for executor in listed if executor.uptime_s >= ready_s]
-    known = [busy for executor in ready if (busy := utilization(executor, seen.plant, seen.cpu_cores_each)) is not None]
-    if not known or is_stalled(seen.reading):
-        return None
-    asked = seen.reading.executors_requested or len(listed)
-    silent, starting = len(ready) - len(known), len(listed) - len(ready) + max(0, asked - len(listed))
-    mean = sum(known) / len(known) * asked / seen.current
-    return Usage(utilization=mean, ready=max(1, seen.current - silent - starting), silent=silent, starting=starting)

@@ -1,0 +1,97 @@
+"""Who does the tasks of a micro-batch: the executors it begins with, and those that come while it runs."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from penstock.core.models.capacity.batch_law import waves
+
+HAIR = 1e-9
+"""Of a wave: what rounding may do to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newcomer:
+    """An executor that came when the batch had run for so many waves."""
+
+    executor_id: str
+    from_wave: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crew:
+    """Whichever slot is free next gets the next task, as Spark's scheduler offers them; time is counted in waves: all tasks take equally long.
+
+    >>> Crew(tasks=12, slots_each=1, executors=("1", "2")).waves
+    6.0
+    >>> Crew(tasks=12, slots_each=1, executors=("1", "2"), newcomers=(Newcomer(executor_id="3", from_wave=2.5),)).waves
+    5.0
+    """
+
+    tasks: int
+    slots_each: int
+    executors: tuple[str, ...]
+    newcomers: tuple[Newcomer, ...] = ()
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        return (*self.executors, *(each.executor_id for each in self.newcomers))
+
+    @property
+    def waves(self) -> float:
+        """When the last task is done."""
+        slots = len(self.executors) * self.slots_each
+        alone = waves(self.tasks, slots)
+        if not self.newcomers:
+            return float(alone)
+        last = bisect_left(range(alone), self.tasks, key=self._done)
+        ends = [begun + math.floor(last - begun + HAIR) for begun in (0.0, *(each.from_wave for each in self.newcomers)) if begun <= last]
+        return min(end for end in ends if self._done(end) >= self.tasks)
+
+    def _done(self, wave: float) -> int:
+        """Tasks that could be done by then."""
+        return self.slots_each * (len(self.executors) * whole(wave) + sum(whole(wave - each.from_wave) for each in self.newcomers))
+
+    def joined(self, newcomer: Newcomer) -> Crew:
+        """With one more; as it is where all tasks have begun by then."""
+        at = newcomer.from_wave
+        begun = len(self.executors) * (whole(at) + 1) + sum(whole(at - each.from_wave) + 1 for each in self.newcomers if each.from_wave <= at)
+        return replace(self, newcomers=(*self.newcomers, newcomer)) if begun * self.slots_each < self.tasks else self
+
+    def waves_of(self, executor_id: str) -> float:
+        """For how long one has a part in it."""
+        from_wave = next((each.from_wave for each in self.newcomers if each.executor_id == executor_id), 0.0)
+        return max(0.0, self.waves - from_wave)
+
+    def tasks_of_each(self, turn: int) -> list[int]:
+        """Of `everyone`: newcomers have what they had time for, the others the rest, as even as can be.
+
+        >>> Crew(tasks=12, slots_each=1, executors=("1", "2"), newcomers=(Newcomer(executor_id="3", from_wave=2.5),)).tasks_of_each(0)
+        [5, 5, 2]
+        """
+        end, left, late = self.waves if self.newcomers else 0.0, self.tasks, list[int]()
+        for each in self.newcomers:
+            late.append(min(left, self.slots_each * whole(end - each.from_wave)))
+            left -= late[-1]
+        return [*shared_evenly(left, len(self.executors), turn), *late]
+
+
+def whole(waves: float) -> int:
+    """
+    >>> whole(2.5), whole(-0.3)
+    (2, 0)
+    """
+    return max(0, math.floor(waves + HAIR))
+
+
+def shared_evenly(tasks: int, executors: int, turn: int) -> Sequence[int]:
+    """How many tasks each executor gets, as even as can be; the odd ones go round.
+
+    >>> shared_evenly(7, 3, turn=0), shared_evenly(7, 3, turn=1)
+    ([3, 2, 2], [2, 3, 2])
+    """
+    each, odd = divmod(tasks, executors)
+    return [each + ((number - turn) % executors < odd) for number in range(executors)]
