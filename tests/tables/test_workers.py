@@ -60,6 +60,12 @@ def test_a_worker_that_stays_away_or_comes_is_a_rescale(tmp_path: Path) -> None:
     assert [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
 
 
+def test_workers_that_come_in_the_last_moments_are_there_and_one_that_is_missing_there_was_not_read(tmp_path: Path) -> None:
+    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "abcd")])
+    assert [(each.scaleout, each.since_change_s) for each in found[19:]] == [(3, None), (4, 0.0), (4, 15.0)]
+    assert {each.scaleout for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}
+
+
 def test_workers_of_other_names_are_a_rescale_even_if_they_are_as_many(tmp_path: Path) -> None:
     found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 40), "def")])
     assert {each.scaleout for each in found} == {3} and found[20].since_change_s == 0.0

@@ -73,8 +73,9 @@ def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, thr
 
 
 def whole_moments(moment: Numbers, number: Numbers, moments: int) -> list[Numbers]:
-    """For each stretch of time with the same workers, the moments at which all of them were read; stretches of a few moments only if there is no other.
+    """For each stretch of time with the same workers, the moments at which all of them were read.
 
+    Stretches of a few moments count only if there is no other, or if they end the file with a worker that came: then they are who is there now.
     `moment` and `number` say which worker was read at which moment, in the order of moments. A worker is there from its first reading to its last, but
     for silences of more than `LONGEST_LACK` moments.
 
@@ -90,7 +91,9 @@ def whole_moments(moment: Numbers, number: Numbers, moments: int) -> list[Number
     edges = np.unique(np.concatenate([[0, moments], at[comes], at[goes] + 1]))
     whole = np.bincount(moment, minlength=moments) == there
     stretches = [start + np.flatnonzero(whole[start:end]) for start, end in pairwise(edges)]
-    return [each for each in stretches if len(each) > LONGEST_LACK] or [each for each in stretches if len(each)]
+    long = [each for each in stretches if len(each) > LONGEST_LACK]
+    newcomers = long and 0 < len(stretches[-1]) <= LONGEST_LACK and bool(np.any(at[comes] == edges[-2]))
+    return [*long, stretches[-1]] if newcomers else long or [each for each in stretches if len(each)]
 
 
 def aligned(at_s: Floats, number: Numbers) -> Floats:

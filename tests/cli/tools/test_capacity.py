@@ -10,6 +10,7 @@ import pytest
 from asked import drawn, found, mistake, table
 
 from penstock.bench.worlds.workers import Workers, rising, skewed
+from penstock.core.models.capacity.readings import WorkersReading
 
 HEADER = "t_s,worker,utilization,throughput\n"
 
@@ -17,13 +18,15 @@ HEADER = "t_s,worker,utilization,throughput\n"
 def workers_csv(path: Path, noise: float = 0.02) -> Workers:
     chance = random.Random(5)
     workers = skewed(chance, utilization_noise=noise)
+    write(path, workers.ramp(chance, rising(0.1, 0.95, 100)))
+    return workers
+
+
+def write(path: Path, readings: list[WorkersReading]) -> None:
     lines = [
-        f"{reading.at_s},{each.worker},{each.utilization:.4f},{each.throughput_rows_per_s:.1f}"
-        for reading in workers.ramp(chance, rising(0.1, 0.95, 100))
-        for each in reading.workers
+        f"{reading.at_s},{each.worker},{min(each.utilization, 1.2):.4f},{each.throughput_rows_per_s:.1f}" for reading in readings for each in reading.workers
     ]
     path.write_text(HEADER + "\n".join(lines))
-    return workers
 
 
 def ramp(moments: int, workers: str = "ab", line: str = "{t},{w},{u:.4f},{z:.1f}") -> str:
@@ -141,6 +144,7 @@ def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: s
         (("--at", "nan"), "--at: found nan, a number is needed"),
         (("--max-utilization", 50), "--max-utilization: found 50, a utilisation from 0.01 to 1.2 is allowed"),
         (("--max-utilization", 0.05), "0 of 12 moments can be used"),
+        (("--max-utilization", 0.05), "--max-utilization 0.05 leaves out 12, the quietest moment has its busiest worker at 0.1"),
         (("--method", "guess"), "--method: found guess, utilization_law or daedalus is allowed"),
     ],
 )
@@ -148,6 +152,34 @@ def test_an_option_that_makes_no_sense_is_one_line(tmp_path: Path, arguments: tu
     path = tmp_path / "workers.csv"
     path.write_text(ramp(12))
     assert said in mistake("fit", "capacity", path, *arguments)
+
+
+def test_the_first_minutes_of_workers_that_were_warming_up_are_left_out_and_a_note_says_so(tmp_path: Path) -> None:
+    path, chance = tmp_path / "workers.csv", random.Random(6)
+    workers = skewed(chance, 8, utilization_noise=0.01, warm_after_s=100.0)
+    write(path, workers.ramp(chance, rising(0.15, 0.95, 120)))
+    half = found("fit", "capacity", path, "--max-utilization", 0.5)
+    assert half["capacity"] == pytest.approx(workers.capacity, rel=0.05)
+    assert half["notes"] == ["left out 0 s to 120 s: the workers were still warming up, busier for their load than later"]
+    assert "note left out 0 s to 120 s" in table("fit", "capacity", path, "--max-utilization", 0.5)
+
+
+@pytest.mark.parametrize("moments", [1, 4, 5])
+def test_a_file_that_ends_just_after_a_rescale_is_answered_for_the_workers_at_the_end_and_a_note_says_how(tmp_path: Path, moments: int) -> None:
+    path = tmp_path / "workers.csv"
+    later = [f"{15 * (40 + moment)},{worker},0.7,300" for moment in range(moments) for worker in "abcdefghi"]
+    path.write_text(ramp(40, "abcdef") + "\n" + "\n".join(later))
+    fitted = found("fit", "capacity", path)
+    assert fitted["capacity"] == pytest.approx(9000, rel=0.01) and fitted["workers"] == []
+    assert fitted["notes"] == ["too few readings of the 9 workers at the end can be used: this is what the 6 before them can take, times 9/6"]
+    assert "capacity of 9 workers" in table("fit", "capacity", path)
+    assert "capacity at 100%: 9,000" in drawn(tmp_path, "fit", "capacity", path)
+
+
+def test_workers_that_were_read_for_long_enough_need_no_note(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    path.write_text(ramp(12))
+    assert found("fit", "capacity", path)["notes"] == []
 
 
 @pytest.mark.long

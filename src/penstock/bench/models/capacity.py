@@ -3,43 +3,56 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from penstock.bench.models.measured import SEEDS, Measured
-from penstock.bench.worlds.workers import LOADS, skewed
+from penstock.bench.worlds.workers import LOADS, Workers, skewed
 from penstock.core.models.capacity.extrapolation import quiet
 from penstock.core.models.capacity.job import JobCapacity, Method
 from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.warm_up import warm_ups, without
 from penstock.core.models.estimate import Estimate
 from penstock.tables.workers import read_workers
 
 METHODS: tuple[Method, Method] = ("utilization_law", "daedalus")
 SATURATED = "workers_p12_saturated.csv"
+LIMITS = (0.5, 0.6)
 READINGS = 120
+IDLE_APART, COLD = "idle differs by worker", "warming up at the start"
+KINDS: Mapping[str, Callable[[random.Random, Workers], Workers]] = {
+    IDLE_APART: lambda chance, alike: replace(alike, idles=tuple(max(0.0, chance.gauss(0.06, 0.036)) for _ in alike.proportions)),
+    COLD: lambda chance, alike: replace(alike, warm_after_s=chance.uniform(60.0, 120.0)),
+}
+"""Workers that are not all alike from the first moment on; of loads that vary, as one level tells nothing of either."""
+VARYING = ("rising", "a sine")
 
 
 def capacity(data: Path | None = None) -> list[Measured]:
     """On generated workers, and on the measured ones where `data` is a folder that has them."""
-    measured = [extrapolated(name, limit) for name in LOADS for limit in (0.5, 0.6)]
+    measured = [extrapolated(name, limit) for name in LOADS for limit in LIMITS]
+    measured += [extrapolated(name, limit, kind) for kind in KINDS for name in VARYING if name in LOADS for limit in LIMITS]
     return [*measured, *saturated(data / SATURATED)] if data and (data / SATURATED).is_file() else measured
 
 
-def extrapolated(load: str, limit: float) -> Measured:
-    """Capacity of twelve skewed workers, learnt from moments at which the busiest was at most so busy."""
+def extrapolated(load: str, limit: float, kind: str | None = None) -> Measured:
+    """Capacity of twelve skewed workers, learnt as `penstock fit capacity` does from moments at which the busiest was at most so busy."""
     errors: dict[Method, list[float]] = {method: [] for method in METHODS}
     constant: list[float] = []
     for seed in SEEDS:
         chance = random.Random(seed)
         workers = skewed(chance, utilization_noise=0.02, idle=chance.uniform(0.0, 0.05), noise_lasts_s=30.0)
+        workers = KINDS[kind](chance, workers) if kind else workers
         seen = quiet(workers.ramp(chance, LOADS[load](READINGS)), limit)
+        seen = without(seen, warm_ups(seen))
         for method, each in errors.items():
             each.append(error_of(method, seen, 1.0, workers.capacity))
         constant.append(abs(mean_throughput(seen) / workers.capacity - 1.0))
     return Measured(
-        what=f"capacity from utilisation up to {limit}, load {load}: error",
+        what=f"capacity from utilisation up to {limit}, load {load}{f', {kind}' if kind else ''}: error",
         found=float(np.mean(errors["utilization_law"])),
         most=0.05,
         constant=float(np.mean(constant)),

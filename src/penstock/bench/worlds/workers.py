@@ -17,6 +17,7 @@ class Workers:
     """Worker w is at utilisation idle + (1 - idle) * proportion_w * load, where load 1 is the capacity: the busiest at 1.
 
     Noise of utilisation lasts for about `noise_lasts_s`, as averages do. From the first reading to the last a row comes to cost `dearer` times as much.
+    `idles` are for workers that are not idle alike. At first workers are twice as busy as they should be, less and less so until `warm_after_s`.
     """
 
     proportions: tuple[float, ...]
@@ -26,6 +27,8 @@ class Workers:
     throughput_noise: float = 0.04
     noise_lasts_s: float = 0.0
     dearer: float = 1.0
+    idles: tuple[float, ...] = ()
+    warm_after_s: float = 0.0
 
     @property
     def capacity(self) -> float:
@@ -40,15 +43,16 @@ class Workers:
         for index, load in enumerate(loads):
             off = [kept * each + chance.gauss(0.0, self.utilization_noise * math.sqrt(1.0 - kept * kept)) for each in off]
             cost = self.dearer ** (index / max(1, len(loads) - 1))
-            workers = tuple(self._worker(chance, number, load, cost, noise) for number, noise in enumerate(off))
+            times = 2.0 - period_s * index / self.warm_after_s if period_s * index < self.warm_after_s else 1.0
+            workers = tuple(self._worker(chance, number, load, cost, noise, times) for number, noise in enumerate(off))
             readings.append(WorkersReading(at_s=period_s * index, scaleout=len(workers), since_change_s=period_s * index + 60.0, workers=workers))
         return readings
 
-    def _worker(self, chance: random.Random, number: int, load: float, cost: float, off: float) -> WorkerReading:
-        share = self.proportions[number] * load
+    def _worker(self, chance: random.Random, number: int, load: float, cost: float, off: float, times: float) -> WorkerReading:
+        share, idle = self.proportions[number] * load, self.idles[number] if self.idles else self.idle
         return WorkerReading(
             worker=f"{number:02d}",
-            utilization=max(0.0, self.idle + (1.0 - self.idle) * share + off),
+            utilization=max(0.0, times * (idle + (1.0 - idle) * share) + off),
             throughput_rows_per_s=max(0.0, self.speeds[number] / cost * share * (1.0 + chance.gauss(0.0, self.throughput_noise))),
         )
 
@@ -56,7 +60,7 @@ class Workers:
 def skewed(chance: random.Random, workers: int = 12, /, **settings: float) -> Workers:
     """The busiest at 1, the others down to 0.6 of it; speeds within 10 %."""
     proportions = [1.0, *(chance.uniform(0.6, 1.0) for _ in range(workers - 1))]
-    return Workers(proportions=tuple(proportions), speeds=tuple(chance.uniform(45_000.0, 55_000.0) for _ in range(workers)), **settings)
+    return Workers(proportions=tuple(proportions), speeds=tuple(chance.uniform(45_000.0, 55_000.0) for _ in range(workers)), idles=(), **settings)
 
 
 def rising(start: float, end: float, steps: int) -> list[float]:

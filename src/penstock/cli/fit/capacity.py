@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from penstock.cli.fit.capacity_answer import answered
 from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.extrapolation import busiest_third, peak, quiet, score_extrapolation, total
 from penstock.core.models.capacity.job import JobCapacity, Method, WorkerShare
 from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.warm_up import WarmUp, warm_ups, without
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score
 from penstock.tables.workers import read_workers
@@ -36,37 +39,49 @@ def capacity(
     finite(at=at, max_utilization=max_utilization)
     within("--at", at, 1.0)
     within("--max-utilization", max_utilization, HIGHEST)
-    readings = read_workers(workers)
-    used = quiet(readings, max_utilization)
+    read = read_workers(workers)
     empty = JobCapacity(method=METHODS[method], half_life_s=math.inf)
-    model = empty.learn(used).settled()
-    found, skew = model.predict(at_utilization=at), model.skew(at_utilization=at)
-    usable = f"{workers}: {len(used)} of {len(readings)} moments can be used"
-    if isinstance(found, NotReady):
-        raise UserMistake(f"{usable}: {found.why}")
-    if isinstance(skew, NotReady):
-        raise UserMistake(f"{usable}, too few of them with the workers that were there last: {skew.why}")
+    cold = warm_ups(quiet(read, max_utilization))
+    readings = without(read, cold)
+    used = quiet(readings, max_utilization)
+    usable = f"{workers}: {len(used)} of {len(read)} moments can be used"
+    answer = answered(empty, used, present=readings[-1].names if readings else (), at_utilization=at)
+    if isinstance(answer, NotReady):
+        raise UserMistake(f"{usable}: {answer.why}{blamed(max_utilization, len(readings) - len(used), readings)}")
     shown = max_utilization if len(used) < len(readings) else busiest_third(readings)
     above = score_extrapolation(readings, max_utilization=shown, model=empty)
-    shares = model.workers(at_utilization=at)
+    notes = [*(in_words_of(each) for each in cold), *answer.notes]
+    found, shares, model = answer.capacity, answer.shares, answer.model
 
     def draw(path: Path) -> None:
         from penstock.dashboard.fits import draw_capacity
 
-        busiest = max(shares, key=lambda share: share.proportion).worker
-        points = [(utilization_of(busiest, each), total(each), peak(each) <= max_utilization) for each in readings]
-        draw_capacity(path, workers.name, points, at, lambda utilization: model.predict(at_utilization=utilization))
+        busiest = max(model.workers(), key=lambda share: share.proportion).worker
+        at_s = {each.at_s for each in used}
+        points = [(utilization_of(busiest, each), total(each), each.at_s in at_s) for each in read]
+        draw_capacity(path, workers.name, points, at, lambda utilization: model.predict(at_utilization=utilization, scaleout=answer.workers))
 
     present(
         Report(
-            title=f"capacity of {len(shares)} workers, the busiest at {at:.0%}",
-            found=as_object(found, skew, shares, len(used), above, shown),
-            rows=as_rows(found, skew, shares, len(used), above, shown),
+            title=f"capacity of {answer.workers} workers, the busiest at {at:.0%}",
+            found={**as_object(found, answer.skew, shares, len(used), above, shown), "notes": notes},
+            rows=[*as_rows(found, answer.skew, shares, len(used), above, shown), *(("note", note) for note in notes)],
             draw=draw,
         ),
         as_json,
         plot,
     )
+
+
+def blamed(max_utilization: float, busier: int, readings: Sequence[WorkersReading]) -> str:
+    """Names the option that left moments out, if it did."""
+    if not busier:
+        return ""
+    return f"; --max-utilization {max_utilization:g} leaves out {busier}, the quietest moment has its busiest worker at {min(map(peak, readings)):.2g}"
+
+
+def in_words_of(cold: WarmUp) -> str:
+    return f"left out {cold.from_s:g} s to {cold.until_s:g} s: the workers were still warming up, busier for their load than later"
 
 
 def within(option: str, utilization: float, highest: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from statistics import mean
@@ -15,6 +16,7 @@ from penstock.bench.worlds.workers import Workers, rising, skewed, waving
 from penstock.core.models.capacity.job import JobCapacity, Method
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.stores.codec import decode, encode
 
 QUIET = Workers(proportions=(1.0, 0.8, 0.6), speeds=(1000.0, 1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
 METHODS: list[Method] = ["utilization_law", "daedalus"]
@@ -87,6 +89,17 @@ class TestConformanceOfReadingsThatOverlap(Conformance):
     case = Case(empty=JobCapacity(), world=every_second, ask=lambda model: model.predict())
 
 
+def idle_apart(chance: random.Random) -> World:
+    """Workers without load are at 0 to 15 %, each at its own; rows come to cost up to 6 % more or less."""
+    workers = replace(skewed(chance, 6), dearer=1.0 + chance.uniform(-0.06, 0.06), noise_lasts_s=60.0)
+    workers = replace(workers, idles=tuple(max(0.0, chance.gauss(0.06, 0.04)) for _ in workers.proportions))
+    return World(seen=workers.ramp(chance, waving(0.1, 0.5, 50)), truth=workers.capacity)
+
+
+class TestConformanceWhereIdleDiffersByWorker(Conformance):
+    case = Case(empty=JobCapacity(), world=idle_apart, ask=lambda model: model.predict())
+
+
 class TestConformanceAtAnotherScaleout(Conformance):
     """Twelve workers were seen, and six are asked for: the truth is half the capacity, give or take the split of the data."""
 
@@ -119,6 +132,46 @@ def test_without_noise_it_is_exact_and_the_workers_add_up(method: Method) -> Non
 def test_an_idle_share_of_utilisation_is_told_from_load() -> None:
     workers = replace(QUIET, idle=0.1)
     assert answer(JobCapacity().learn(workers.ramp(random.Random(0), rising(0.1, 0.5, 20)))).value == pytest.approx(2400.0)
+
+
+def test_workers_that_are_not_idle_alike_are_told_apart_and_the_first_to_be_full_decides() -> None:
+    workers = replace(QUIET, proportions=(0.95, 1.0, 0.6), idles=(0.2, 0.0, 0.1))
+    model = JobCapacity(idle_spread=0.2).learn(workers.ramp(random.Random(0), rising(0.1, 0.4, 20)))
+    assert answer(model).value == pytest.approx(2550.0, rel=1e-3), "worker 1 is full first, though worker 0 was the busiest of all that was seen"
+    assert [worker.proportion for worker in model.workers()] == pytest.approx([0.96, 1.0, 0.64], rel=1e-3)
+    assert model.skew() == pytest.approx((0.8 + 1.0 + 0.9) / (0.76 + 1.0 + 0.54), rel=1e-3)
+    half = model.foretell(workers.ramp(random.Random(0), [0.5])[0])
+    assert isinstance(half, Estimate) and half.value == pytest.approx(1275.0, rel=1e-3)
+
+
+def test_idle_that_differs_by_worker_costs_less_than_five_per_cent() -> None:
+    errors = []
+    for seed in range(20):
+        chance = random.Random(seed)
+        alike = skewed(chance, 6, utilization_noise=0.02)
+        workers = replace(alike, idles=tuple(max(0.0, chance.gauss(0.06, 0.036)) for _ in alike.proportions))
+        errors.append(abs(answer(JobCapacity().learn(workers.ramp(chance, rising(0.1, 0.5, 80)))).value / workers.capacity - 1.0))
+    assert mean(errors) < 0.03 and max(errors) < 0.08
+
+
+def test_workers_that_differ_beyond_belief_are_taken_for_alike() -> None:
+    """One that is full cannot become busier: its line is flat, and says that it is full without any load."""
+    workers = replace(QUIET, throughput_noise=0.02)
+    full = [
+        replace(reading, workers=(replace(reading.workers[0], utilization=0.98), *reading.workers[1:]))
+        for reading in workers.ramp(random.Random(0), waving(0.9, 1.0, 60))
+    ]
+    throughput = mean(sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in full)
+    assert answer(JobCapacity().learn(full)).value == pytest.approx(throughput / 0.98, rel=0.02)
+
+
+def test_a_stay_stored_before_co_moments_were_kept_takes_workers_for_alike_and_goes_on() -> None:
+    seen = replace(QUIET, idle=0.1).ramp(random.Random(0), rising(0.1, 0.5, 40))
+    now = JobCapacity().learn(seen[:20])
+    stored = json.loads(encode(now))
+    for worker in stored["stay"]["workers"]:
+        del worker["with_load"], worker["with_mean"]
+    assert answer(decode(JobCapacity, json.dumps(stored)).learn(seen[20:])).value == pytest.approx(2400.0)
 
 
 def test_noise_of_utilisation_does_not_bend_the_law_as_it_bends_the_paper() -> None:

@@ -12,9 +12,10 @@ from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_gli
 from penstock.core.models.capacity.line import CapacityLine
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
-from penstock.core.models.capacity.stay import Stay, as_arrays, first_stay, job_law_line, job_regression_line, law_skew
+from penstock.core.models.capacity.stay import Stay, as_arrays, first_stay, job_regression_line
 from penstock.core.models.capacity.utilization_law import IDLE_SPREAD
 from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
+from penstock.core.models.capacity.workers_law import WorkersLaw, job_law_line, workers_law
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.student import student_estimate
@@ -97,10 +98,12 @@ class JobCapacity:
 
         How busy the busiest worker is, is told from the mean of all and its share in the past: the highest of noisy readings is too high.
         """
-        stay = self._settled()
+        stay, law = self._settled(), self._law()
         utilizations = [worker.utilization for worker in reading.workers]
         busiest = max(utilizations, default=0.0)
-        if stay is not None and stay.load.mean_y > 0.0:
+        if law is not None:
+            busiest = law.first_at(sum(utilizations) / len(utilizations))
+        elif stay is not None and stay.load.mean_y > 0.0:
             busiest = sum(utilizations) / len(utilizations) * stay.busiest.moments.mean_x / stay.load.mean_y
         return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
 
@@ -114,14 +117,15 @@ class JobCapacity:
         line = self._line(stay) if stay else None
         if stay is None or line is None:
             return ()
-        if self.method == "daedalus":
+        law = self._law()
+        if law is None:
             lines = [(worker, regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap)) for worker in stay.workers]
             rates = {worker.worker: line.along(worker.proportion).value_at(at_utilization) if line else 0.0 for worker, line in lines}
             return tuple(WorkerShare(worker=each.worker, capacity_rows_per_s=rates[each.worker], proportion=each.proportion) for each in stay.workers)
-        whole, busiest = line.value_at(at_utilization), stay.busiest.moments.mean_x
+        whole = line.value_at(at_utilization)
         return tuple(
-            WorkerShare(worker=each.worker, capacity_rows_per_s=whole * each.moments.mean_y / stay.load.mean_x, proportion=each.moments.mean_x / busiest)
-            for each in stay.workers
+            WorkerShare(worker=each.worker, capacity_rows_per_s=whole * each.moments.mean_y / stay.load.mean_x, proportion=proportion)
+            for each, proportion in zip(stay.workers, law.at_full.tolist(), strict=True)
         )
 
     def skew(self, *, at_utilization: float = 1.0) -> float | NotReady:
@@ -130,8 +134,9 @@ class JobCapacity:
         line = self._line(stay) if stay else None
         if stay is None or line is None:
             return self._not_ready()
-        if self.method == "utilization_law":
-            return law_skew(stay, idle_spread=self.idle_spread)
+        law = self._law()
+        if law is not None:
+            return law.skew
         lines = [regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap) for worker in stay.workers]
         with_skew = line.value_at(at_utilization)
         return sum(each.value_at(at_utilization) for each in lines if each) / with_skew if with_skew > 0.0 else 1.0
@@ -168,6 +173,10 @@ class JobCapacity:
     def _here(self) -> Remembered | None:
         return _measured_here(self)
 
+    def _law(self) -> WorkersLaw | None:
+        """Of every present worker; the paper has none."""
+        return _law_here(self) if self.method == "utilization_law" else None
+
     def _line(self, stay: Stay) -> CapacityLine | None:
         line_of = job_regression_line if self.method == "daedalus" else job_law_line
         return line_of(stay, idle_spread=self.idle_spread)
@@ -198,6 +207,13 @@ class JobCapacity:
 @once(16)
 def _settled(model: JobCapacity) -> JobCapacity:
     return replace(model, stay=model._settled(), waiting=())
+
+
+@once(16)
+def _law_here(model: JobCapacity) -> WorkersLaw | None:
+    """The law of every present worker; once, as many readings are judged by it."""
+    stay = model._settled()
+    return workers_law(stay, idle_spread=model.idle_spread) if stay else None
 
 
 @once(16)

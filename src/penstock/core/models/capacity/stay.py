@@ -12,18 +12,24 @@ import numpy as np
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.line import CapacityLine, together
 from penstock.core.models.capacity.readings import WorkersReading
-from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD, idle_utilization, utilization_line
-from penstock.core.models.capacity.worker import MIN_READINGS, mean_utilization_variance, regression_line
+from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD
+from penstock.core.models.capacity.worker import regression_line
 from penstock.core.models.moments import NOTHING, PairedMoments, grown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSeen:
-    """One worker of a stay: moments of x = utilisation and y = throughput, and `proportion`, its mean utilisation as a share of the busiest one's."""
+    """One worker of a stay: moments of x = utilisation and y = throughput, and `proportion`, its mean utilisation as a share of the busiest one's.
+
+    `with_load` and `with_mean` are the co-moments of its utilisation with the throughput of all workers and with their mean utilisation; None in a
+    stay that was stored before there were any.
+    """
 
     worker: str
     moments: PairedMoments = NOTHING
     proportion: float = 0.0
+    with_load: float | None = None
+    with_mean: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,10 @@ class Stay:
         return max(self.workers, key=lambda worker: worker.moments.mean_x)
 
     @property
+    def _means(self) -> Floats:
+        return np.array([worker.moments.mean_x for worker in self.workers])
+
+    @property
     def readings(self) -> float:
         """How many readings it stands for, old ones counting less."""
         return self.load.count
@@ -73,7 +83,12 @@ class Stay:
         proportions = weights @ (utilization / top[:, None])
         before = self.load.count * fade
         since_s = np.diff(at_s, prepend=self.at_s if before > 0.0 else -math.inf)
-        batch = PairedMoments.of(throughput.sum(axis=1), utilization.mean(axis=1), weights)
+        loads, means = throughput.sum(axis=1), utilization.mean(axis=1)
+        batch = PairedMoments.of(loads, means, weights)
+        off, since = utilization - weights @ utilization / batch.count, weights @ utilization / batch.count - self._means
+        cross = before * batch.count / (before + batch.count)
+        with_load = (weights * (loads - batch.mean_x)) @ off + since * ((batch.mean_x - self.load.mean_x) * cross)
+        with_mean = (weights * (means - batch.mean_y)) @ off + since * ((batch.mean_y - self.load.mean_y) * cross)
         moments = grown([worker.moments for worker in self.workers], fade, utilization, throughput, weights)
         return Stay(
             scaleout=self.scaleout,
@@ -83,8 +98,12 @@ class Stay:
                     worker=worker.worker,
                     moments=grew,
                     proportion=(worker.proportion * before + proportion) / (before + batch.count),
+                    with_load=None if worker.with_load is None else worker.with_load * fade + by_load,
+                    with_mean=None if worker.with_mean is None else worker.with_mean * fade + by_mean,
                 )
-                for worker, grew, proportion in zip(self.workers, moments, proportions.tolist(), strict=True)
+                for worker, grew, proportion, by_load, by_mean in zip(
+                    self.workers, moments, proportions.tolist(), with_load.tolist(), with_mean.tolist(), strict=True
+                )
             ),
             load=self.load.decayed(fade).merged(batch),
             independent=self.independent * fade + float(weights @ np.clip(since_s / AVERAGING_S, 0.0, 1.0)),
@@ -94,7 +113,7 @@ class Stay:
 
 def first_stay(reading: WorkersReading) -> Stay:
     """Nothing learnt yet about the workers of this reading."""
-    return Stay(scaleout=reading.scaleout, at_s=reading.at_s, workers=tuple(WorkerSeen(worker=name) for name in reading.names))
+    return Stay(scaleout=reading.scaleout, at_s=reading.at_s, workers=tuple(WorkerSeen(worker=name, with_load=0.0, with_mean=0.0) for name in reading.names))
 
 
 def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:
@@ -113,21 +132,3 @@ def job_regression_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> Capa
     lines = [(regression_line(worker.moments, idle_spread=idle_spread, overlap=stay.overlap), worker.proportion) for worker in stay.workers]
     known = [line.along(proportion) for line, proportion in lines if line]
     return together(known) if known and stay.load.mean_x > 0.0 else None
-
-
-def job_law_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
-    """The same by the utilisation law on the load of the whole job: twelve workers average out most of the noise of each, before the line is drawn.
-
-    Not in the paper; see `utilization_line`. The busiest worker is the one with the highest mean, as the highest of every moment is too high by the
-    noise of whichever worker happened to be on top.
-    """
-    if round(stay.readings) < MIN_READINGS:
-        return None
-    busiest, overlap = stay.busiest.moments, stay.overlap
-    return utilization_line(stay.load, busiest.mean_x, mean_utilization_variance(busiest, overlap=overlap), idle_spread=idle_spread, overlap=overlap)
-
-
-def law_skew(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> float:
-    """Capacity if all workers were as busy as the busiest, over capacity as it is, by the utilisation law: (b - a) / (mean utilisation - a)."""
-    idle, _ = idle_utilization(stay.load, idle_spread=idle_spread, overlap=stay.overlap)
-    return (stay.busiest.moments.mean_x - idle) / (stay.load.mean_y - idle)

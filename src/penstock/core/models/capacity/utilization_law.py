@@ -32,13 +32,18 @@ def idle_utilization(load: PairedMoments, *, idle_spread: float = IDLE_SPREAD, o
     (0.0, 0.25)
     """
     prior = idle_spread * idle_spread
-    if load.count <= 2.0 or load.c_xy <= 0.0 or load.spread_x < MIN_LOAD_SPREAD * load.mean_x:
+    if not tells_idle(load):
         return 0.0, prior
     idle, other = load.mean_y - load.c_xy / load.m2_x * load.mean_x, load.mean_y - load.m2_y / load.c_xy * load.mean_x
     scatter = overlap * load.unexplained_y() * (1.0 / load.count + load.mean_x * load.mean_x / load.m2_x)
     variance = scatter + (idle - other) ** 2
     weight = prior / (prior + variance)
     return idle * weight, variance * weight
+
+
+def tells_idle(load: PairedMoments) -> bool:
+    """Whether the loads that were seen differ enough to tell anything about a worker without load."""
+    return load.count > 2.0 and load.c_xy > 0.0 and load.spread_x >= MIN_LOAD_SPREAD * load.mean_x
 
 
 def utilization_line(
@@ -59,6 +64,13 @@ def utilization_line(
     idle, idle_variance = idle_utilization(load, idle_spread=idle_spread, overlap=overlap)
     if load.mean_x <= 0.0 or busiest <= idle:
         return None
+    return line_above_idle(load, busiest, busiest_variance, idle, idle_variance, overlap=overlap)
+
+
+def line_above_idle(
+    load: PairedMoments, busiest: float, busiest_variance: float, idle: float, idle_variance: float, *, overlap: float = OVERLAP
+) -> CapacityLine:
+    """The same where the utilisation of the busiest worker without load is known, with a variance of its own."""
     slope = load.mean_x / (busiest - idle)
     unit = (slope / (busiest - idle)) ** 2
     load_scatter = overlap * load.swapped.unexplained_y() / load.count
