@@ -12,6 +12,7 @@ from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.anomaly.recovered import RecoveryWatch
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
+from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.forecast.combined import LoadForecast
@@ -70,6 +71,7 @@ def learnt() -> Learnt:
         profile=profile(),
         t_max=ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=3, throughput_rows_per_s=1e4 / 3)]),
         table=table,
+        pace=Pace().learn([PaceSeen(share=1 / 3 + number / 99, overloaded=True) for number in range(4)]),
         downtimes=Downtimes().learn([DowntimeSeen(kind="rescale_up", downtime_s=20 / 3)]),
         health=health(),
         time_scale=0.06,

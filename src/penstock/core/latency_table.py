@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from operator import and_
 
 import numpy as np
 
@@ -44,6 +46,26 @@ class LatencyTable:
         above = int(np.searchsorted(self.rates_rows_per_s, rate_rows_per_s))
         valid = above < len(self.rates_rows_per_s) and self.valid[row][above]
         return Expected(latency_s=float(np.interp(rate_rows_per_s, self.rates_rows_per_s, self.latency_s[row])), valid=valid)
+
+    def at_pace(self, share: float) -> LatencyTable:
+        """The same of a job that is only so fast: what was expected at a rate comes at that share of it.
+
+        >>> table = LatencyTable(sizes=(2,), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0),), valid=((True, False),), rows=8)
+        >>> table.at_pace(0.5).at(2, 75.0)
+        Expected(latency_s=5.0, valid=False)
+        """
+        return self if share == 1.0 else replace(self, rates_rows_per_s=tuple(share * rate for rate in self.rates_rows_per_s))
+
+    def within(self, most_rows_per_s: Mapping[int, float]) -> LatencyTable:
+        """The same where no size keeps up with more than it is known to carry.
+
+        >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, True), (True, True)), rows=8)
+        >>> table.within({2: 150.0}).valid
+        ((True, False), (True, True))
+        """
+        most = [most_rows_per_s.get(size, inf) for size in self.sizes]
+        carried = [tuple(rate <= each for rate in self.rates_rows_per_s) for each in most]
+        return replace(self, valid=tuple(tuple(map(and_, *rows)) for rows in zip(self.valid, carried, strict=True)))
 
 
 def tabulate(profile: ScaleoutLatency, sizes: Sequence[int], most_rows_per_s: float) -> LatencyTable | NotReady:

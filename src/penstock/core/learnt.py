@@ -9,6 +9,7 @@ from penstock.core.latency_table import LatencyTable
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.recovered import RecoveryWatch
 from penstock.core.models.capacity.earned import EarnedCapacity
+from penstock.core.models.capacity.pace import Pace
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.latency.batch_latency import BatchLatency
@@ -19,7 +20,7 @@ from penstock.core.models.stages.true_rates import StageRates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learnt:
-    """One model for each question; those by query have its name.
+    """One model for each question; those by query have its name, and `pace` says how far `t_max` and `table` hold.
 
     `time_scale` is what the windows of the models were made for (None: not begun), `learnt_s` when they last learnt, `batch_ids` the newest batch learnt
     of each query, `live` the rescales that were seen to go on without a stop, `failures` how many were known, `query_failures` those of queries among
@@ -33,6 +34,7 @@ class Learnt:
     profile: ScaleoutLatency = field(default_factory=ScaleoutLatency)
     t_max: ScaleoutCapacity = field(default_factory=ScaleoutCapacity)
     table: LatencyTable | None = None
+    pace: Pace = field(default_factory=Pace)
     downtimes: Downtimes = field(default_factory=Downtimes)
     health: RecoveryWatch = field(default_factory=RecoveryWatch)
     time_scale: float | None = None

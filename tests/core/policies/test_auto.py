@@ -31,7 +31,7 @@ def busy(share: float) -> Reading:
 
 
 KNOWN: dict[str, tuple[Assessment, str, float]] = {
-    "a profile, and a promised latency": (under(350.0, promises=PROMISED, **PROFILED), "auto:phoebe", 600.0),
+    "a profile, and a promised latency": (under(350.0, promises=PROMISED, current=5, **PROFILED), "auto:phoebe", 600.0),
     "a profile, and no promise": (under(350.0, **PROFILED), "auto:daedalus", 60.0),
     "a profile of micro-batches": (under(350.0, plant="micro_batch", stops=frozenset(), promises=PROMISED, **PROFILED), "auto:daedalus", 60.0),
     "a promised latency, and no profile": (under(350.0, promises=PROMISED), "auto:daedalus", 60.0),
@@ -57,6 +57,42 @@ def test_a_decision_is_that_of_the_policy_it_names() -> None:
 def test_phoebe_still_waits_for_its_period_first() -> None:
     decision = Auto().decide(under(350.0, promises=PROMISED, uptime_s=10.0, **PROFILED))
     assert (decision.policy, decision.why.code, decision.next_after_s) == ("auto:phoebe", "uptime_below_period", 600.0)
+
+
+@pytest.mark.parametrize(("uptime_s", "next_after_s"), [(200.0, 400.0), (590.0, 60.0)])
+def test_to_have_looked_after_a_rescale_does_not_put_off_phoebes_next_decision(uptime_s: float, next_after_s: float) -> None:
+    decision = Auto().decide(under(350.0, promises=PROMISED, uptime_s=uptime_s, since_rescale_s=uptime_s + 20.0, **PROFILED))
+    assert (decision.why.code, decision.next_after_s) == ("uptime_below_period", next_after_s)
+
+
+def test_after_a_rescale_by_phoebe_it_is_asked_again_when_the_job_should_have_recovered() -> None:
+    decision = Auto().decide(under(350.0, promises=PROMISED, **PROFILED))
+    assert (decision.executors, decision.policy) == (5, "auto:phoebe")
+    assert decision.next_after_s == pytest.approx(decision.candidates[-1].recovery_s + 120.0)  # type: ignore[operator]
+
+
+RECOVERED_S = 30.0 + 40.0 * 350.0 / 150.0
+"""By the T_max of 500 rows/s at 5 executors."""
+
+
+@pytest.mark.parametrize(
+    ("uptime_s", "lag_rows", "policy"),
+    [
+        (RECOVERED_S + 59.0, 1e5, "auto:phoebe"),
+        (RECOVERED_S + 61.0, 1e5, "auto:daedalus"),
+        (RECOVERED_S + 61.0, 300.0, "auto:phoebe"),
+        (3600.0, 1e5, "auto:daedalus"),
+    ],
+)
+def test_a_job_that_lags_longer_than_its_profile_lets_expect_is_not_left_to_phoebe(uptime_s: float, lag_rows: float, policy: str) -> None:
+    seen = under(350.0, promises=PROMISED, current=5, uptime_s=uptime_s, lag_rows=lag_rows, **PROFILED)
+    assert Auto().decide(seen).policy == policy
+
+
+@pytest.mark.parametrize(("uptime_s", "policy"), [(89.0, "auto:phoebe"), (91.0, "auto:daedalus")])
+def test_nor_is_one_that_its_size_cannot_carry_by_the_profile_itself(uptime_s: float, policy: str) -> None:
+    seen = under(350.0, promises=PROMISED, current=3, uptime_s=uptime_s, lag_rows=1e5, **PROFILED)
+    assert Auto().decide(seen).policy == policy
 
 
 def test_while_nothing_is_known_the_size_stays() -> None:

@@ -8,6 +8,7 @@ from penstock.core.analyze.capacities import capacities
 from penstock.core.analyze.forecasts import arrivals_of, current_forecast
 from penstock.core.analyze.job_shape import batch_of, interval_of, slots_of
 from penstock.core.analyze.latencies import latencies, peak_until
+from penstock.core.analyze.profiled import t_max_of, table_of
 from penstock.core.analyze.stages import stage_needs
 from penstock.core.assessment import Assessment
 from penstock.core.domain.reading import Reading
@@ -48,6 +49,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
     load = steering.load.mean_rows_per_s if steering.load.count else reading.arrival_rows_per_s
     until_s = at_s + terms.autopilot.scaled(terms.config.forecast_interval_s)
     rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
+    t_max = t_max_of(learnt, reading, sizes, interval_s) if "profile" in needs else {}
     since_rescale_s = None if steering.rescaled_s is None else at_s - steering.rescaled_s
     return Assessment(
         at_s=at_s,
@@ -66,13 +68,13 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
         capacities=capacities(learnt.capacity, sizes, interval_s) if needs & {"capacity", "regression"} else {},
         batch_laws=_batch_laws(learnt) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
-        t_max=_t_max(learnt, sizes) if "profile" in needs else {},
+        t_max=t_max,
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
         downtimes_s=downtimes_of(learnt) if needs or learnt.downtimes.learnt else declared_downtimes(terms.autopilot.downtime_s),
         stops=RESCALES - set(learnt.live) if plant == "continuous" else frozenset(),
         latencies={} if rate is None else latencies(learnt, reading, sizes, rate),
-        table=learnt.table if "profile" in needs else None,
+        table=table_of(learnt, reading, t_max) if "profile" in needs else None,
         stages=stage_needs(learnt.stages, reading) if "stages" in needs else (),
         earlier=steering.earlier,
         memo=steering.memo,
@@ -99,7 +101,3 @@ def declared_downtimes(downtime_s: float | None) -> dict[str, float]:
 def _batch_laws(learnt: Learnt) -> LikelyLaws | None:
     laws = None if learnt.capacity.by_batches is None else learnt.capacity.by_batches.laws()
     return laws if isinstance(laws, LikelyLaws) else None
-
-
-def _t_max(learnt: Learnt, sizes: Sequence[int]) -> dict[int, Estimate]:
-    return {size: answer for size in sizes if isinstance(answer := learnt.t_max.predict(size), Estimate)}

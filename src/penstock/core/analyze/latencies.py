@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from penstock.core.analyze.profiled import paced
 from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
 from penstock.core.learnt import Learnt
@@ -23,7 +24,8 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Esti
     The bounds of micro-batches are those of what one reading will show, not of the mean of many: that is what the prediction is held against.
     """
     if plant_of(reading) == "continuous":
-        return {} if learnt.table is None else {size: _by_table(learnt.table, size, rate.value) for size in sizes}
+        table = paced(learnt)
+        return {} if table is None else {size: _by_table(table, size, rate.value) for size in sizes}
     queries = [query for query in reading.queries if query.name in learnt.batches]
     found: dict[int, Estimate] = {}
     for size in sizes:

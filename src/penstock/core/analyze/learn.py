@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.analyze.batches import batch_measured, cost_of, latency_of
+from penstock.core.analyze.overload import is_overloaded, pace_seen
 from penstock.core.analyze.stages import tells_work
 from penstock.core.analyze.workers import workers_reading
 from penstock.core.domain.autopilot import Autopilot
@@ -37,27 +38,36 @@ def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]
         return learnt
     if "forecast" in needs:
         learnt = replace(learnt, load=learnt.load.scored())
-    if needs & {"capacity", "regression", "latency"}:
+    if needs & {"capacity", "regression", "latency"} or ("profile" in needs and plant_of(reading) == "micro_batch"):
         learnt = _with_work(learnt, reading, terms.autopilot, needs)
     if "stages" in needs:
         stages = {query.name: learnt.stages.get(query.name, StageRates()) for query in reading.queries}
         learnt = replace(learnt, stages={query.name: stages[query.name].learn([query] if tells_work(query) else []) for query in reading.queries})
-    if "profile" in needs and terms.profile and learnt.learnt_s is not None and decided_s is not None and learnt.learnt_s <= decided_s:
-        row = profile_row(learnt, reading)
-        learnt = replace(learnt, profile=learnt.profile.learn([row])) if row else learnt
+    if "profile" in needs and terms.profile:
+        learnt = _with_profile(learnt, reading, terms, decided=decided_s is not None and learnt.learnt_s is not None and learnt.learnt_s <= decided_s)
     return replace(learnt, learnt_s=reading.at_s)
 
 
-def profile_row(learnt: Learnt, reading: Reading) -> ProfileSeen | None:
+def _with_profile(learnt: Learnt, reading: Reading, terms: Terms, *, decided: bool) -> Learnt:
+    """With the pace that this moment shows, and with a row more of the profile once after each decision."""
+    shown = pace_seen(learnt, reading, terms)
+    learnt = replace(learnt, pace=learnt.pace.interrupted() if shown is None else learnt.pace.learn([shown]))
+    row = profile_row(learnt, reading, terms) if decided else None
+    return learnt if row is None else replace(learnt, profile=learnt.profile.learn([row]))
+
+
+def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen | None:
     """This moment as one more row of a profile (Phoebe learns on at run time, sec. III-E); None during a recovery from anything that was announced.
 
-    A job that fell behind without a disturbance did not keep up with its load: that is a row too.
+    A job that fell behind without a disturbance did not keep up with its load, nor does one that never recovers because it has too few executors: that is
+    a row too. Where the job is slower than its profile, the row is what it would have been at the profile's pace.
     """
     rate, latency, waiting = reading.arrival_rows_per_s, reading.latency, reading.excess_lag_rows
-    recovering = any(each.kind != UNANNOUNCED for each in learnt.health.open)
+    recovering = any(each.kind != UNANNOUNCED for each in learnt.health.open) and not is_overloaded(learnt, reading, terms)
     if recovering or is_warming(learnt, reading) or rate is None or latency is None or latency.p50_s <= 0 or waiting is None or reading.executors_running < 1:
         return None
-    return ProfileSeen(scaleout=reading.executors_running, rate_rows_per_s=rate, latency_s=latency.p50_s, valid=waiting <= LAG_TOLERANCE_S * rate)
+    valid = waiting <= LAG_TOLERANCE_S * rate
+    return ProfileSeen(scaleout=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p50_s, valid=valid)
 
 
 def is_warming(learnt: Learnt, reading: Reading) -> bool:

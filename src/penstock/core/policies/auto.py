@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import inf, isfinite
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.reasons import UNREADY
+from penstock.core.models.anomaly.recovered import LAG_TOLERANCE_S
+from penstock.core.policies.charged import downtime_s, failure_of
 from penstock.core.policies.choosing import keep, unready
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
@@ -21,7 +24,8 @@ from penstock.core.settings import timer
 class Auto:
     """Phoebe where a profile foretells latencies and one is promised; else Daedalus; until the capacity is known, DS2 by stages, then HPA by utilisation.
 
-    A decision bears the name of the policy that made it ("auto:daedalus"), and the next one comes after that policy's own time.
+    Phoebe does not count the lag that is there, so a job that lags longer than its profile lets expect is not left to it. A decision bears the name of the
+    policy that made it ("auto:daedalus"), and the next one comes after that policy's own time, or when the job should have recovered from what Phoebe did.
     """
 
     name: str = "auto"
@@ -38,13 +42,32 @@ class Auto:
             decision = policy.decide(seen)
             if decision.why.code not in UNREADY:
                 next_after_s = policy.period_s if decision.next_after_s is None else decision.next_after_s
+                if policy is self.phoebe:
+                    next_after_s = min(next_after_s, self._look_again_s(seen, decision))
                 return replace(decision, policy=f"{self.name}:{policy.name}", next_after_s=next_after_s)
         return keep(seen, self.name, unready(seen))
 
     def _suited(self, seen: Assessment) -> Iterator[Policy]:
         """The best first."""
-        if seen.plant == "continuous" and seen.promises.latency_p95_s is not None:
+        if seen.plant == "continuous" and seen.promises.latency_p95_s is not None and not self._lags_beyond_profile(seen):
             yield self.phoebe
         yield self.daedalus
         yield self.ds2
         yield self.hpa
+
+    def _lags_beyond_profile(self, seen: Assessment) -> bool:
+        """Whether rows still wait although, by the T_max of the size, the job should have caught up a while ago, or never will."""
+        known = seen.t_max.get(seen.current)
+        if known is None or seen.arrivals is None or seen.excess_lag_rows <= LAG_TOLERANCE_S * (seen.load_rows_per_s or 0.0):
+            return False
+        foretold_s = self.phoebe.recovery_s(seen, seen.arrivals, known.value)
+        return seen.uptime_s > (foretold_s if isfinite(foretold_s) else downtime_s(seen, failure_of(seen.plant))) + self.period_s
+
+    def _look_again_s(self, seen: Assessment, decision: Decision) -> float:
+        """Seconds until the job should have recovered from this decision; to look at it then does not put off Phoebe's next one."""
+        if decision.direction == "keep":
+            left_s, since_s = self.phoebe.period_s - seen.uptime_s, seen.since_rescale_s
+            waits = left_s > 0.0 and since_s is not None and since_s < self.phoebe.period_s + self.period_s
+            return max(self.period_s, left_s) if waits else inf
+        foretold = [each.recovery_s for each in decision.candidates if each.executors == decision.executors and each.recovery_s is not None]
+        return max(foretold, default=inf) + 2 * self.period_s

@@ -65,7 +65,7 @@ class Phoebe:
         known = seen.t_max.get(size)
         if known is None:
             return Candidate(executors=size, refused=Comparison(code="unknown_capacity"))
-        recovery_s = self._recovery_s(seen, arrivals, known.value)
+        recovery_s = self.recovery_s(seen, arrivals, known.value)
         promised_s = seen.promises.recovery_s
         target_s = self.target_recovery_s if promised_s is None else promised_s
         expected = table.at(size, average)
@@ -76,7 +76,7 @@ class Phoebe:
             refused = Comparison(code="latency_invalid", value=expected.latency_s, limit=average)
         return Candidate(executors=size, refused=refused, capacity_rows_per_s=known.value, recovery_s=recovery_s, latency_s=expected.latency_s)
 
-    def _recovery_s(self, seen: Assessment, arrivals: Arrivals, t_max_rows_per_s: float) -> float:
+    def recovery_s(self, seen: Assessment, arrivals: Arrivals, t_max_rows_per_s: float) -> float:
         """R = M_R(S_i, I, D): the lag that is there does not count, as only an undisturbed job is asked about."""
         downtime, present = downtime_s(seen, failure_of(seen.plant)), seen.t_max.get(seen.current)
         repeated = repeated_s(seen, longer(None if present is None else present.value, t_max_rows_per_s))

@@ -1,0 +1,101 @@
+"""What a profile says of a job as it runs: slower than it was, or in waves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from steady_job import Analysed, SteadyJob
+
+from penstock.core.analyze.profiled import by_waves, least_alike, t_max_of, table_of
+from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading, StageReading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.latency_table import LatencyTable
+from penstock.core.learnt import Learnt
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
+from penstock.core.models.capacity.batch_law import BatchLaw, waves
+from penstock.core.models.capacity.earned import EarnedCapacity
+from penstock.core.models.capacity.pace import Pace, PaceSeen
+from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.runtime.fakes import blank_reading
+
+INTERVAL_S, SIZES = 5.0, range(1, 13)
+LAW = BatchLaw(overhead_s=0.5, row_s=0.0002, partitions=24)
+PROFILED = (1, 3, 4, 6, 7, 9, 10, 12)
+TABLE = LatencyTable(sizes=(1,), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 2.0),), valid=((True, False),), rows=4)
+
+
+def carried(size: int) -> float:
+    return LAW.capacity_rows_per_s(size, INTERVAL_S)
+
+
+def profile(share: float = 1.0) -> ScaleoutCapacity:
+    return ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=size, throughput_rows_per_s=share * carried(size)) for size in PROFILED])
+
+
+def batches(*, stages: bool = True) -> Reading:
+    stage = StageReading(position=0, name="scan", tasks=24.0, rows_per_s=1.0, run_time_s_per_s=1.0, busyness=0.5)
+    query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=INTERVAL_S), rate_limit_rows_per_s=None, stages=(stage,) if stages else ())
+    return blank_reading(0.0, queries=(query,), executors=(ExecutorReading(executor_id="0", host="a", slots=1, uptime_s=9.0),))
+
+
+def law_learnt() -> EarnedCapacity:
+    seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), scaleout=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
+    return EarnedCapacity(by_batches=BatchCost(partitions=24).learn(seen))
+
+
+def test_before_the_law_of_batches_is_known_the_profile_is_read_by_waves() -> None:
+    found = t_max_of(Learnt(t_max=profile()), batches(), SIZES, INTERVAL_S)
+    for size in SIZES:
+        assert found[size].value == pytest.approx(carried(size), rel=0.05)
+    assert found[11].value == found[8].value < found[12].value
+
+
+def test_the_law_of_batches_answers_once_it_is_known_whatever_the_profile_claims() -> None:
+    found = t_max_of(Learnt(t_max=profile(share=2.0), capacity=law_learnt()), batches(), SIZES, INTERVAL_S)
+    for size in SIZES:
+        assert found[size].value == pytest.approx(carried(size), rel=0.01)
+
+
+def test_without_a_profile_the_law_alone_says_nothing() -> None:
+    assert t_max_of(Learnt(capacity=law_learnt()), batches(), SIZES, INTERVAL_S) == {}
+
+
+def test_where_the_tasks_are_not_known_the_profile_is_read_as_it_is() -> None:
+    plain = profile()
+    found = t_max_of(Learnt(t_max=plain), batches(stages=False), [11], INTERVAL_S)
+    assert found[11] == plain.predict(11)
+
+
+def test_where_tasks_run_all_the_time_it_is_the_papers_curve_until_an_overload_was_seen() -> None:
+    job, plain = Analysed(SteadyJob()), profile()
+    reading, learnt = job.job.reading(), Learnt(t_max=plain, capacity=law_learnt(), table=TABLE)
+    assert t_max_of(learnt, reading, SIZES, INTERVAL_S) == {size: plain.predict(size) for size in SIZES}
+    assert table_of(learnt, reading, {}) is TABLE
+    slow = replace(learnt, pace=Pace().learn([PaceSeen(share=0.5, overloaded=True)] * 3))
+    assert t_max_of(slow, reading, [6], INTERVAL_S)[6].value == pytest.approx(plain.predict(6).value / 2)  # type: ignore[union-attr]
+    at_pace = table_of(slow, reading, {})
+    assert at_pace is not None and at_pace.at(1, 50.0).valid and not at_pace.at(1, 51.0).valid
+
+
+def test_no_size_keeps_up_with_more_than_its_waves_carry() -> None:
+    rates = tuple(3000.0 * number for number in range(1, 20))
+    claims_all = LatencyTable(sizes=tuple(SIZES), rates_rows_per_s=rates, latency_s=((1.0,) * 19,) * 12, valid=((True,) * 19,) * 12, rows=4)
+    learnt = Learnt(t_max=profile(), capacity=law_learnt(), table=claims_all)
+    table = table_of(learnt, batches(), t_max_of(learnt, batches(), SIZES, INTERVAL_S))
+    assert table is not None
+    assert [table.at(size, 33_000.0).valid for size in (7, 8, 11)] == [False, True, True]
+    assert [table.at(size, 46_000.0).valid for size in (8, 11, 12)] == [False, False, True]
+
+
+def test_a_profile_of_one_size_is_carried_to_others() -> None:
+    assert by_waves(ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=6, throughput_rows_per_s=60.0)]), [12], 24, 1)[12].value == pytest.approx(120.0)
+
+
+@given(size=st.integers(1, 300), tasks=st.integers(1, 500), slots=st.integers(1, 16))
+def test_the_smallest_size_alike_needs_as_many_waves_and_one_less_needs_more(size: int, tasks: int, slots: int) -> None:
+    least = least_alike(size, tasks, slots)
+    assert 1 <= least <= size and waves(tasks, least * slots) == waves(tasks, size * slots)
+    assert least == 1 or waves(tasks, (least - 1) * slots) > waves(tasks, size * slots)
