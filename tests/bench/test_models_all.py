@@ -44,7 +44,7 @@ def test_every_measured_row_stands_beside_a_constant_and_the_paper(swings: Path,
     result = found("bench", "models", "--traces", swings, "--origins", 2, code=1)
     assert any(each["met"] is False for each in result["measured"]), "two forecasts of a short wave tell little of bounds, hence the exit code"
     errors = [each for each in result["measured"] if each["what"].endswith(ERRORS)]
-    assert len(errors) == 2 + 4 + 3 + 1
+    assert len(errors) == 6 + 4 + 3 + 1
     assert all(each["constant"] > 0 and each["paper"] > 0 for each in errors), errors
     assert [each["met"] for each in result["measured"] if each["most"] is None and each["least"] is None] == [None], "the WAPE, whose target is the mean gain"
 

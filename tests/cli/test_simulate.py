@@ -38,6 +38,9 @@ KEYS = {
     "violation_s",
     "profiling_worker_seconds",
     "seed",
+    "waiting_rows",
+    "oldest_waiting_s",
+    "notes",
 }  # fmt: skip
 
 
@@ -87,6 +90,34 @@ def test_failures_that_are_noticed_late_take_longer(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--failures", 300)
     at_once, late = (found(*asked, *more)["failures"][0]["measured_s"] for more in ((), ("--timeout-failures", 20)))
     assert late > at_once + 20
+
+
+@pytest.mark.parametrize("policy", ["static", "daedalus"])
+@pytest.mark.parametrize(("more", "beyond"), [((), 1.6), (("--timeout-failures", 20), 1.5), (("--engine", "micro-batch"), 2.0)])
+def test_a_failure_is_foretold_by_what_it_costs_this_engine(tmp_path: Path, policy: str, more: tuple[object, ...], beyond: float) -> None:
+    """The downtime of a restart is nothing to micro-batches, which try lost tasks again, and no restart begins before a failure is noticed."""
+    path = tmp_path / "steady.csv"
+    path.write_text("t,rate\n0,20000\n2700,20000\n")
+    failures = found("simulate", "--trace", path, "--policy", policy, "--downtime", 30, "--target-recovery", 600, "--failures", "1203,2103", *more)["failures"]
+    assert all(1 / beyond < each["predicted_s"] / each["measured_s"] < beyond for each in failures), failures
+
+
+def test_targets_that_no_size_can_meet_are_named_at_the_start(trace: Path) -> None:
+    asked = ("simulate", "--trace", trace, "--policy", "static", "--target-recovery", 10, "--downtime", 30)
+    note = "from 15 s on no size can keep the promised recovery time: 10 s are promised, the downtime alone is 30 s"
+    assert found(*asked)["notes"] == [note] and found(*asked[:-2], "--downtime", 5)["notes"] == []
+    told = CliRunner().invoke(app, [str(each) for each in asked])
+    assert "no size can keep the promised recovery time" in " ".join(told.output.split())
+
+
+def test_rows_that_wait_at_the_end_are_told_of_and_late(tmp_path: Path) -> None:
+    """70,000 rows/s are more than 12 workers carry; fewer of them finish fewer rows, and must not look better for it."""
+    path = tmp_path / "over.csv"
+    path.write_text("t,rate\n0,70000\n600,70000\n")
+    asked = ("simulate", "--trace", path, "--policy", "static", "--promise-latency-ms", 5000)
+    many, few = (found(*asked, "--max-scaleout", most) for most in (12, 4))
+    assert 0 < many["waiting_rows"] < few["waiting_rows"] and many["oldest_waiting_s"] < few["oldest_waiting_s"] < 600
+    assert many["latency_ms"]["mean"] < few["latency_ms"]["mean"] and few["within_latency"] < many["within_latency"] < 0.1
 
 
 def test_micro_batches_take_their_own_options(trace: Path) -> None:
@@ -161,6 +192,8 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--engine", "flink"), '--engine: found "flink", continuous or micro-batch is allowed'),
         (("--guards", "maybe"), '--guards: found "maybe"'),
         (("--min-scaleout", 5, "--max-scaleout", 3), "--min-scaleout: found 5, at most --max-scaleout (3) is allowed"),
+        (("--max-scaleout", 0), "--max-scaleout: found 0, a number of at least 1 is needed"),
+        (("--max-scaleout", 1_000_000_000), "--max-scaleout: found 1000000000, at most 10000 is allowed"),
         (("--min-scaleout", 0), "--min-scaleout: found 0, a number of at least 1 is needed"),
         (("--start-scaleout", 20), "--start-scaleout: found 20, a number from 1 to 12 is allowed"),
         (("--capacity-per-worker", 0), "--capacity-per-worker: found 0, a number above 0 is needed"),
@@ -170,6 +203,10 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--target-recovery", "inf"), "--target-recovery: found inf"),
         (("--failures", "soon"), '--failures: found "soon", times in seconds are needed'),
         (("--failures", "100,9000"), "--failures: found 9000, the trace goes from 0 s to 1800 s"),
+        (("--failures", "100,,200"), '--failures: found "", times in seconds are needed'),
+        (("--failures", "600,600"), "--failures: found 600 twice, another time is needed for each"),
+        (("--trigger", 5), "--trigger: it is an option of --engine micro-batch, and the engine is continuous"),
+        (("--row-cost-us", 100), "--row-cost-us: it is an option of --engine micro-batch"),
         (("--failures", "-5"), "--failures: found -5, the trace goes from 0 s to 1800 s"),
         (("--policy", "daedalus", "--param", "grace_s"), '--param: found "grace_s", a name and a number are needed'),
         (("--policy", "daedalus", "--param", "grase_s=1"), '--param grase_s: the policy daedalus has no such parameter; did you mean "grace_s"?'),

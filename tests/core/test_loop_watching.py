@@ -52,9 +52,9 @@ def test_a_recovery_past_its_promise_is_broken_whatever_the_policy_learns() -> N
 
 
 def test_a_target_that_no_size_can_meet_is_named_whatever_the_policy_learns() -> None:
-    play = Play(terms=terms("active", recovery_s=20.0), known=HEALTHY)
+    play = Play(terms=terms("active", recovery_s=2.0), known=HEALTHY)
     assert [(each.target, each.why.code) for each in of(TargetInfeasible, play.pass_s(300.0))] == [("recovery time", "recovery_below_downtime")]
-    told = Play(terms=terms("active", recovery_s=20.0, downtime_s=5.0), known=HEALTHY)
+    told = Play(terms=terms("active", recovery_s=2.0, downtimes_s={"executor_loss": 1.0}), known=HEALTHY)
     assert of(TargetInfeasible, told.pass_s(300.0)) == [], "its owner knows better"
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.domain.job import Promises
 from penstock.simulator.record import COLUMNS, Record, Rescaled, Seconds, Struck
+from penstock.simulator.records import together
 from penstock.simulator.score import latency_ms, score
 
 
@@ -56,6 +57,29 @@ def test_a_recovery_beyond_the_target_counts_and_one_without_end_counts_until_th
     assert found.violation_s == pytest.approx(0.0 + 30.0 + 40.0)
     assert [each.recovery_s for each in found.recoveries] == [50.0, 90.0, None]
     assert score(record, Promises()).violation_s == 0.0
+
+
+def test_rows_that_wait_at_the_end_count_with_what_they_have_waited() -> None:
+    """Ten rows a second: those of the first two seconds finished in 1 s, the others wait; by the median of 1 s the youngest ten tell nothing."""
+    lag = [0.0, 0.0, 10.0, 20.0, 30.0]
+    record = recorded(5, arrived_rows=10.0, finished_rows=[10.0, 10.0, 0.0, 0.0, 0.0], latency_s=[1.0, 1.0, 0.0, 0.0, 0.0], lag_rows=lag, oldest_s=lag)
+    found = score(record, Promises(latency_p95_s=2.0))
+    assert (found.waiting_rows, found.oldest_waiting_s) == (30.0, 30.0)
+    assert found.within_latency == pytest.approx(20.0 / 30.0), "ten wait for 2.5 s; of those that wait for 1.5 s and 0.5 s nothing is known"
+    assert found.latency is not None and found.latency.mean == pytest.approx((20 * 1000.0 + 10 * 1500.0 + 10 * 2500.0) / 40)
+
+
+def test_no_row_that_waits_is_older_than_the_oldest() -> None:
+    record = recorded(3, arrived_rows=10.0, finished_rows=10.0, latency_s=0.1, lag_rows=1.0, oldest_s=0.1)
+    assert score(record, Promises(latency_p95_s=0.2)).within_latency == 1.0
+
+
+def test_the_rows_that_wait_in_a_job_are_those_of_its_queries() -> None:
+    quick = recorded(4, arrived_rows=10.0, finished_rows=10.0, latency_s=0.1)
+    slow = recorded(4, arrived_rows=10.0, lag_rows=[10.0, 20.0, 30.0, 40.0], oldest_s=[1.0, 2.0, 3.0, 4.0])
+    found = score(together([quick, slow]), Promises(latency_p95_s=1.0))
+    assert (found.waiting_rows, found.oldest_waiting_s) == (40.0, 4.0)
+    assert found.within_latency == pytest.approx(40.0 / 70.0)
 
 
 def test_a_score_may_begin_later() -> None:

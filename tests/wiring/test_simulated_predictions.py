@@ -20,7 +20,7 @@ from penstock.core.terms import Terms
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.record import Fault
-from penstock.wiring.setup import Setup, Simulable
+from penstock.wiring.setup import Setup, Simulable, told_downtimes
 from penstock.wiring.simulation import Simulated, simulate
 
 BATCHES = MicroBatchSettings(noise=0.05)
@@ -37,7 +37,7 @@ def run(policy: str, engine: Simulable, load: Arrivals, *, start: int, faults: t
         limits=Limits(min_executors=1, max_executors=12, start_executors=start),
         promises=Promises(recovery_s=600.0, latency_p95_s=10.0),
         config=Config(reading_interval_s=15.0, reading_window_s=15.0),
-        autopilot=Autopilot(mode="active", policy=policy, downtime_s=5.0, rollback=False),
+        autopilot=told_downtimes(Autopilot(mode="active", policy=policy, rollback=False), engine, faults),
     )
     done = simulate(Setup(load=load, engine=engine, terms=terms, faults=faults))
     assert [event for event in done.events if isinstance(event, TurnFailed | PhaseFailed)] == []
@@ -51,6 +51,23 @@ def test_the_recovery_of_micro_batches_is_predicted_batch_by_batch() -> None:
     off_s = [abs(predicted_s - measured_s) for predicted_s, measured_s in pairs]
     assert len(pairs) == 6 and max(measured_s for _, measured_s in pairs) < 10.0
     assert float(np.median(off_s)) < 4.0 and max(off_s) < 15.0, "as a fluid it would be four times as long"
+
+
+@pytest.mark.parametrize("up_s", [5.0, 60.0])
+def test_what_executors_take_to_come_is_no_part_of_a_failure_in_micro_batches(up_s: float) -> None:
+    faults = (Fault(at_s=901.0), Fault(at_s=1802.0))
+    failures = run("static", replace(BATCHES, up_s=up_s), wave(15_000.0, 0.0, 2400.0), start=8, faults=faults).failures
+    assert all(each.predicted_s is not None and each.measured_s is not None and abs(each.predicted_s - each.measured_s) < 5.0 for each in failures)
+
+
+@pytest.mark.parametrize("timeout_s", [10.0, 40.0])
+def test_the_first_prediction_knows_when_a_failure_is_noticed(timeout_s: float) -> None:
+    flow = ContinuousSettings(capacity_rows_per_s=5000.0, downtime_s=30.0, timeout_s=timeout_s)
+    batches = replace(BATCHES, timeout_s=timeout_s)
+    for engine in (flow, batches):
+        (failure,) = run("static", engine, wave(15_000.0, 0.0, 1800.0), start=8, faults=(Fault(at_s=901.0, kind="timeout"),)).failures
+        assert failure.predicted_s is not None and failure.measured_s is not None
+        assert 0.6 < failure.predicted_s / failure.measured_s < 1.6
 
 
 @pytest.mark.slow

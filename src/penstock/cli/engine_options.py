@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 
 from penstock.cli.simulate_options import needed, one_of
 from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 CONTINUOUS, MICRO_BATCH = ENGINES = ("continuous", "micro-batch")
 USUAL_DOWNTIME_S = 30.0
+OF_BATCHES = ("trigger", "overhead", "row_cost_us", "partitions", "cores")
+"""Options that mean nothing where tasks run all the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +26,11 @@ class EngineOptions:
     downtime_in: float | None
     timeout_failures: float | None
     interval: float
-    trigger: float
-    overhead: float
+    trigger: float | None
+    overhead: float | None
     row_cost_us: float | None
-    partitions: int
-    cores: int
+    partitions: int | None
+    cores: int | None
     rate_limit: float | None
     noise: float | None
     skew: float | None
@@ -40,6 +43,9 @@ class EngineOptions:
         needed(0, trigger=self.trigger, overhead=self.overhead)
         needed(1, partitions=self.partitions, cores=self.cores)
         needed(0 if self.engine == CONTINUOUS else 1, skew=self.skew)
+        foreign = [name for name in OF_BATCHES if self.engine == CONTINUOUS and getattr(self, name) is not None]
+        if foreign:
+            raise UserMistake(f"--{foreign[0].replace('_', '-')}: it is an option of --engine {MICRO_BATCH}, and the engine is {CONTINUOUS}")
         return replace(self._continuous() if self.engine == CONTINUOUS else self._micro_batch(), query=query)
 
     def _continuous(self) -> ContinuousSettings:
@@ -62,12 +68,13 @@ class EngineOptions:
     def _micro_batch(self) -> MicroBatchSettings:
         """A row costs what leaves a worker the capacity it was given, unless its cost is given."""
         usual = MicroBatchSettings()
+        cores = usual.cores_per_executor if self.cores is None else self.cores
         return MicroBatchSettings(
-            overhead_s=self.overhead,
-            row_s=self.cores / self.capacity_per_worker if self.row_cost_us is None else self.row_cost_us / 1e6,
-            partitions=self.partitions,
-            cores_per_executor=self.cores,
-            trigger=Trigger(interval_s=self.trigger),
+            overhead_s=usual.overhead_s if self.overhead is None else self.overhead,
+            row_s=cores / self.capacity_per_worker if self.row_cost_us is None else self.row_cost_us / 1e6,
+            partitions=usual.partitions if self.partitions is None else self.partitions,
+            cores_per_executor=cores,
+            trigger=usual.trigger if self.trigger is None else Trigger(interval_s=self.trigger),
             rate_limit_rows_per_s=self.rate_limit,
             skew=usual.skew if self.skew is None else self.skew,
             noise=usual.noise if self.noise is None else self.noise,

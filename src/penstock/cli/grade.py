@@ -19,12 +19,9 @@ from penstock.cli.report import JsonOption
 from penstock.cli.whole import Whole
 from penstock.core.analyze.explained import decisions
 from penstock.core.analyze.grades import Grade, grades
-from penstock.core.domain.prediction import GOOD_ERROR, subject
+from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, subject
 from penstock.core.models.estimate import COVERAGE
 from penstock.stores.reader import HistoryReader
-
-FEW = 20
-"""Fewer grades than this say little."""
 
 LEAST_WITHIN = 0.6
 """A smaller share within the bounds is no bad luck: grades a minute apart are of the same quarter of an hour, so some is."""
@@ -64,7 +61,7 @@ def show(console: Console, found: Sequence[Grade]) -> None:
     console.print(
         Text(
             f"off by: mean of |predicted - actual| / actual; bias: the same with its sign, above 0 where too much was predicted. "
-            f"Good: off by no more than its limit, and about {COVERAGE:.0%} within the bounds; fewer than {FEW} grades say little.",
+            f"Good: off by no more than its limit, and about {COVERAGE:.0%} within the bounds; fewer than {FEWEST_GRADES} grades say little.",
             style="dim",
         )
     )
@@ -86,7 +83,7 @@ def verdict(each: Grade) -> str:
     >>> verdict(Grade(kind="capacity", about="", count=30, error=0.1, bias=0.0, within=0.8))
     'good'
     """
-    if each.count < FEW:
+    if each.count < FEWEST_GRADES:
         return "few"
     if each.error > GOOD_ERROR[each.kind]:
         return "off"

@@ -17,7 +17,7 @@ from penstock.cli.remembered import FileOption, events_of, history_of, read_with
 from penstock.cli.report import JsonOption, known
 from penstock.cli.whole import Whole
 from penstock.core.domain.autopilot_event import Decided
-from penstock.core.domain.prediction import GOOD_ERROR
+from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.units import duration_words
 from penstock.core.plan.readiness import Readiness, Steered, Unready
 from penstock.core.plan.readiness import readiness as judge
@@ -81,11 +81,20 @@ def show(console: Console, found: Readiness) -> None:
         same, fewer, more = (percent(share) for share in (found.agreement.same, found.agreement.fewer, found.agreement.more))
         line(f"\nthe size in shadow was the one that ran {same} of the time, smaller {fewer}, larger {more}")
     for kind, (error, number) in found.errors.items():
-        line(f"{kind} was off by {percent(error)} on average of {number} predictions (good: {percent(GOOD_ERROR[kind])})")
+        line(error_words(kind, error, number))
     for reason in found.reasons:
         line(f"not ready: {reason_words(reason)}", "yellow")
     if found.ready:
         line('next: mode = "ask" in [autopilot] of the job file proposes each change, mode = "active" makes it (docs/trust.md)', "green")
+
+
+def error_words(kind: PredictionKind, error: float, number: int) -> str:
+    """
+    >>> error_words("recovery", 4.54, 1)
+    'recovery was off by 454% on average of 1 prediction (good: 35%); fewer than 20 say little'
+    """
+    few = f"; fewer than {FEWEST_GRADES} say little" if number < FEWEST_GRADES else ""
+    return f"{kind} was off by {percent(error)} on average of {number} prediction{'' if number == 1 else 's'} (good: {percent(GOOD_ERROR[kind])}){few}"
 
 
 def compared(shadow: Steered, run: Steered) -> Iterator[tuple[str, str, str]]:

@@ -17,11 +17,14 @@ from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
 from penstock.simulator.graph import QueryGraph
 from penstock.tables.profile import read_profile
-from penstock.wiring.setup import Setup
+from penstock.wiring.setup import Setup, told_downtimes
 from penstock.wiring.simulation import simulate_all
 
 READING_S = 15.0
 """Time between two readings, and what each averages: CPU and throughput must be of the same time, or capacity is judged wrongly while the load moves."""
+
+UNREAD_S = 60.0
+"""The same for `static`, which looks at no reading, where no failure is to be foretold: only promises are watched, and scores come from the record."""
 
 
 def simulate(
@@ -30,8 +33,8 @@ def simulate(
     downtime: given.Downtime = None, downtime_in: given.DowntimeIn = None, interval: given.Interval = 10.0, target_recovery: given.Recovery = None,
     failures: given.Failures = "", timeout_failures: given.Unnoticed = None, profile: given.Profile = None, promise_latency_ms: given.Latency = None,
     param: given.Parameters = None, guards: given.Shared = "auto", noise: given.Noise = None, skew: given.Skew = None,
-    trigger: given.TriggerEvery = 5.0, overhead: given.Overhead = 0.5, row_cost_us: given.RowCost = None, partitions: given.Partitions = 24,
-    cores: given.Cores = 1, rate_limit: given.RateLimit = None, seed: given.Seed = 0, as_json: JsonOption = False, plot: PlotOption = None,
+    trigger: given.TriggerEvery = None, overhead: given.Overhead = None, row_cost_us: given.RowCost = None, partitions: given.Partitions = None,
+    cores: given.Cores = None, rate_limit: given.RateLimit = None, seed: given.Seed = 0, as_json: JsonOption = False, plot: PlotOption = None,
 ) -> None:  # fmt: skip
     """Steer a simulated job through a trace: what that costs, and which promises it keeps."""
     one_of("guards", guards, get_args(Guards))
@@ -47,12 +50,13 @@ def simulate(
     settings = recorded.found.settings if recorded else alone if graph is None else read_graph(graph, options)
     limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     name, load = load_of(trace, recorded)
-    up_s = recorded.found.settings.up_s if recorded else alone.up_s
-    autopilot = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), downtime_s=up_s, rollback=False)
+    faults = faults_of(failures, timeout_failures, load)
+    own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
+    autopilot = told_downtimes(own, settings, faults)
     promises, known = promises_of(promise_latency_ms, target_recovery, recorded), () if profile is None else tuple(read_profile(profile))
-    config = Config(reading_interval_s=READING_S, reading_window_s=READING_S)
+    config = Config(reading_interval_s=UNREAD_S if policy == "static" and not faults else READING_S, reading_window_s=READING_S)
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=autopilot, profile=known)
-    setup = Setup(load=load, engine=settings, terms=terms, faults=faults_of(failures, timeout_failures, load), seed=seed)
+    setup = Setup(load=load, engine=settings, terms=terms, faults=faults, seed=seed)
     with bar("simulated seconds") as progress:
         runs = simulate_all(setup, policies_of(policy), lambda done_s, total_s: progress(round(done_s), round(total_s)))
     present_runs(name, runs, together=policy == ALL, like=recorded, as_json=as_json, plot=plot)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ALL = "all"
 USUAL_MOST = 12
+MOST_WORKERS = 10_000
+"""More than any job has; every size is weighed at every decision."""
 LEAST_LAST_S = 300.0
 """Less of a recorded run tells nothing of a policy."""
 
@@ -47,7 +49,9 @@ def limits_of(least: int | None, most: int | None, start: int | None, like: Like
     most = most if most is not None else USUAL_MOST if like is None else like.max_executors
     least = least if least is not None else 1 if like is None else max(1, min(like.min_executors, most))
     start = start if start is not None or like is None or not least <= like.found.executors <= most else like.found.executors
-    needed(1, min_scaleout=least)
+    needed(1, max_scaleout=most, min_scaleout=least)
+    if most > MOST_WORKERS:
+        raise UserMistake(f"--max-scaleout: found {most}, at most {MOST_WORKERS} is allowed")
     if least > most:
         raise UserMistake(f"--min-scaleout: found {least}, at most --max-scaleout ({most}) is allowed")
     if start is not None and not least <= start <= most:
@@ -106,15 +110,17 @@ def parameter_of(text: str) -> tuple[str, float]:
 
 
 def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault, ...]:
-    """When workers fail, in order; with a time-out they freeze."""
-    faults = []
-    for each in filter(None, map(str.strip, text.split(","))):
+    """When workers fail, in order, each at a time of its own; with a time-out they freeze."""
+    faults: list[Fault] = []
+    for each in map(str.strip, text.split(",")) if text.strip() else ():
         try:
             at_s = float(each)
         except ValueError:
             raise UserMistake(f'--failures: found "{each}", times in seconds are needed: 1200,3943') from None
         if not load.time_s[0] <= at_s < load.last_s:
             raise UserMistake(f"--failures: found {at_s:g}, the trace goes from {load.time_s[0]:g} s to {load.last_s:g} s")
+        if any(fault.at_s == at_s for fault in faults):
+            raise UserMistake(f"--failures: found {at_s:g} twice, another time is needed for each")
         faults.append(Fault(at_s=at_s, kind="crash" if timeout_s is None else "timeout"))
     return tuple(sorted(faults, key=lambda fault: fault.at_s))
 

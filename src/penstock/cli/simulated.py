@@ -16,6 +16,7 @@ from rich.text import Text
 from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH
 from penstock.cli.report import Report, draw_into, known, present
 from penstock.cli.whole import Whole
+from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
 from penstock.simulator.score import LatencyMs, Score
 from penstock.wiring.simulation import Failure, Simulated
 
@@ -33,14 +34,16 @@ def present_runs(name: str, runs: Sequence[Simulated], *, together: bool, like: 
         draw_simulated(path, name, runs)
 
     if not together:
-        title, found, rows = f"{runs[0].policy} on {name}", {**as_object(runs[0]), **found}, [*as_rows(runs[0]), *rows]
+        (run,) = runs
+        notes = [*notes_of(run), *found.get("notes", [])]
+        title, found, rows = f"{run.policy} on {name}", {**as_object(run), **found, "notes": notes}, [*as_rows(run), *rows]
         present(Report(title=title, found=found, rows=rows, draw=draw), as_json, plot)
         return
     if as_json:
         typer.echo(json.dumps(known({"policies": [as_object(run) for run in runs], **found})))
     else:
         Console().print(Whole(side_by_side(name, runs), (3, 7)))
-        for what, words in rows:
+        for what, words in [*rows, *((run.policy, note) for run in runs for note in notes_of(run))]:
             typer.echo(f"{what}: {words}")
     draw_into(plot, draw, as_json)
 
@@ -59,6 +62,12 @@ def like_rows(like: Like) -> list[tuple[str, str]]:
     return [("simulator on the recorded run", error), *(("note", note) for note in like.found.notes)]
 
 
+def notes_of(run: Simulated) -> list[str]:
+    """What the run said of targets that no size can meet, or can again."""
+    named = (event for event in run.events if isinstance(event, TargetInfeasible | TargetFeasible))
+    return [f"from {event.at_s:,.0f} s on {event.words()}" for event in named]
+
+
 def as_object(run: Simulated) -> dict[str, Any]:
     """All that was found; `queries` only of a graph."""
     score = run.score
@@ -71,10 +80,13 @@ def as_object(run: Simulated) -> dict[str, Any]:
         "rescales": score.rescales,
         "latency_ms": latency_object(score.latency),
         "within_latency": score.within_latency,
+        "waiting_rows": score.waiting_rows,
+        "oldest_waiting_s": score.oldest_waiting_s,
         "failures": [{"at_s": each.at_s, "predicted_s": each.predicted_s, "measured_s": each.measured_s} for each in run.failures],
         "violation_s": score.violation_s,
         "profiling_worker_seconds": run.profiling_worker_seconds,
         "seed": run.setup.seed,
+        "notes": notes_of(run),
     }
     return {**found, "queries": {name: query_object(each) for name, each in run.queries.items()}} if run.queries else found
 
@@ -85,6 +97,8 @@ def query_object(score: Score) -> dict[str, Any]:
         "processed_rows": score.processed_rows,
         "latency_ms": latency_object(score.latency),
         "within_latency": score.within_latency,
+        "waiting_rows": score.waiting_rows,
+        "oldest_waiting_s": score.oldest_waiting_s,
         "violation_s": score.violation_s,
     }
 
@@ -101,13 +115,14 @@ def as_rows(run: Simulated) -> list[tuple[str, str]]:
         ("latency", latency_words(score.latency)),
         *((f"  of {name}", latency_words(each.latency)) for name, each in run.queries.items()),
         *((f"failure at {each.at_s:,.0f} s", failure_words(each)) for each in run.failures),
+        ("waiting at the end", f"{score.waiting_rows:,.0f} rows, the oldest for {score.oldest_waiting_s:,.1f} s"),
         ("promises broken for", f"{score.violation_s:,.0f} s"),
     ]
     if score.within_latency is not None and promised.latency_p95_s is not None:
         rows.insert(3 + len(run.queries), (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{score.within_latency:.2%} of all rows"))
     if run.profiling_worker_seconds is not None:
         rows.append(("profiling before it", f"{run.profiling_worker_seconds:,.0f} worker-seconds"))
-    return rows
+    return [*rows, *(("note", note) for note in notes_of(run))]
 
 
 def latency_words(latency: LatencyMs | None) -> str:

@@ -110,12 +110,14 @@ class Record:
     """A run from `start_s` on: its seconds, the latencies of its rows, its rescales, and what struck it.
 
     An engine writes whole seconds, in their order, and for all rows that finish some latencies, each with the number of rows it stands for.
+    `parts` are the records of the queries that it sums up, if it does.
     """
 
     def __init__(self, start_s: float) -> None:
         self.start_s = start_s
         self.rescales: list[Rescaled] = []
         self.struck: list[Struck] = []
+        self.parts: tuple[Record, ...] = ()
         self._columns = {name: Growing() for name in COLUMNS}
         self._delivered = (Growing(), Growing(), Growing())
 

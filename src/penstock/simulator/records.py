@@ -35,6 +35,7 @@ def together(records: Sequence[Record]) -> Record:
     )
     for record in records:
         job.deliver(*record.delivered)
+    job.parts = tuple(records)
     job.rescales = list(records[0].rescales)
     job.struck = [last_of(each) for each in zip(*(record.struck for record in records), strict=True)]
     return job

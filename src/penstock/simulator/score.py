@@ -10,11 +10,15 @@ import numpy as np
 from penstock.core.domain.job import Promises
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.record import Record, Seconds, Struck
+from penstock.simulator.waiting import waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyMs:
-    """Of rows from their arrival to their result, in milliseconds, each row once for each time it finished."""
+    """Of rows from their arrival to their result, in milliseconds, each row once for each time it finished.
+
+    A row that still waits, and has for longer than half of the others took, counts with what it has waited: it takes at least that.
+    """
 
     mean: float
     p50: float
@@ -32,13 +36,16 @@ class Score:
     rescales: int
     latency: LatencyMs | None
     within_latency: float | None
-    """Share of the rows within the promise."""
+    """Share of the rows within the promise, of those that finished and those that wait for longer than it."""
     violation_s: float
     """Seconds beyond the promised latency, and seconds of recoveries beyond the promised one."""
     recoveries: tuple[Struck, ...]
     arrived_rows: float
     processed_rows: float
     """Replays included."""
+    waiting_rows: float
+    """That no batch or task had finished by the end."""
+    oldest_waiting_s: float
 
 
 def score(record: Record, promises: Promises, from_s: float = -math.inf) -> Score:
@@ -48,6 +55,7 @@ def score(record: Record, promises: Promises, from_s: float = -math.inf) -> Scor
     duration = len(seconds.workers)
     finished_s, *told = record.delivered
     latency_s, rows = (column[finished_s > from_s] for column in told)
+    age_s, waits = waiting(record)
     struck = tuple(each for each in record.struck if each.at_s >= from_s)
     worker_seconds = float(seconds.workers.sum())
     return Score(
@@ -55,13 +63,26 @@ def score(record: Record, promises: Promises, from_s: float = -math.inf) -> Scor
         worker_seconds=worker_seconds,
         average_workers=worker_seconds / duration if duration else 0.0,
         rescales=sum(each.asked_s >= from_s for each in record.rescales),
-        latency=latency_ms(latency_s, rows),
-        within_latency=within(latency_s, rows, promises.latency_p95_s),
+        latency=with_waiting(latency_s, rows, age_s, waits),
+        within_latency=within(latency_s, rows, promises.latency_p95_s, overdue_rows=overdue(age_s, waits, promises.latency_p95_s)),
         violation_s=late_seconds(seconds, promises.latency_p95_s) + overdue_s(struck, promises.recovery_s, record.end_s),
         recoveries=struck,
         arrived_rows=float(seconds.arrived_rows.sum()),
         processed_rows=float(seconds.finished_rows.sum()),
+        waiting_rows=float(waits.sum()),
+        oldest_waiting_s=float(record.column("oldest_s")[-1]) if len(record) else 0.0,
     )
+
+
+def with_waiting(latency_s: FloatArray, rows: FloatArray, age_s: FloatArray, waits: FloatArray) -> LatencyMs | None:
+    """With the rows that wait for longer than half of those that finished took; of the others nothing is known yet.
+
+    >>> with_waiting(np.array([0.1]), np.array([90.0]), np.array([0.05, 7.0]), np.array([5.0, 10.0]))
+    LatencyMs(mean=790.0, p50=100.0, p95=7000.0, p99=7000.0)
+    """
+    finished = latency_ms(latency_s, rows)
+    late = np.zeros(len(age_s), dtype=bool) if finished is None else 1000.0 * age_s > finished.p50
+    return latency_ms(np.append(latency_s, age_s[late]), np.append(rows, waits[late])) if waits[late].any() else finished
 
 
 def latency_ms(latency_s: FloatArray, rows: FloatArray) -> LatencyMs | None:
@@ -80,9 +101,14 @@ def latency_ms(latency_s: FloatArray, rows: FloatArray) -> LatencyMs | None:
     return LatencyMs(mean=round(1000.0 * float(latency_s @ rows) / total, 3), p50=p50, p95=p95, p99=p99)
 
 
-def within(latency_s: FloatArray, rows: FloatArray, promised_s: float | None) -> float | None:
-    """The share of the rows that took no longer than promised."""
-    total = float(rows.sum())
+def overdue(age_s: FloatArray, waits: FloatArray, promised_s: float | None) -> float:
+    """Rows that have waited for longer than promised."""
+    return 0.0 if promised_s is None else float(waits[age_s > promised_s].sum())
+
+
+def within(latency_s: FloatArray, rows: FloatArray, promised_s: float | None, *, overdue_rows: float = 0.0) -> float | None:
+    """The share of the rows that took no longer than promised; `overdue_rows` did not finish, and are late already."""
+    total = float(rows.sum()) + overdue_rows
     return None if promised_s is None or total <= 0 else float(rows[latency_s <= promised_s].sum()) / total
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.simulator.continuous import ContinuousEngine
@@ -15,7 +16,7 @@ from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.record import Fault
+from penstock.simulator.record import Fault, FaultKind
 
 SHORTEST_RUN_S = 60.0
 """A load that lasts less long tells nothing of a policy."""
@@ -37,6 +38,22 @@ class Setup:
     @property
     def is_continuous(self) -> bool:
         return self.engine.is_continuous if isinstance(self.engine, QueryGraph) else isinstance(self.engine, ContinuousSettings)
+
+
+def told_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fault] = ()) -> Autopilot:
+    """With what rescales and failures cost this engine, by kind: a failure its detection, and then a restart or, in micro-batches, tasks tried again."""
+    settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
+    detection_s = settings.timeout_s if any(fault.kind == "timeout" for fault in faults) else 0.0
+    known_s = {"rescale_up": settings.up_s, "rescale_down": settings.down_s}
+    if isinstance(settings, MicroBatchSettings):
+        return replace(autopilot, downtime_s=settings.up_s, downtimes_s={**known_s, "executor_loss": settings.retry_s}, detection_s=detection_s)
+    return replace(autopilot, downtime_s=settings.up_s, downtimes_s={**known_s, "query_restart": detection_s + settings.downtime_s})
+
+
+def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
+    """Seconds from a fault until a reading counts it: in micro-batches an executor that froze is lost only when that is noticed."""
+    settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
+    return settings.timeout_s if fault == "timeout" and isinstance(settings, MicroBatchSettings) else 0.0
 
 
 def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] = ()) -> Engine:

@@ -23,7 +23,7 @@ from penstock.simulator.record import Record
 from penstock.simulator.score import Score, score
 from penstock.wiring.foretelling import FORETELLS, Foretelling
 from penstock.wiring.profiled import PROFILED_FIRST, profiled
-from penstock.wiring.setup import Setup, engine_of
+from penstock.wiring.setup import Setup, Simulable, engine_of, noticed_after_s
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many are simulated."""
@@ -84,7 +84,7 @@ def onwards(progress: Progress, before_s: float, total_s: float) -> Callable[[fl
 
 
 def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
-    """Turn the loop at every reading from the first to the last moment of the load."""
+    """Turn the loop at every reading from the first to the last moment of the load; the first comes as soon as there is one."""
     terms, start_s, end_s = setup.terms, setup.load.time_s[0], setup.load.last_s
     policy = policy_of(terms)
     clock = SimulatedClock(start_s)
@@ -96,8 +96,10 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         policy=Foretelling(policy=policy) if setup.faults and not policy.needs >= FORETELLS else policy,
     )  # fmt: skip
     foretold: dict[float, Prediction] = {}
+    wait_s = min(terms.config.reading_interval_s, terms.config.reading_window_s)
     while clock.now_s() < end_s:
-        clock.wait(min(terms.config.reading_interval_s, end_s - clock.now_s()))
+        clock.wait(min(wait_s, end_s - clock.now_s()))
+        wait_s = terms.config.reading_interval_s
         plant.advance()
         controller.step()
         for each in controller.knowledge.steering.predictions:
@@ -111,7 +113,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         policy=terms.autopilot.policy,
         setup=setup,
         score=score(record, terms.promises, start_s),
-        failures=failures_of(record, sorted(foretold.values(), key=lambda each: each.made_s)),
+        failures=failures_of(setup.engine, record, sorted(foretold.values(), key=lambda each: each.made_s)),
         record=record,
         events=tuple(memory.events),
         readings=tuple(memory.readings),
@@ -119,14 +121,15 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     )
 
 
-def failures_of(record: Record, foretold: Sequence[Prediction]) -> tuple[Failure, ...]:
-    """Each failure with the first prediction that was made of it: after it struck, and before the next one did."""
-    next_s = [*(each.at_s for each in record.struck), math.inf][1:]
+def failures_of(engine: Simulable, record: Record, foretold: Sequence[Prediction]) -> tuple[Failure, ...]:
+    """Each failure with the first prediction that was made of it, after it was noticed and before the next one was, both counted from when it struck."""
+    late_s = [noticed_after_s(engine, each.kind) for each in record.struck]
+    noticed_s = [each.at_s + waited_s for each, waited_s in zip(record.struck, late_s, strict=True)]
     return tuple(
         Failure(
             at_s=struck.at_s,
-            predicted_s=next((each.value for each in foretold if struck.at_s <= each.made_s < until_s), None),
+            predicted_s=next((waited_s + each.value for each in foretold if from_s <= each.made_s < until_s), None),
             measured_s=struck.recovery_s,
         )
-        for struck, until_s in zip(record.struck, next_s, strict=True)
+        for struck, waited_s, from_s, until_s in zip(record.struck, late_s, noticed_s, [*noticed_s, math.inf][1:], strict=True)
     )

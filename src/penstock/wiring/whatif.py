@@ -19,7 +19,7 @@ from penstock.simulator.own_error import OwnError, rerun
 from penstock.simulator.record import Fault, Record
 from penstock.simulator.score import Score, score
 from penstock.wiring.ran import Ran, ran
-from penstock.wiring.setup import SHORTEST_RUN_S, Setup
+from penstock.wiring.setup import SHORTEST_RUN_S, Setup, told_downtimes
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
@@ -114,13 +114,13 @@ class Asked:
             mode="active",
             policy=self.policies[0],
             parameters=own.parameters if self.policies == (own.policy,) else {},
-            downtime_s=like.found.settings.up_s if own.downtime_s is None else own.downtime_s,
             rollback=False,
             hours=(),
             exclude=(),
             calendar=(),
         )
-        return replace(known, limits=self.limits, promises=self.promises, autopilot=autopilot)
+        told = told_downtimes(autopilot, like.found.settings, like.faults) if own.downtime_s is None else autopilot
+        return replace(known, limits=self.limits, promises=self.promises, autopilot=told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

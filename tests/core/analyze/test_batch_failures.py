@@ -44,6 +44,14 @@ def test_a_failure_that_hits_no_batch_is_over_with_the_next() -> None:
     assert recovery(seen, NOW_S - 8.0, second).value == pytest.approx(0.5)
 
 
+def test_a_batch_that_hung_until_its_failure_was_noticed_begins_anew_with_what_came_meanwhile() -> None:
+    """Nothing has committed for 29 s: the batch that hangs began 25 s ago, and 20 s later its executor counted as lost."""
+    seen, failed_s = batched(since_commit_s=29.0), NOW_S - 5.0
+    assert last_start_s(seen, failed_s) == pytest.approx(NOW_S - 25.0)
+    outage = outage_of(seen, 1, failed_s, "executor_loss", lag_rows=20 * RATE)
+    assert outage.at_s == failed_s and outage.uncommitted_s == pytest.approx(30.0) and outage.lag_rows == pytest.approx(0.0, abs=1e-6)
+
+
 def test_without_a_commit_the_failure_itself_is_taken() -> None:
     assert last_start_s(batched(since_commit_s=None), NOW_S - 3.0) == NOW_S - 3.0
     assert last_start_s(under(RATE), NOW_S - 3.0) == NOW_S - 3.0

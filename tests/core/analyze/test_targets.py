@@ -9,6 +9,7 @@ from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.targets import targets, watch_targets
 from penstock.core.assessment import Assessment
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
 from penstock.core.domain.event import Event
 from penstock.core.domain.job import Promises
@@ -64,7 +65,7 @@ def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(s
         nonlocal knowledge
         said: list[Event] = []
         for load in loads:
-            knowledge, events = watch_targets(knowledge, replace(seen, load_rows_per_s=load))
+            knowledge, events = watch_targets(knowledge, replace(seen, load_rows_per_s=load), Autopilot())
             said += events
         return [type(event).__name__ for event in said]
 
@@ -75,6 +76,20 @@ def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(s
     settled = knowledge
     assert looks(much) == [] and knowledge is settled, "what stays as it was said is nothing to remember"
     assert looks(little, little, little, little) == ["TargetFeasible"] and knowledge.steering.infeasible == ()
+
+
+def test_what_follows_from_what_was_declared_is_named_at_the_first_look(seen: Assessment) -> None:
+    knowledge = Knowledge(declared=Desired(executors=4), desired=Desired(executors=4))
+    queries = tuple(replace(query, trigger=Trigger(interval_s=5.0)) for query in seen.reading.queries)
+    batched = replace(seen, plant="micro_batch", reading=replace(seen.reading, queries=queries), promises=Promises(latency_p95_s=1.0))
+    short = replace(seen, promises=Promises(recovery_s=10.0))
+
+    def named(first: Assessment, autopilot: Autopilot) -> list[str]:
+        return [event.why.code for event in watch_targets(knowledge, first, autopilot)[1] if isinstance(event, TargetInfeasible)]
+
+    assert named(batched, Autopilot()) == ["latency_below_trigger"]
+    assert named(short, Autopilot(downtime_s=30.0)) == ["recovery_below_downtime"]
+    assert named(short, Autopilot()) == [], "a downtime that is only supposed is looked at again"
 
 
 def test_a_target_no_size_can_meet_is_named_once_until_it_can() -> None:

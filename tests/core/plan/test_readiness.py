@@ -73,7 +73,7 @@ def test_readiness_says_why_not() -> None:
     assert codes(decided(0.0, 3, 4), *PROVEN, readings=run(3600)) == [("", "shadow_too_short")]
     assert codes(first, *graded("latency", 1.0, 19)) == [("latency", "too_few_grades")]
     assert codes(first, *graded("latency", 1.3, 20)) == [("latency", "error_too_large")]
-    assert codes(decided(0.0, 3, 4), *graded("recovery", 1.36, 1)) == [("recovery", "error_too_large")]
+    assert codes(decided(0.0, 3, 4), *graded("recovery", 1.36, 20)) == [("recovery", "error_too_large")]
     assert codes(decided(0.0, 3, 4, capacity_rows_per_s=200.0), *PROVEN) == [("", "more_breaks")]
     assert codes(decided(0.0, 3, 4, predictions=latency(2.5)), *graded("latency", 1.0, 20)) == [("", "more_breaks")]
 
@@ -85,6 +85,14 @@ def test_a_shadow_that_proved_nothing_is_not_ready() -> None:
     assert codes(decided(0.0, 3, 4, predictions=(capacity,)), *graded("forecast", 1.0, 99)) == [("", "nothing_proven")]
     assert codes(decided(0.0, 3, 4, predictions=(capacity,)), *PROVEN) == []
     assert codes(decided(0.0, 3, 4, predictions=latency(1.0))) == [("latency", "too_few_grades")], "which says it already"
+
+
+def test_a_few_recoveries_say_little_for_or_against() -> None:
+    """`penstock grade` calls fewer than 20 grades few; one loss that was foretold badly is no proof that the policy is wrong, and none that it is right."""
+    once, first = graded("recovery", 5.5, 1), decided(0.0, 3, 4)
+    assert codes(first, *once, *PROVEN) == []
+    assert codes(first, *once) == [("", "nothing_proven")]
+    assert codes(first, *graded("recovery", 1.2, 1)) == []
 
 
 def test_a_policy_that_never_knew_enough_is_not_ready() -> None:

@@ -51,7 +51,7 @@ def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset
     if knowledge.last is None or not due:
         return knowledge, events, None
     knowledge, seen = _assess_only(knowledge, inputs.at_s, terms, needs, [terms.limits.max_executors])
-    knowledge, named = watch_targets(knowledge, seen)
+    knowledge, named = watch_targets(knowledge, seen, terms.autopilot)
     knowledge, asked = ask_fit(knowledge, inputs.at_s, terms, needs)
     return knowledge, [*events, *named], asked
 

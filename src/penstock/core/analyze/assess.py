@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from penstock.core.analyze.capacities import capacities
 from penstock.core.analyze.forecasts import arrivals_of, current_forecast
 from penstock.core.analyze.job_shape import batch_of, interval_of, slots_of
 from penstock.core.analyze.latencies import latencies, peak_until
+from penstock.core.analyze.priors import declared_downtimes, priors_of
 from penstock.core.analyze.profiled import t_max_of, table_of
 from penstock.core.analyze.stages import stage_needs
 from penstock.core.assessment import Assessment
@@ -18,9 +20,10 @@ from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
+from penstock.core.models.recovery.downtime import Downtimes
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
-from penstock.core.utilization import plant_of
+from penstock.core.utilization import Plant, plant_of
 
 RESCALES: frozenset[DisturbanceKind] = frozenset({"rescale_up", "rescale_down"})
 FAILURES: frozenset[DisturbanceKind] = frozenset({"executor_loss", "query_restart"})
@@ -71,7 +74,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         t_max=t_max,
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
-        downtimes_s=downtimes_of(learnt) if needs or learnt.downtimes.learnt else declared_downtimes(terms.autopilot.downtime_s),
+        downtimes_s=downtimes(learnt, terms, plant, needs),
         stops=RESCALES - set(learnt.live) if plant == "continuous" else frozenset(),
         latencies={} if rate is None else latencies(learnt, reading, sizes, rate),
         table=table_of(learnt, reading, t_max) if "profile" in needs else None,
@@ -86,16 +89,22 @@ def uptime_of(reading: Reading, since_rescale_s: float | None) -> float:
     return min(each for each in (reading.uptime_s, reading.since_disturbance_s, since_rescale_s) if each is not None)
 
 
-def downtimes_of(learnt: Learnt) -> dict[str, float]:
+def downtimes(learnt: Learnt, terms: Terms, plant: Plant, needs: frozenset[Need]) -> dict[str, float]:
+    """As learnt, or declared where nothing is learnt. A micro-batch job learns of a loss when it is noticed; to the owner it began before that."""
+    if needs or learnt.downtimes.learnt:
+        found = downtimes_of(replace(learnt.downtimes, priors=priors_of(terms.autopilot, plant)))
+    else:
+        found = declared_downtimes(terms.autopilot, plant)
+    if plant == "micro_batch" and "executor_loss" in found:
+        found["executor_loss"] += terms.autopilot.detection_s
+    return found
+
+
+def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
     """Seconds by kind of disturbance; a failure of which nothing is known yet takes what scaling out does (Daedalus sec. 3.4)."""
-    known = {kind: learnt.downtimes.predict(kind) for kind in sorted(RESCALES | FAILURES)}
+    known = {kind: downtimes.predict(kind) for kind in sorted(RESCALES | FAILURES)}
     values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
-
-
-def declared_downtimes(downtime_s: float | None) -> dict[str, float]:
-    """What the owner says that any stop takes."""
-    return {} if downtime_s is None else dict.fromkeys(sorted(RESCALES | FAILURES), downtime_s)
 
 
 def _batch_laws(learnt: Learnt) -> LikelyLaws | None:

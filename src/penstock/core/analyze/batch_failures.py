@@ -32,29 +32,36 @@ def laws_of(seen: Assessment) -> LikelyLaws | None:
 
 
 def last_start_s(seen: Assessment, failed_s: float) -> float:
-    """When the last batch before a failure started: batches start a cycle apart, and the last commit tells where; without any, the failure itself."""
+    """When the last batch before a failure started: batches start a cycle apart, and the last commit tells where; without any, the failure itself.
+
+    Only one batch can have started since that commit, however long ago it is.
+    """
     query = seen.reading.queries[0] if seen.reading.queries else None
     if query is None or query.batch is None or query.since_commit_s is None:
         return failed_s
     takes_s = query.batch.total_s
     cycle_s, known_s = max(seen.interval_s, takes_s), seen.reading.at_s - query.since_commit_s - takes_s
-    return known_s + cycle_s * math.floor((failed_s - known_s) / cycle_s)
+    return known_s + cycle_s * min(1, math.floor((failed_s - known_s) / cycle_s))
 
 
 def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
     """What a failure does to the batch that it hits, but for how long: Spark tries lost tasks again, so that it takes longer than it would.
 
-    Where the query died it begins anew, with what came meanwhile.
+    Where the query died it begins anew, with what came meanwhile; so does in effect a batch that hung until the failure was noticed.
+    Rows that came while batches took longer than their interval are part of the lag, and counted once.
     """
-    cycle_s, start_s = max(seen.interval_s, seen.batch_s or 0.0), last_start_s(seen, failed_s)
-    stopped_s = failed_s if kind == "query_restart" else start_s
+    start_s = last_start_s(seen, failed_s)
+    hung = failed_s - start_s > seen.interval_s
+    cycle_s = seen.interval_s if hung else max(seen.interval_s, seen.batch_s or 0.0)
+    stopped_s = failed_s if hung or kind == "query_restart" else start_s
+    late_s = failed_s - start_s if hung else cycle_s - seen.interval_s
     return BatchOutage(
         at_s=stopped_s,
         downtime_s=0.0,
         interval_s=seen.interval_s,
         scaleout=executors,
         uncommitted_s=cycle_s + stopped_s - start_s,
-        lag_rows=lag_rows,
+        lag_rows=max(0.0, lag_rows - late_s * (seen.load_rows_per_s or 0.0)),
     )
 
 

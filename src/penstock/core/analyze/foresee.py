@@ -44,7 +44,7 @@ def foresee(seen: Assessment, decision: Decision, runs: int | None = None) -> tu
 def foresee_failure(seen: Assessment, failure: Failure, executors: int, downtime: Estimate, lag_rows: float) -> Prediction | None:
     """How long the job will need to recover from a failure just noticed; `lag_rows` waited before it. None where nothing can be said, or never ends.
 
-    A query in micro-batches catches up batch by batch, anything else as a fluid.
+    A query in micro-batches catches up batch by batch, anything else as a fluid. Where rows lag, what batches longer than their interval repeat is among them.
     """
     laws = laws_of(seen)
     if laws is not None:
@@ -54,7 +54,8 @@ def foresee_failure(seen: Assessment, failure: Failure, executors: int, downtime
     capacity = carried_by(seen, executors)
     if capacity is None:
         return None
-    fluid = Outage(at_s=failure.at_s, interval_s=repeated_s(seen), downtime_s=downtime.value, lag_rows=lag_rows)
+    repeats_s = min(repeated_s(seen), 2 * seen.interval_s) if lag_rows > 0 else repeated_s(seen)
+    fluid = Outage(at_s=failure.at_s, interval_s=repeats_s, downtime_s=downtime.value, lag_rows=lag_rows)
     return _recovery(seen, executors, failure.kind, expected_recovery(seen, capacity, fluid, downtime))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.core.analyze.priors import priors_of
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.keeping_up import HALF_LIFE_S as HEALTH_HALF_LIFE_S
 from penstock.core.models.anomaly.keeping_up import KeepingUp
 from penstock.core.models.anomaly.recovered import ABANDONED_AFTER_S, VISIBLE_WITHIN_S, RecoveryWatch
@@ -14,7 +14,6 @@ from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.capacity.job import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, Series
-from penstock.core.models.recovery.downtime import Priors
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 from penstock.core.utilization import plant_of
@@ -27,7 +26,7 @@ def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Ne
     """The models as these terms and this policy want them: begun anew under another time scale, else only asked in another way."""
     if learnt.time_scale != terms.autopilot.time_scale:
         learnt = replace(fresh(reading, terms), rescale_number=learnt.rescale_number)
-    priors = priors_of(terms.autopilot.downtime_s)
+    priors = priors_of(terms.autopilot, plant_of(reading))
     if learnt.downtimes.priors != priors:
         learnt = replace(learnt, downtimes=replace(learnt.downtimes, priors=priors))
     method: Method = "daedalus" if "regression" in needs else "utilization_law"
@@ -62,15 +61,3 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
         return terms.autopilot.scaled(WARM_UP_S)
     first_batches_s = WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.queries), default=0.0)
     return max(terms.autopilot.scaled(WARM_UP_S), first_batches_s + terms.config.reading_window_s)
-
-
-def priors_of(downtime_s: float | None) -> Priors:
-    """What the owner says that a stop takes, whatever stops the job; without a word, the papers' rescales.
-
-    >>> priors_of(110.0).of("query_restart"), priors_of(None).of("rescale_down"), priors_of(None).of("query_restart")
-    (110.0, 15.0, None)
-    """
-    if downtime_s is None:
-        return Priors()
-    restart_s: dict[DisturbanceKind, float] = {"executor_loss": downtime_s, "query_restart": downtime_s}
-    return Priors(rescale_up_s=downtime_s, rescale_down_s=downtime_s, detection_s=0.0, restart_s=restart_s)

@@ -42,4 +42,4 @@ def falls_short(reading: Reading) -> bool:
 def _since_stop_s(learnt: Learnt, reading: Reading) -> float:
     """Seconds since the job runs again after what struck it last, as far as downtimes are known."""
     since_s = reading.uptime_s if reading.since_disturbance_s is None else reading.since_disturbance_s
-    return since_s - max(downtimes_of(learnt).values())
+    return since_s - max(downtimes_of(learnt.downtimes).values())

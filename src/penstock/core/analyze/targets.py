@@ -6,7 +6,9 @@ import math
 from dataclasses import replace
 
 from penstock.core.analyze.capacities import carried_by
+from penstock.core.analyze.priors import declared_downtimes
 from penstock.core.assessment import Assessment
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.autopilot_event import THROUGHPUT, TargetFeasible, TargetInfeasible
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.event import Event
@@ -19,12 +21,13 @@ LOOKS = 3
 """So often in a row a target is found out of reach, or back within it, before that is said: while capacity is being learnt it may be both by turns."""
 
 
-def watch_targets(knowledge: Knowledge, seen: Assessment) -> tuple[Knowledge, list[Event]]:
-    """Name each target that got out of reach and stays so, and again when it is back within it for good."""
+def watch_targets(knowledge: Knowledge, seen: Assessment, autopilot: Autopilot) -> tuple[Knowledge, list[Event]]:
+    """Name each target that got out of reach and stays so, and again when it is back within it for good; what follows from what was declared, at once."""
     found, said = targets(seen), knowledge.steering.infeasible
     changed = [*(target for target in found if target not in said), *(target for target in said if target not in found)]
     doubted = {target: knowledge.steering.doubted.get(target, 0) + 1 for target in changed}
-    sure = [target for target, looks in doubted.items() if looks >= LOOKS]
+    certain = {target for target, why in found.items() if is_certain(why, knowledge, seen, autopilot)}
+    sure = [target for target, looks in doubted.items() if looks >= LOOKS or target in certain]
     if not sure and doubted == knowledge.steering.doubted:
         return knowledge, []
     events: list[Event] = [
@@ -34,6 +37,14 @@ def watch_targets(knowledge: Knowledge, seen: Assessment) -> tuple[Knowledge, li
     infeasible = (*(target for target in said if target not in sure), *(target for target in sure if target in found))
     left = {target: looks for target, looks in doubted.items() if target not in sure}
     return replace(knowledge, steering=replace(knowledge.steering, infeasible=infeasible, doubted=left)), events
+
+
+def is_certain(why: Comparison, knowledge: Knowledge, seen: Assessment, autopilot: Autopilot) -> bool:
+    """Whether it needs no second look: it follows from the trigger, or from a downtime that the owner declared and nothing seen since has changed."""
+    if why.code == "recovery_below_downtime":
+        kind = failure_of(seen.plant)
+        return kind not in knowledge.learnt.downtimes.learnt and kind in declared_downtimes(autopilot, seen.plant)
+    return why.code == "latency_below_trigger"
 
 
 def targets(seen: Assessment) -> dict[str, Comparison]:

@@ -32,7 +32,9 @@ class Autopilot:
 
     `time_scale` is below 1 where the job's days are shorter than real ones (a demonstration, a compressed trace): all timers shrink by it.
     `guards`: "auto" turns the shared ones on unless the policy is to be faithful to a paper. `executor_cpu_cores` is what counts as one whole
-    executor where utilisation is CPU. `rollback` is False where policies are compared as they are, for better or worse.
+    executor where utilisation is CPU. `downtime_s` is what a stop takes until one was seen, `downtimes_s` the same by kind of disturbance where that is
+    known (of a simulated engine it is), `detection_s` what passes before an executor that froze counts as lost. `rollback` is False where policies are
+    compared as they are, for better or worse.
     """
 
     mode: Mode = "observe"
@@ -46,6 +48,8 @@ class Autopilot:
     calendar: tuple[Floor, ...] = ()
     guards: Guards = "auto"
     downtime_s: float | None = None
+    downtimes_s: Mapping[str, float] = field(default_factory=dict)
+    detection_s: float = 0.0
     executor_cpu_cores: float | None = None
     fallback_executors: int | None = None
     rollback: bool = True

@@ -10,6 +10,8 @@ PredictionKind = Literal["capacity", "latency", "forecast", "recovery"]
 UNITS: Mapping[PredictionKind, str] = {"capacity": "rows/s", "latency": "s", "forecast": "rows/s", "recovery": "s"}
 GOOD_ERROR: Mapping[PredictionKind, float] = {"capacity": 0.25, "latency": 0.25, "forecast": 0.25, "recovery": 0.35}
 """A mean relative error up to this is good enough to decide by."""
+FEWEST_GRADES = 20
+"""Fewer grades than this say little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ READINESS_SAYS: Mapping[str, str] = {
     "error_too_large": "off by {value} % on average, {limit} % are allowed",
     "more_breaks": "it would have broken {value} promises, what ran broke {limit}",
     "never_decided": "it never knew enough to choose a size",
-    "nothing_proven": "no prediction of what it chooses by could be checked",
+    "nothing_proven": "no prediction of what it chooses by was seen to be right",
     "shadow_too_short": "{value} h in shadow, {limit} h are needed",
     "too_few_grades": "{value} predictions graded, {limit} are needed",
 }

@@ -9,7 +9,7 @@ from itertools import pairwise
 from penstock.core.domain.autopilot_event import Graded, PromiseBroken
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.event import Event
-from penstock.core.domain.prediction import GOOD_ERROR, PredictionKind
+from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import UNREADY
 from penstock.core.plan.shadow import Shadow, in_force, last_shadow, spans, would_break
@@ -19,7 +19,6 @@ HOUR_S = 3600.0
 SHADOW_S = 6 * HOUR_S
 """Time in shadow that trust takes."""
 
-FEWEST_GRADES = 20
 JUDGED: tuple[PredictionKind, ...] = ("capacity", "latency", "recovery")
 """What a size is chosen by; a forecast is graded too, but a load that surprises everybody speaks against nobody."""
 UNDECIDED = frozenset({*UNREADY, "between_decisions", "policy_paused"})
@@ -78,8 +77,9 @@ class Readiness:
 def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms) -> Readiness | None:
     """Judge the last stretch of shadow in a job's history; None if there is none.
 
-    A kind of prediction that comes due by itself needs enough grades; capacities and recoveries, which only an overload or a failure shows, are judged
-    by those there are. Where there is no grade at all nothing is proven, and a policy that never chose is judged by nothing else.
+    A kind of prediction that comes due by itself needs enough grades. Capacities and recoveries, which only an overload or a failure shows, need none, but
+    as in `penstock grade` fewer than enough say little, for or against. Where no kind was right so far nothing is proven, and a policy that never chose is
+    judged by nothing else.
     """
     shadow = last_shadow(events)
     if shadow is None:
@@ -152,11 +152,13 @@ def unproven(errors: Mapping[PredictionKind, tuple[float, int]], timely: set[Pre
     found = []
     for kind in JUDGED:
         error, count = errors.get(kind, (0.0, 0))
-        if kind in timely and count < FEWEST_GRADES:
-            found.append(Unready(about=kind, why=Comparison(code="too_few_grades", value=float(count), limit=float(FEWEST_GRADES))))
+        if count < FEWEST_GRADES:
+            if kind in timely:
+                found.append(Unready(about=kind, why=Comparison(code="too_few_grades", value=float(count), limit=float(FEWEST_GRADES))))
         elif error > GOOD_ERROR[kind]:
             found.append(Unready(about=kind, why=Comparison(code="error_too_large", value=100 * error, limit=100 * GOOD_ERROR[kind])))
-    return tuple(found) if found or errors else (Unready(why=Comparison(code="nothing_proven")),)
+    proven = any(error <= GOOD_ERROR[kind] for kind, (error, _) in errors.items())
+    return tuple(found) if found or proven else (Unready(why=Comparison(code="nothing_proven")),)
 
 
 def worse(shadow: int, run: int) -> tuple[Unready, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.core.assessment import Assessment
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
-from penstock.core.models.recovery.downtime import Priors
+from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Priors
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.models.recovery.transition import LiveRescale, recovery_after_rescale_s
 from penstock.core.models.recovery.worst_case import uncommitted_s
@@ -76,8 +76,10 @@ def failure_of(plant: Plant) -> DisturbanceKind:
 
 
 def downtime_s(seen: Assessment, kind: DisturbanceKind) -> float:
-    """As learnt; before that what Daedalus sec. 3.4 begins with, where a failure takes what scaling out does."""
+    """As learnt; before that what Daedalus sec. 3.4 begins with, where a failure that stops the job takes what scaling out does."""
     known_s = seen.downtimes_s.get(kind)
     if known_s is not None:
         return known_s
+    if kind == "executor_loss" and seen.plant == "micro_batch":
+        return LOST_EXECUTOR_S
     return UNSEEN.rescale_down_s if kind == "rescale_down" else UNSEEN.rescale_up_s
