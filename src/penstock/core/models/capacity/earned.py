@@ -11,6 +11,7 @@ from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, 
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, choose_capacity_model, is_overruled
 from penstock.core.models.capacity.job import JobCapacity
+from penstock.core.models.capacity.least import at_least, proven_by
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 
@@ -60,16 +61,23 @@ class EarnedCapacity:
         """The same for several scale-outs, for little more than one costs."""
         laws = self._laws()
         regressions = self._by_utilization(scaleouts, interval_s, laws)
-        if interval_s is None or isinstance(laws, NotReady):
+        if interval_s is None:
             return regressions
+        if isinstance(laws, NotReady):
+            return self._proven(regressions, interval_s)
         found: dict[int, Estimate | NotReady] = {}
         for scaleout, cost in zip(scaleouts, capacities_by_laws(laws, scaleouts, interval_s), strict=True):
             regression = regressions[scaleout]
             found[scaleout] = cost if isinstance(regression, NotReady) or not is_overruled(cost, regression) else regression
-        return found
+        return self._proven(found, interval_s)
 
     def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
-        """The model that is surer of this scale-out, or the only one that is ready, and why."""
+        """The model that is surer of this scale-out, or the only one that is ready, and why; and what the batches prove, whichever it is."""
+        surer, proven = self._surer(scaleout, interval_s), None if self.by_batches is None else proven_by(self.by_batches)
+        least = "" if proven is None else f"; the batches prove at least {proven.rows_per_s(scaleout, interval_s):,.0f} rows/s"
+        return replace(surer, why=f"{surer.why}{least}")
+
+    def _surer(self, scaleout: int, interval_s: float) -> CapacityChoice:
         laws = self._laws()
         if isinstance(laws, NotReady):
             return CapacityChoice(model=UTILIZATION, why=f"no micro-batch cost: {laws.why}")
@@ -77,6 +85,16 @@ class EarnedCapacity:
         if isinstance(regression, NotReady):
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
         return choose_capacity_model(laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s)), regression)
+
+    def _proven(self, answers: dict[int, Estimate | NotReady], interval_s: float) -> dict[int, Estimate | NotReady]:
+        """No less than the batches prove, which a line through few utilisations may say."""
+        proven = None if self.by_batches is None else proven_by(self.by_batches)
+        if proven is None:
+            return answers
+        return {
+            scaleout: answer if isinstance(answer, NotReady) else at_least(answer, proven.rows_per_s(scaleout, interval_s))
+            for scaleout, answer in answers.items()
+        }
 
     def _laws(self) -> LikelyLaws | NotReady:
         """What the batches say, or why they say nothing."""

@@ -1,0 +1,56 @@
+"""What batches that were seen prove: a size can take at least so much, whatever part of their time was overhead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
+from penstock.core.models.capacity.batch_law import BatchLaw, waves
+from penstock.core.models.estimate import Estimate
+
+NEWEST = 20
+PROVEN_BY = 3
+"""So many of the newest batches must have been as quick, or quicker: one alone may have been lucky."""
+SURE_SHARE = 0.9
+"""Of what is proven: batches that do the same differ by some percent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """The law by which all of a batch's time goes into its rows: an overhead, which does not grow with them, would leave room for more."""
+
+    law: BatchLaw
+    largest: int
+
+    def rows_per_s(self, scaleout: int, interval_s: float) -> float:
+        """Rows/s at which a batch fills the interval. Of a size beyond those seen nothing is claimed but that it takes no less than the largest of them."""
+        return self.law.capacity_rows_per_s(min(scaleout, self.largest), interval_s)
+
+
+def proven_by(cost: BatchCost) -> Proven | None:
+    """What the newest batches prove; None where there are too few.
+
+    >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, scaleout=4)] * 3))
+    >>> [proven.rows_per_s(size, 2.0) for size in (2, 4, 6)]
+    [1000.0, 2000.0, 2000.0]
+    """
+    newest = cost.batches[-NEWEST:]
+    if len(newest) < PROVEN_BY:
+        return None
+    row_s = sorted(seconds_of_a_row(batch, cost) for batch in newest)[PROVEN_BY - 1]
+    law = BatchLaw(overhead_s=0.0, row_s=row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
+    return Proven(law=law, largest=max(batch.scaleout for batch in newest))
+
+
+def seconds_of_a_row(batch: BatchMeasured, cost: BatchCost) -> float:
+    """On one slot, were there no overhead."""
+    tasks = batch.tasks or cost.partitions
+    return batch.duration_s * tasks / (batch.rows * waves(tasks, batch.scaleout * cost.cores_per_executor))
+
+
+def at_least(answer: Estimate, rows_per_s: float) -> Estimate:
+    """
+    >>> at_least(Estimate(value=600.0, low=150.0, high=1050.0), 1600.0)
+    Estimate(value=1600.0, low=1440.0, high=1600.0)
+    """
+    return Estimate(value=max(answer.value, rows_per_s), low=max(answer.low, SURE_SHARE * rows_per_s), high=max(answer.high, rows_per_s))
