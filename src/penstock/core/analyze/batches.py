@@ -9,11 +9,10 @@ from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.measured import LatencyMeasured
+from penstock.core.overdue import SHORTEST_LIMITED_S
 
 PROMISED_QUANTILE = 0.95
 """Promises are made about the 95th percentile of the latency."""
-SHORTEST_LIMITED_S = 1.0
-"""A limit of rows per second paces batches by this at least: it is given to Spark as rows of a batch."""
 
 
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
