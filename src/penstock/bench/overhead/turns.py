@@ -17,8 +17,8 @@ BATCHES = 3
 """In a turn, one right after the other."""
 TASKS = 12
 """Small ones: where a core is slower for a moment, the other takes more of them."""
-REPEATED = 16
-"""Each row compares two texts of some hundred letters, so that the time goes into the comparison itself, which is the same machine code in every query: what a
+REPEATED = 8
+"""Each row compares two texts of 64 letters, so that the time goes into the comparison itself, which is the same machine code in every query: what a
 JIT compiler makes of the code around it differs from query to query by some percent, for as long as its JVM lives. It allocates next to nothing and stays in
 the nearest cache: a long text for each row would measure the memory of the machine, which others on it share."""
 LONGEST_TURN_S = 120.0
