@@ -24,13 +24,16 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON
 def overhead(
     starts: Annotated[int, typer.Option(min=2, help="How often the executors are started anew; each takes some five minutes.")] = 8,
     pairs: Annotated[int, typer.Option(min=5, help="How many interleaved pairs of turns of three batches after each start.")] = 8,
+    keep: Annotated[
+        Path | None, typer.Option(help="Starts go here as they are measured, and those measured by this very code are not measured again.", metavar="FILE")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock; exit code 1 if the target is missed."""
     from penstock.bench.overhead.measure import measure_overhead
 
     with bar("turns") as progress:
-        result = measure_overhead(starts, pairs, progress)
+        result = measure_overhead(starts, pairs, keep, progress)
     show(result, as_json, "overhead")
     fail_on_a_miss({"overhead": result})
 
@@ -145,7 +148,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
         "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
         "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),
-        "overhead": lambda progress: measure_overhead(12, 12, progress),
+        "overhead": lambda progress: measure_overhead(12, 12, out / "overhead.jsonl", progress),
     }
     out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}

@@ -26,7 +26,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What was measured with one set of executors: turns of the plain query before there was a loop (where it came first), then pairs.
+    """What was measured with one set of executors: turns of the plain query before there was a loop (where it came first), then pairs; and the memory that
+    the loop took in the driver, where that can be told.
 
     What a JIT compiler makes of a query stays as it is while its JVM lives, and two queries that do the same differ by some percent for so long:
     the pairs of a start are not independent of each other, its mean is one measurement.
@@ -35,6 +36,7 @@ class Start:
     alone: tuple[Turn, ...]
     plain: tuple[Turn, ...]
     under: tuple[Turn, ...]
+    driver_extra_mb: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +85,13 @@ class Overhead:
         ]
 
 
-def overhead_of(starts: Sequence[Start], *, rows_per_turn: int, cores: int, extra_mb: float) -> Overhead:
+def overhead_of(starts: Sequence[Start], *, rows_per_turn: int, cores: int) -> Overhead:
     """The cost over pairs of turns.
 
     >>> quiet, watched = Turn(wall_s=1.0, work_s=0.9, driver_cpu_s=0.1), Turn(wall_s=1.0, work_s=0.9, driver_cpu_s=0.12)
     >>> slower = Turn(wall_s=1.02, work_s=0.918, driver_cpu_s=0.12)
-    >>> start = Start(alone=(quiet,) * 3, plain=(watched,) * 10, under=(slower,) * 10)
-    >>> found = overhead_of([start, start], rows_per_turn=1, cores=2, extra_mb=1.0)
+    >>> start = Start(alone=(quiet,) * 3, plain=(watched,) * 10, under=(slower,) * 10, driver_extra_mb=4.0)
+    >>> found = overhead_of([start, start], rows_per_turn=1, cores=2)
     >>> round(found.driver_extra_cpu_cores, 4), round(found.by_clock.share, 4), round(found.by_work.upper_90, 4)
     (0.02, 0.0294, 0.0294)
     """
@@ -105,7 +107,7 @@ def overhead_of(starts: Sequence[Start], *, rows_per_turn: int, cores: int, extr
         by_clock=cost_of([wall for wall, _ in costs], loop_cores / cores),
         by_work=cost_of([work for _, work in costs], loop_cores / cores),
         driver_extra_cpu_cores=loop_cores,
-        driver_extra_mb=extra_mb,
+        driver_extra_mb=fmean(start.driver_extra_mb for start in starts if start.driver_extra_mb is not None),
         start_costs=tuple((round(wall, 4), round(work, 4)) for wall, work in costs),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from statistics import fmean
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -13,6 +13,7 @@ import psutil
 import penstock
 from penstock.bench.cluster import place
 from penstock.bench.overhead.cost import Overhead, Start, Turn, overhead_of
+from penstock.bench.overhead.kept import Kept
 from penstock.bench.overhead.processes import Driver, driver_memory_mb
 from penstock.bench.overhead.turns import BATCHES, CONF, ROWS, Fuel, Turns
 from penstock.bench.overhead.work import WorkReader
@@ -27,25 +28,24 @@ ALONE = 2
 """Turns of the plain query before there is another, to know what the driver takes without the loop."""
 
 
-def measure_overhead(starts: int, pairs: int, progress: Callable[[int, int], None]) -> Overhead:
+def measure_overhead(starts: int, pairs: int, keep: Path | None, progress: Callable[[int, int], None]) -> Overhead:
     """So many starts of the executors, and so many pairs of turns after each; which query is there first alternates."""
     each = 2 * WARM_UP + ALONE + 2 * pairs
-    measured: list[Start] = []
-    extra_mb: list[float] = []
-    for number in range(starts):
+    kept = Kept(keep, pairs)
+    measured = list(kept.starts()[:starts])
+    for number in range(len(measured), starts):
         done = number * each
 
         def count(turns: int, before: int = done) -> None:
             progress(before + turns, starts * each)
 
-        start, mb = measure_start(pairs, plain_first=number % 2 == 0, count=count)
-        measured.append(start)
-        extra_mb += [] if mb is None else [mb]
-    return overhead_of(measured, rows_per_turn=BATCHES * ROWS, cores=psutil.cpu_count() or EXECUTORS, extra_mb=fmean(extra_mb))
+        measured.append(measure_start(pairs, plain_first=number % 2 == 0, count=count))
+        kept.add(measured[-1])
+    return overhead_of(measured, rows_per_turn=BATCHES * ROWS, cores=psutil.cpu_count() or EXECUTORS)
 
 
-def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]) -> tuple[Start, float | None]:
-    """One start, and the memory that the loop took in the driver where that can be told.
+def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]) -> Start:
+    """One start.
 
     The loop watches during both turns of a pair: what it takes of the machine is measured by itself, as the driver's CPU during turns of the plain query
     with the loop and without.
@@ -87,7 +87,7 @@ def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]
             query, plain_query, alone, before_mb = start_under(), start_plain(), (), None
         taken = take_pairs(take, (plain, plain_query), (under, query), pairs)
         extra_mb = None if before_mb is None else driver_memory_mb(there.session) - before_mb
-    return Start(alone=alone, plain=taken[0], under=taken[1]), extra_mb
+    return Start(alone=alone, plain=taken[0], under=taken[1], driver_extra_mb=extra_mb)
 
 
 def take_pairs(take: Any, plain: tuple[Turns, Any], under: tuple[Turns, Any], pairs: int) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
