@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from penstock.core.analyze.batches import batch_measured, cost_of
-from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_fit import fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -102,7 +102,7 @@ def guessed_law(cost: BatchCost, measured: Sequence[Told]) -> BatchLaw:
         return BatchLaw(overhead_s=usual.overhead_s, row_s=usual.row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor)
     warmest = sorted(measured, key=lambda each: math.inf if each[0].since_disturbance_s is None else each[0].since_disturbance_s)[len(measured) // 2 :]
     _, query, batch = sorted(warmest, key=lambda each: each[2].duration_s)[len(warmest) // 2]
-    outside_s = sum(seconds for name, seconds in query.batch.parts_s.items() if name != "addBatch") if query.batch else 0.0
+    outside_s = sum(seconds for name, seconds in query.batch.parts_s.items() if name != IN_TASKS) if query.batch else 0.0
     overhead_s = min(outside_s or usual.overhead_s, batch.duration_s / 2)
     of_one = BatchLaw(overhead_s=0.0, row_s=1.0, partitions=batch.tasks or cost.partitions, cores_per_executor=cost.cores_per_executor)
     row_s = (batch.duration_s - overhead_s) / of_one.duration_s(batch.rows, batch.scaleout)

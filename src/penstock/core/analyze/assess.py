@@ -9,14 +9,14 @@ from penstock.core.analyze.capacities import capacities
 from penstock.core.analyze.forecasts import arrivals_of, current_forecast
 from penstock.core.analyze.job_shape import batch_of, interval_of, slots_of
 from penstock.core.analyze.latencies import latencies, peak_until
-from penstock.core.analyze.priors import declared_downtimes, priors_of
+from penstock.core.analyze.priors import KINDS, declared_downtimes, priors_of
 from penstock.core.analyze.profiled import t_max_of, table_of
 from penstock.core.analyze.stages import stage_needs
 from penstock.core.assessment import Assessment
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
 from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.anomaly.disturbance import RESCALES
 from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
@@ -24,9 +24,6 @@ from penstock.core.models.recovery.downtime import Downtimes
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 from penstock.core.utilization import Plant, plant_of
-
-RESCALES: frozenset[DisturbanceKind] = frozenset({"rescale_up", "rescale_down"})
-FAILURES: frozenset[DisturbanceKind] = frozenset({"executor_loss", "query_restart"})
 
 
 def assess(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Assessment]:
@@ -75,7 +72,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
         downtimes_s=downtimes(learnt, terms, plant, needs),
-        stops=RESCALES - set(learnt.live) if plant == "continuous" else frozenset(),
+        stops=frozenset(RESCALES) - set(learnt.live) if plant == "continuous" else frozenset(),
         latencies={} if rate is None else latencies(learnt, reading, sizes, rate),
         table=table_of(learnt, reading, t_max) if "profile" in needs else None,
         stages=stage_needs(learnt.stages, reading) if "stages" in needs else (),
@@ -102,7 +99,7 @@ def downtimes(learnt: Learnt, terms: Terms, plant: Plant, needs: frozenset[Need]
 
 def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
     """Seconds by kind of disturbance; a failure of which nothing is known yet takes what scaling out does (Daedalus sec. 3.4)."""
-    known = {kind: downtimes.predict(kind) for kind in sorted(RESCALES | FAILURES)}
+    known = {kind: downtimes.predict(kind) for kind in KINDS}
     values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
 

@@ -9,12 +9,11 @@ from dataclasses import replace
 from penstock.core.analyze.batch_failures import by_laws, laws_of, outage_of
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.analyze.disturbances import Failure
-from penstock.core.analyze.latencies import HIGHEST, LOWEST
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.prediction import Prediction
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.recovery import phoebe
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.asking import by_formula
@@ -90,7 +89,7 @@ def _loads(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
     """One for each lead: the mean of the last step before it, due when that step is over."""
     if seen.forecast is None:
         return
-    low, high = seen.forecast.at(LOWEST), seen.forecast.at(HIGHEST)
+    low, high = seen.forecast.at(LOW_LEVEL), seen.forecast.at(HIGH_LEVEL)
     for share in LEAD_SHARES:
         step = max(1, round(share * len(seen.forecast.mean)))
         value = seen.forecast.mean[step - 1]

@@ -14,12 +14,11 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.anomaly.recovered import RecoveryMeasured
 from penstock.core.models.forecast.series import Series
+from penstock.core.steering import LAST_ERRORS
 from penstock.core.terms import Terms
 
 MOST_PENDING = 64
 """Predictions that wait; older ones are given up."""
-LAST_ERRORS = 5
-"""Errors of capacity and recovery that a roll-back looks at."""
 LARGEST_ERROR = 2.0
 """What one of them counts at most: a single odd recovery says nothing about the rest."""
 

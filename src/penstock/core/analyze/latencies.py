@@ -10,12 +10,9 @@ from penstock.core.analyze.profiled import paced
 from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
 from penstock.core.learnt import Learnt
-from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.utilization import plant_of
-
-LOWEST, HIGHEST = 0.1, 0.9
-"""Quantiles of a forecast between which the load lies in four of five cases."""
 
 
 def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Estimate) -> dict[int, Estimate]:
@@ -47,7 +44,7 @@ def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float
         return None if load_rows_per_s is None else Estimate(value=load_rows_per_s, low=load_rows_per_s, high=load_rows_per_s)
     steps = max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))
     soon = replace(forecast, mean=forecast.mean[:steps], paths=tuple(path[:steps] for path in forecast.paths))
-    peak, low, high = max(soon.mean), min(soon.at(LOWEST)), max(soon.at(HIGHEST))
+    peak, low, high = max(soon.mean), min(soon.at(LOW_LEVEL)), max(soon.at(HIGH_LEVEL))
     return Estimate(value=peak, low=max(0.0, min(peak, low)), high=max(peak, high))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.analyze.batches import batch_measured, cost_of, latency_of
+from penstock.core.analyze.forecasts import ROUNDING_S
 from penstock.core.analyze.overload import is_overloaded, pace_seen
 from penstock.core.analyze.stages import tells_work
 from penstock.core.analyze.workers import workers_reading
@@ -21,9 +22,6 @@ from penstock.core.models.stages.true_rates import StageRates
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 from penstock.core.utilization import plant_of
-
-ROUNDING_S = 1e-6
-"""Readings a whole interval apart but for the last digits of a float are an interval apart."""
 
 
 def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need], decided_s: float | None = None) -> Learnt:

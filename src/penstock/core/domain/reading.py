@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from penstock.core.domain.trigger import Trigger
 
+IN_TASKS = "addBatch"
+"""The part of a batch in which its tasks run and its rows are written, by Spark's name for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
