@@ -144,5 +144,5 @@ def resting(knowledge: Knowledge) -> str:
     if steering.proposal is not None:
         return f"proposal {steering.proposal.number} waits for a word"
     assert steering.last is not None
-    shadow = steering.shadow_executors
-    return f"{steering.last.policy} keeps {knowledge.desired.executors}" if shadow is None else f"{steering.last.policy} would keep {shadow}"
+    keeps = "would keep" if steering.mode == "shadow" else "keeps"
+    return f"{steering.last.policy} {keeps} {knowledge.steered_executors(steering.mode)}"

@@ -29,14 +29,8 @@ from penstock.core.utilization import Plant, plant_of
 def assess(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Assessment]:
     """What is known for a decision about all allowed sizes and the present one; the knowledge comes back as it keeps the forecast."""
     knowledge, forecast = current_forecast(knowledge, at_s, terms, needs) if needs else (knowledge, None)
-    sizes = {*range(terms.limits.min_executors, terms.limits.max_executors + 1), current_of(knowledge, terms)}
+    sizes = {*range(terms.limits.min_executors, terms.limits.max_executors + 1), knowledge.steered_executors(terms.autopilot.mode)}
     return knowledge, assessment(knowledge, forecast, at_s, terms, needs, sorted(sizes))
-
-
-def current_of(knowledge: Knowledge, terms: Terms) -> int:
-    """The size that the policy steers: what is desired, or its own in shadow."""
-    shadow = knowledge.steering.shadow_executors if terms.autopilot.mode == "shadow" else None
-    return knowledge.desired.executors if shadow is None else shadow
 
 
 def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: Terms, needs: frozenset[Need], sizes: Sequence[int]) -> Assessment:
@@ -44,7 +38,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
     reading, learnt, steering = knowledge.last, knowledge.learnt, knowledge.steering
     if reading is None:
         raise ValueError("nothing can be assessed before the first reading")
-    plant, current = plant_of(reading), current_of(knowledge, terms)
+    plant, current = plant_of(reading), knowledge.steered_executors(terms.autopilot.mode)
     interval_s, batch_s = interval_of(reading, terms.promises), batch_of(reading)
     load = steering.load.mean_rows_per_s if steering.load.count else reading.arrival_rows_per_s
     until_s = at_s + terms.autopilot.scaled(terms.config.forecast_interval_s)

@@ -21,7 +21,7 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
     if query.batch is None or query.batch.total_s <= 0 or query.throughput_rows_per_s is None or reading.executors_running < 1:
         return None
     return BatchMeasured(
-        rows=query.throughput_rows_per_s * max(query.trigger.interval_s, query.batch.total_s),
+        rows=query.throughput_rows_per_s * query.cycle_s,
         duration_s=query.batch.total_s,
         scaleout=reading.executors_running,
         tasks=most_tasks(query),

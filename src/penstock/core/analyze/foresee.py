@@ -145,13 +145,13 @@ def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
     took_s, lag_rows = downtime_s(seen, kind), seen.excess_lag_rows
     if kind in seen.stops:
         outage = Outage(at_s=seen.at_s, interval_s=seen.interval_s, downtime_s=took_s, lag_rows=lag_rows)
-        expected = expected_recovery(seen, new, outage, Estimate(value=took_s, low=took_s, high=took_s))
+        expected = expected_recovery(seen, new, outage, Estimate.exactly(took_s))
     else:
         rescale = LiveRescale(
             at_s=seen.at_s, ready_after_s=took_s, capacity_now_rows_per_s=now.value, capacity_new_rows_per_s=new.value, excess_lag_rows=lag_rows
         )
         lasts_s = transition_s(seen.arrivals, rescale)
-        expected = Estimate(value=lasts_s, low=lasts_s, high=lasts_s) if lasts_s > 0 else None
+        expected = Estimate.exactly(lasts_s) if lasts_s > 0 else None
     made = _recovery(seen, decision.executors, kind, expected)
     if made is not None:
         yield made

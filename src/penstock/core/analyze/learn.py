@@ -62,14 +62,10 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
     """
     rate, latency, waiting = reading.arrival_rows_per_s, reading.latency, reading.excess_lag_rows
     recovering = any(each.kind != UNANNOUNCED for each in learnt.health.open) and not is_overloaded(learnt, reading, terms)
-    if recovering or is_warming(learnt, reading) or rate is None or latency is None or latency.p50_s <= 0 or waiting is None or reading.executors_running < 1:
+    if recovering or learnt.is_warming(reading) or rate is None or latency is None or latency.p50_s <= 0 or waiting is None or reading.executors_running < 1:
         return None
     valid = waiting <= LAG_TOLERANCE_S * rate
     return ProfileSeen(scaleout=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p50_s, valid=valid)
-
-
-def is_warming(learnt: Learnt, reading: Reading) -> bool:
-    return reading.since_disturbance_s is not None and reading.since_disturbance_s < learnt.capacity.by_utilization.warm_up_s
 
 
 def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: frozenset[Need]) -> Learnt:
@@ -78,7 +74,7 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: fr
     by_batches = capacity.by_batches if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
     fresh_batches: list[BatchMeasured] = []
     for query in reading.queries:
-        batch = batch_measured(query, reading, warming=is_warming(learnt, reading))
+        batch = batch_measured(query, reading, warming=learnt.is_warming(reading))
         if query.trigger.kind == "real_time" or query.batch_id is None or query.batch_id == ids.get(query.name) or batch is None:
             continue
         ids[query.name] = query.batch_id
