@@ -124,7 +124,7 @@ def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> t
         load_rows_per_s=seen.load_rows_per_s,
         capacity_rows_per_s=seen.capacity(settled.decision.executors),
         capacity_why=why,
-        peak_rows_per_s=None if seen.forecast is None else seen.peak(0.0, math.inf),
+        peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
         predictions=predictions,
     )
     steering = settled.knowledge.steering

@@ -76,11 +76,6 @@ class BatchCost:
         laws = self.laws()
         return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s))
 
-    def utilization_at_saturation(self, interval_s: float, scaleout: int | None = None) -> Estimate | NotReady:
-        """The utilisation to which a regression on it should be extrapolated: 1 - a/T, not 1."""
-        laws = self.laws()
-        return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.utilization_at_saturation(interval_s, scaleout))
-
     def laws(self) -> LikelyLaws | NotReady:
         """The law as fitted, with others that the batches allow; ask once where many things are predicted from it."""
         return _laws(self)
