@@ -25,6 +25,7 @@ from penstock.runtime import controller
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.fitting import ProcessFitter
+from penstock.stores.in_memory import MemoryStore
 
 PATIENCE_S = 60.0
 TALKER = """
@@ -38,7 +39,6 @@ FITTING = """
 import os, resource, sys, time
 from penstock.core.fitting import FitDone
 from penstock.runtime.fitting_child import main
-from penstock.stores.in_memory import MemoryStore
 def fit(asked):
     {body}
 main(*map(int, sys.argv[1:3]), fit)

@@ -11,7 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from penstock.core.models.capacity.batch_fit import DurationFit, Floats, fit_durations
+from penstock.core.models.arrays import Floats
+from penstock.core.models.capacity.batch_fit import DurationFit, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, waves
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.once import once
