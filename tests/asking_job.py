@@ -16,7 +16,8 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.desk import Desk
-from penstock.runtime.fakes import FakeClock, FakePlant, MemoryStore
+from penstock.runtime.fakes import FakeClock, FakePlant
+from penstock.stores.in_memory import MemoryStore
 
 
 class Busy(FakePlant):

@@ -10,11 +10,11 @@ import pytest
 
 from penstock.bench import modes
 from penstock.bench.modes import ModesResult, Turn, measure_modes, result_of
-from penstock.kafka.tail import Sampled
+from penstock.core.monitor.facts import OutputSample
 
 
 def turn(*latencies_s: float, pauses_s: tuple[float, ...] = (), cpu_cores: tuple[float, ...] = ()) -> Turn:
-    samples = tuple(Sampled(wall_s=0.0, latency_s=latency_s, rows=1.0) for latency_s in latencies_s)
+    samples = tuple(OutputSample(wall_s=0.0, latency_s=latency_s, rows=1.0) for latency_s in latencies_s)
     return Turn(samples=samples, pauses_s=pauses_s, cpu_cores=cpu_cores)
 
 

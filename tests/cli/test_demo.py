@@ -6,12 +6,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from example_run import example_run
 from rich.console import Console
 from told_history import written
 
 from penstock.cli.demo import prepare, show
 from penstock.core.domain.job import JobSpec
-from penstock.dashboard.example import example_run
 from penstock.runtime.home import JobFolder
 
 

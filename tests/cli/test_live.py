@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 from io import StringIO
 
+from example_run import example_run
 from rich.console import Console
 
 from penstock.cli.live import LiveView, PlainLog, reading_line, view_for
 from penstock.core.domain.event import NothingToDo, QueryFailed
 from penstock.core.domain.job import Promises
-from penstock.dashboard.example import example_run
 
 READINGS, EVENTS = example_run()
 

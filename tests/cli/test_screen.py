@@ -6,6 +6,7 @@ from datetime import datetime
 from io import StringIO
 
 import pytest
+from example_run import START_S, example_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import wants
@@ -18,7 +19,6 @@ from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, 
 from penstock.core.domain.event import Event, NothingToDo, QueryFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
-from penstock.dashboard.example import START_S, example_run
 
 READINGS, EVENTS = example_run()
 NEW = ViewState(job="demo", pilot=Pilot(mode="observe"), master="spark://127.0.0.1:7077", promises=Promises(latency_p95_s=5))

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_run import example_run
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
-from penstock.dashboard.example import example_run
 from penstock.remote.server import SocketServer
 from penstock.runtime.home import JobFolder
 from penstock.stores.codec import encode

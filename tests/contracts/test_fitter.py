@@ -13,8 +13,8 @@ import taught
 from penstock.core.fitting import FitAsked, FitDone, fitted
 from penstock.core.models.latency.phoebe import ScaleoutLatency
 from penstock.ports import Fitter
-from penstock.runtime.fakes import InlineFitter
 from penstock.runtime.fitting import ProcessFitter
+from penstock.runtime.inline_fitter import InlineFitter
 
 PATIENCE_S = 100.0
 FITTERS: list[Any] = [pytest.param(InlineFitter, id="inline"), pytest.param(lambda: ProcessFitter(2048, PATIENCE_S), id="process")]

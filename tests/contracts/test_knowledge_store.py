@@ -17,8 +17,9 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
 from penstock.core.redaction import Redactor
 from penstock.runtime.controller import Memory
-from penstock.runtime.fakes import MemoryStore, blank_reading
+from penstock.runtime.fakes import blank_reading
 from penstock.stores.history import History
+from penstock.stores.in_memory import MemoryStore
 
 Open = Callable[[], Memory]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from example_run import example_run
 from planned import wants
 
 from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken
 from penstock.core.domain.job import Promises
 from penstock.dashboard.decided import summarise_decisions
-from penstock.dashboard.example import example_run
 from penstock.dashboard.summary import summarise
 
 

@@ -6,13 +6,13 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+from example_run import START_S, example_run
 from planned import wants
 
 from penstock.core.domain.autopilot_event import Decided, PromiseBroken, ProposalEnded, Proposed
 from penstock.core.domain.event import Event, InstructionGiven, NothingToDo, QueryFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
-from penstock.dashboard.example import START_S, example_run
 from penstock.dashboard.page import page, write_page
 from penstock.dashboard.summary import summarise
 

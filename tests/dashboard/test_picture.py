@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import matplotlib.image
 import pytest
+from example_run import START_S, example_run
 
 from penstock.core.domain.event import InstructionGiven
 from penstock.core.domain.job import Promises
 from penstock.core.errors import UserMistake
-from penstock.dashboard.example import START_S, example_run
 from penstock.dashboard.picture import draw, svg
 
 READINGS, EVENTS = example_run()

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from example_run import START_S, example_run
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import wants
 
 from penstock.core.domain.autopilot_event import AutopilotChanged, Decided, PolicyPaused
 from penstock.core.domain.event import RunEnded
-from penstock.dashboard.example import START_S, example_run
 from penstock.dashboard.series import series, widths_s
 
 READINGS, _ = example_run()

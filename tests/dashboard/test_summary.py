@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from example_run import example_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles
 from penstock.core.models.latency.pooled import pooled_quantiles
-from penstock.dashboard.example import example_run
 from penstock.dashboard.summary import summarise
 
 READINGS, EVENTS = example_run()

@@ -18,9 +18,10 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.core.monitor.facts import OutputSample
 from penstock.kafka.arrival import arrival_of, as_seconds
 from penstock.kafka.broker import EmbeddedBroker
-from penstock.kafka.tail import RUN_RECORDS, RUNS, Sampled, TopicTail, runs
+from penstock.kafka.tail import RUN_RECORDS, RUNS, TopicTail, runs
 
 
 class Looking:
@@ -30,7 +31,7 @@ class Looking:
         self.topic = topic
         self.tail = TopicTail(topic.client, topic.name, topic.partitions, "came")
         self.producer = Producer({**topic.client, "linger.ms": 5, "message.timeout.ms": 0, "reconnect.backoff.max.ms": 500})
-        self.sampled: list[Sampled] = []
+        self.sampled: list[OutputSample] = []
 
     def write(self, latencies_s: Any, wall_s: float = 1_700_000_000.0) -> None:
         for i, latency_s in enumerate(latencies_s):

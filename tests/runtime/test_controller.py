@@ -39,8 +39,10 @@ from penstock.ports import Fitter
 from penstock.runtime import controller
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.controller import Controller, Memory
-from penstock.runtime.fakes import FakeClock, FakePlant, InlineFitter, MemoryStore
+from penstock.runtime.fakes import FakeClock, FakePlant
+from penstock.runtime.inline_fitter import InlineFitter
 from penstock.stores.history import History
+from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))

@@ -20,9 +20,10 @@ from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller, Memory
-from penstock.runtime.fakes import FakeClock, FakePlant, MemoryStore
+from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.reread import Reread
 from penstock.stores.history import History
+from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader
 
 

@@ -23,8 +23,9 @@ from penstock.core.loop import Turn
 from penstock.core.terms import Terms
 from penstock.runtime import controller
 from penstock.runtime.controller import Controller
-from penstock.runtime.fakes import FakeClock, FakePlant, MemoryStore
+from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.fitting import ProcessFitter
+from penstock.stores.in_memory import MemoryStore
 
 PATIENCE_S = 60.0
 TALKER = """

@@ -33,9 +33,10 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.remote.client import RemoteJob
 from penstock.runtime.clock import SteadyClock
-from penstock.runtime.fakes import FakePlant, FolderBeside, InlineFitter
+from penstock.runtime.fakes import FakePlant, FolderBeside
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
+from penstock.runtime.inline_fitter import InlineFitter
 from penstock.runtime.recorder import this_penstock
 from penstock.runtime.reread import Reread
 from penstock.stores import connection

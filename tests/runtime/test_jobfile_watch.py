@@ -13,9 +13,10 @@ from penstock.core.domain.autopilot_event import AutopilotChanged, AutopilotRefu
 from penstock.core.knowledge import Desired
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
-from penstock.runtime.fakes import EPOCH_S, FakeClock, FakePlant, MemoryStore
+from penstock.runtime.fakes import EPOCH_S, FakeClock, FakePlant
 from penstock.runtime.jobfile import AutopilotWatch
 from penstock.runtime.reread import Reread
+from penstock.stores.in_memory import MemoryStore
 
 
 def watch(folder: Path, autopilot: str = "", *, job: str = RIGHT, **environ: str) -> AutopilotWatch:

@@ -15,8 +15,9 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
-from penstock.runtime.fakes import FakeClock, FakePlant, MemoryStore
+from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.jobfile import own_policy
+from penstock.stores.in_memory import MemoryStore
 
 REST = 'name = "mine"\n    period_s = 5.0\n    needs = frozenset({"load"})\n    faithful = False\n    def decide(self, seen): ...\n'
 

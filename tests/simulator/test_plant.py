@@ -17,7 +17,6 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.core.utilization import plant_of, utilization
 from penstock.runtime.controller import Controller
-from penstock.runtime.fakes import MemoryStore
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
@@ -25,6 +24,7 @@ from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedPlant
 from penstock.simulator.record import Fault
 from penstock.simulator.score import score
+from penstock.stores.in_memory import MemoryStore
 
 CONFIG = Config(reading_interval_s=15.0, reading_window_s=15.0)
 SETTINGS = ContinuousSettings(capacity_rows_per_s=5000.0)

@@ -32,7 +32,8 @@ from penstock.core.policies.policy import Policy
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
-from penstock.runtime.fakes import FakeClock, FakePlant, InlineFitter
+from penstock.runtime.fakes import FakeClock, FakePlant
+from penstock.runtime.inline_fitter import InlineFitter
 from penstock.runtime.jobfile import own_policy
 from penstock.runtime.reread import Reread
 from penstock.simulator.clock import SimulatedClock

@@ -11,8 +11,11 @@ import numpy as np
 
 from penstock.bench.clicks import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
 from penstock.core.domain.command import SetTrigger
+from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
-from penstock.kafka.tail import Sampled, TopicTail
+from penstock.core.monitor.facts import OutputSample
+from penstock.core.monitor.outputs import latency_of_outputs
+from penstock.kafka.tail import TopicTail
 from penstock.wiring.job import RunningJob
 
 NAME = "bench-modes"
@@ -63,7 +66,7 @@ class ModesResult:
 class Turn:
     """One turn of one mode."""
 
-    samples: tuple[Sampled, ...]
+    samples: tuple[OutputSample, ...]
     pauses_s: tuple[float, ...]
     cpu_cores: tuple[float, ...]
 
@@ -80,42 +83,34 @@ def measure_modes(rate_rows_per_s: float, turns: int, seconds: float, progress: 
         results = []
         for mode, trigger in MODES.items():
             enter(job, tail, trigger)
-            normal_s = quantiles(samples_of(seen[mode]))[2]
+            normal_s = latency_in(seen[mode]).p99_s
             results.append(result_of(mode, seen[mode], recover(job, tail, normal_s)))
             progress(turns * len(MODES) + len(results), steps)
     return ModesResult(rate_rows_per_s=rate_rows_per_s, turns=turns, modes=tuple(results))
 
 
 def result_of(mode: str, turns: Sequence[Turn], recovery_s: float | None) -> ModeResult:
-    p50, p95, p99 = quantiles(samples_of(turns))
+    latency = latency_in(turns)
     pauses = [pause for turn in turns for pause in turn.pauses_s]
     cpu = [cores for turn in turns for cores in turn.cpu_cores]
     return ModeResult(
         mode=mode,
         trigger=str(MODES[mode]),
-        latency_p50_s=p50,
-        latency_p95_s=p95,
-        latency_p99_s=p99,
+        latency_p50_s=latency.p50_s,
+        latency_p95_s=latency.p95_s,
+        latency_p99_s=latency.p99_s,
         boundary_pause_s=float(np.median(pauses)) if pauses else None,
         recovery_s=recovery_s,
         cpu_cores=float(np.mean(cpu)) if cpu else None,
     )
 
 
-def samples_of(turns: Sequence[Turn]) -> list[Sampled]:
-    return [sample for turn in turns for sample in turn.samples]
-
-
-def quantiles(samples: Sequence[Sampled]) -> tuple[float, float, float]:
-    """Weighted p50, p95 and p99 of the latencies.
-
-    >>> quantiles([Sampled(wall_s=0.0, latency_s=float(i), rows=1.0) for i in range(1, 101)])
-    (50.0, 95.0, 99.0)
-    """
-    ordered = sorted(samples, key=lambda sample: sample.latency_s)
-    shares = np.cumsum([sample.rows for sample in ordered])
-    p50, p95, p99 = (ordered[int(np.searchsorted(shares, share * shares[-1] - 1e-9))].latency_s for share in (0.5, 0.95, 0.99))
-    return p50, p95, p99
+def latency_in(turns: Sequence[Turn]) -> Quantiles:
+    """That of all records seen at the sink."""
+    latency, skew_s = latency_of_outputs([sample for turn in turns for sample in turn.samples])
+    if latency is None:
+        raise RuntimeError("nothing was seen at the sink" if skew_s is None else f"a result was written {skew_s:g} s before its input arrived")
+    return latency
 
 
 @contextmanager
@@ -141,7 +136,7 @@ def enter(job: RunningJob, tail: TopicTail, trigger: Trigger) -> None:
 
 def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float) -> Turn:
     enter(job, tail, trigger)
-    samples: list[Sampled] = []
+    samples: list[OutputSample] = []
     pauses: dict[int, float] = {}
     cpu: list[float] = []
     until_s = time.monotonic() + seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -11,7 +12,7 @@ from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
 from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, needed, one_of, parameters_of, policies_of, promises_of, recorded_job
 from penstock.cli.simulated import present_runs
-from penstock.core.config import Config
+from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
 from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
@@ -20,11 +21,8 @@ from penstock.tables.profile import read_profile
 from penstock.wiring.setup import Setup, told_downtimes
 from penstock.wiring.simulation import simulate_all
 
-READING_S = 15.0
-"""Time between two readings, and what each averages: CPU and throughput must be of the same time, or capacity is judged wrongly while the load moves."""
-
 UNREAD_S = 60.0
-"""The same for `static`, which looks at no reading, where no failure is to be foretold: only promises are watched, and scores come from the record."""
+"""Between two readings of `static`, which looks at none, where no failure is to be foretold: only promises are watched, and scores come from the record."""
 
 
 def simulate(
@@ -54,7 +52,7 @@ def simulate(
     own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
     autopilot = told_downtimes(own, settings, faults)
     promises, known = promises_of(promise_latency_ms, target_recovery, recorded), () if profile is None else tuple(read_profile(profile))
-    config = Config(reading_interval_s=UNREAD_S if policy == "static" and not faults else READING_S, reading_window_s=READING_S)
+    config = replace(EVEN, reading_interval_s=UNREAD_S) if policy == "static" and not faults else EVEN
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=autopilot, profile=known)
     setup = Setup(load=load, engine=settings, terms=terms, faults=faults, seed=seed)
     with bar("simulated seconds") as progress:

@@ -76,12 +76,12 @@ class Assessment:
         known = self.capacities.get(executors)
         return None if known is None else known.value
 
-    def peak(self, from_s: float, until_s: float, quantile: float | None = None) -> float:
-        """The largest rate expected between so many seconds from now and so many, at most to the end of the forecast; the load without one."""
+    def peak(self, until_s: float) -> float:
+        """The largest rate expected within so many seconds from now, at most to the end of the forecast; the load without one."""
         if self.forecast is None:
             return self.load_rows_per_s or 0.0
-        path = self.forecast.mean if quantile is None else self.forecast.at(quantile)
-        begin = (self.at_s + from_s - self.forecast.start_s) / self.forecast.step_s
+        path = self.forecast.mean
+        begin = (self.at_s - self.forecast.start_s) / self.forecast.step_s
         end = len(path) if math.isinf(until_s) else math.ceil((self.at_s + until_s - self.forecast.start_s) / self.forecast.step_s)
         first = min(max(0, math.floor(begin)), len(path) - 1)
         return max(path[first : max(first + 1, end)])

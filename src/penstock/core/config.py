@@ -7,12 +7,17 @@ from dataclasses import dataclass, fields
 from penstock.core import settings
 from penstock.core.settings import setting
 
+USUAL_READING_S = 15.0
+"""Between two readings of a job on a cluster of its own; of a simulated or a logged one as much time is between two."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The numbers Penstock works with; the `[settings]` table of a job file changes them by name."""
 
-    reading_interval_s: float = setting(5.0, "time between two readings (15 s where the cluster is not the embedded one)", lowest=0.2, highest=600)
+    reading_interval_s: float = setting(
+        5.0, f"time between two readings ({USUAL_READING_S:g} s where the cluster is not the embedded one)", lowest=0.2, highest=600
+    )
     reading_window_s: float = setting(
         15.0, "throughput, latency and busyness are taken over at least so long a time, ended by a commit where there are micro-batches", lowest=1, highest=3600
     )
@@ -53,3 +58,7 @@ def check(name: str, value: object) -> None:
     penstock.core.errors.UserMistake: settings.reading_interval_s: found 0, a number from 0.2 to 600 is allowed
     """
     settings.check(Config, "settings", name, value)
+
+
+EVEN = Config(reading_interval_s=USUAL_READING_S, reading_window_s=USUAL_READING_S)
+"""CPU and throughput are averages of the same time, or capacity would be judged wrongly while the load moves."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading
@@ -79,6 +80,16 @@ class Knowledge:
     last: Reading | None = None
     learnt: Learnt = field(default_factory=Learnt)
     steering: Steering = field(default_factory=Steering)
+
+    @property
+    def is_rescaling(self) -> bool:
+        """Whether a change of executors is under way."""
+        return any(pending.instruction.knob == "executors" for pending in self.pending)
+
+    def steered_executors(self, mode: Mode) -> int:
+        """The size that the policy steers: what is desired, or its own in shadow."""
+        shadow = self.steering.shadow_executors if mode == "shadow" else None
+        return self.desired.executors if shadow is None else shadow
 
 
 def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Knowledge:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.recovered import RecoveryWatch
@@ -45,3 +46,7 @@ class Learnt:
     query_failures: int = 0
     rescale_number: int = 0
     excess_lag_rows: float = 0.0
+
+    def is_warming(self, reading: Reading) -> bool:
+        """Whether the last disturbance is so recent that executors may still be slow."""
+        return reading.since_disturbance_s is not None and reading.since_disturbance_s < self.capacity.by_utilization.warm_up_s

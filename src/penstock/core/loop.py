@@ -124,7 +124,7 @@ def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> t
         load_rows_per_s=seen.load_rows_per_s,
         capacity_rows_per_s=seen.capacity(settled.decision.executors),
         capacity_why=why,
-        peak_rows_per_s=None if seen.forecast is None else seen.peak(0.0, math.inf),
+        peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
         predictions=predictions,
     )
     steering = settled.knowledge.steering
@@ -144,5 +144,5 @@ def resting(knowledge: Knowledge) -> str:
     if steering.proposal is not None:
         return f"proposal {steering.proposal.number} waits for a word"
     assert steering.last is not None
-    shadow = steering.shadow_executors
-    return f"{steering.last.policy} keeps {knowledge.desired.executors}" if shadow is None else f"{steering.last.policy} would keep {shadow}"
+    keeps = "would keep" if steering.mode == "shadow" else "keeps"
+    return f"{steering.last.policy} {keeps} {knowledge.steered_executors(steering.mode)}"

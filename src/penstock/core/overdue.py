@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from penstock.core.domain.rate_limit import rows_per_batch
 from penstock.core.domain.reading import QueryReading, Reading
 
 ROW_S = "task seconds of a row, query "
 """In a memo, before the name of a query."""
-SHORTEST_LIMITED_S = 1.0
-"""A limit of rows per second paces batches by this at least: it is given to Spark as rows of a batch."""
 
 
 def row_costs(reading: Reading, memo: Mapping[str, float]) -> dict[str, float]:
@@ -66,4 +65,4 @@ def overdue_busyness(reading: Reading, costs: Mapping[str, float]) -> float | No
 def most_rows(query: QueryReading) -> float:
     """That wait in excess, and that one batch takes."""
     excess, limit = query.excess_lag_rows or 0.0, query.rate_limit_rows_per_s
-    return excess if limit is None else min(excess, limit * max(query.trigger.interval_s, SHORTEST_LIMITED_S))
+    return excess if limit is None else min(excess, rows_per_batch(query.trigger, limit))

@@ -10,6 +10,9 @@ from penstock.core.domain.decision import Decision, Recommended
 from penstock.core.domain.prediction import Prediction
 from penstock.core.models.forecast.forecast import Forecast
 
+LAST_ERRORS = 5
+"""Errors of capacity and recovery that are kept, and that a roll-back looks at."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:

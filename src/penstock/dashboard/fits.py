@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.phoebe import ExpectedLatency, ProfileSeen, ScaleoutLatency
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -176,7 +176,7 @@ def draw_forecasts(path: Path, name: str, time_s: npt.NDArray[np.float64], rate:
         axes.plot(np.add.reduceat(time_s, firsts) / counts, np.add.reduceat(rate, firsts) / counts, color=MUTED, linewidth=0.9, label="measured")
         for number, each in enumerate(forecasts):
             along = each.start_s + each.step_s * (np.arange(len(each.mean)) + 0.5)
-            axes.fill_between(along, each.at(0.1), each.at(0.9), color=ORANGE, alpha=0.25, linewidth=0, label=None if number else "4 of 5 cases")
+            axes.fill_between(along, each.at(LOW_LEVEL), each.at(HIGH_LEVEL), color=ORANGE, alpha=0.25, linewidth=0, label=None if number else "4 of 5 cases")
             axes.plot(along, each.mean, color=VERMILION, linewidth=1.4, label=None if number else "forecast")
             axes.axvline(each.start_s, color=LINE, linewidth=0.8, zorder=0)
         axes.set_ylim(0, None)

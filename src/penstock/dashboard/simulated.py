@@ -7,18 +7,16 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from penstock.core.domain.autopilot_event import Decided
+from penstock.core.models.arrays import Floats
 from penstock.dashboard.palette import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, VERMILION
 from penstock.dashboard.panels import bare
 from penstock.dashboard.picture import STYLE
 from penstock.wiring.simulation import Simulated
-
-Floats = npt.NDArray[np.float64]
 
 SIZE_IN = (10.0, 7.6)
 DPI = 160

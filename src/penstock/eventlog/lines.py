@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from penstock.core.domain.reading import IN_TASKS
 from penstock.eventlog.events import (
     ApplicationStarted,
     ExecutorAdded,
@@ -134,7 +135,7 @@ def query_progressed(event: Mapping[str, Any]) -> Logged:
     told = event["progress"]
     parts_s = {name: milliseconds / 1000 for name, milliseconds in told["durationMs"].items()}
     started_s = wall_s(told["timestamp"])
-    if "addBatch" not in parts_s:
+    if IN_TASKS not in parts_s:
         return QueryIdle(at_s=started_s, query_id=str(told["id"]))
     states = told.get("stateOperators") or []
     sources = told.get("sources") or []

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import UserMistake
 
-FORMATS = ("json", "raw")
 _TO_ESCAPE = r'["\\\x00-\x1f]'
 
 

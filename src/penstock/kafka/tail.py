@@ -6,10 +6,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, TopicPartition
 
+from penstock.core.monitor.facts import OutputSample
 from penstock.kafka.arrival import arrival_of
 from penstock.kafka.asking import make_client
 
@@ -30,15 +30,6 @@ CONSUMER = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
-    """One record of the output: written at `wall_s`, `latency_s` after its input had come; it stands for `rows` records."""
-
-    wall_s: float
-    latency_s: float
-    rows: float
-
-
 class TopicTail:
     """Samples a topic in a thread of its own: every half second a few runs of records, spread evenly over what has come since.
 
@@ -53,14 +44,14 @@ class TopicTail:
         self._field = arrival_field
         self._seen: dict[int, int] = {}
         self._short: set[int] = set()  # partitions that did not give all that was wanted, and are asked once more
-        self._fresh: deque[Sampled] = deque(maxlen=100_000)
+        self._fresh: deque[OutputSample] = deque(maxlen=100_000)
         self._stopping = threading.Event()
         self.written_rows: int | None = None
         self.unreadable = 0
         self._thread = threading.Thread(target=self._watch, name=f"penstock-tail-{topic}", daemon=True)
         self._thread.start()
 
-    def take(self) -> list[Sampled]:
+    def take(self) -> list[OutputSample]:
         """What was sampled since the last call."""
         taken = []
         while self._fresh:
@@ -134,7 +125,7 @@ class TopicTail:
             if came_s is None or kind == TIMESTAMP_NOT_AVAILABLE:
                 self.unreadable += 1
             else:
-                self._fresh.append(Sampled(wall_s=written_ms / 1000, latency_s=written_ms / 1000 - came_s, rows=rows))
+                self._fresh.append(OutputSample(wall_s=written_ms / 1000, latency_s=written_ms / 1000 - came_s, rows=rows))
 
 
 def runs(first: int, end: int, records: int = RUN_RECORDS) -> list[tuple[int, int]]:

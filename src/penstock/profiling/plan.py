@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 
+from penstock.core.config import USUAL_READING_S
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilePlan:
@@ -23,7 +25,7 @@ class ProfilePlan:
     step_rate: float
     settle_s: float = 300.0
     measure_s: float = 120.0
-    reading_interval_s: float = 15.0
+    reading_interval_s: float = USUAL_READING_S
     most_rates: int = 30
 
     def __post_init__(self) -> None:

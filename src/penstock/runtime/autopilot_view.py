@@ -45,10 +45,9 @@ class AutopilotView:
     def state(self, knowledge: Knowledge, terms: Terms) -> AutopilotState:
         """For the metrics."""
         steering = knowledge.steering
-        shadow = steering.shadow_executors if terms.autopilot.mode == "shadow" else None
         return AutopilotState(
             mode=terms.autopilot.mode,
-            target_executors=knowledge.desired.executors if shadow is None else shadow,
+            target_executors=knowledge.steered_executors(terms.autopilot.mode),
             paused=steering.paused is not None,
             proposal_open=steering.proposal is not None,
             errors={kind: sum(errors) / len(errors) for kind, errors in self._errors.items()},

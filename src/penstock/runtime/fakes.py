@@ -5,33 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core.domain.event import Event
 from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.fitting import FitAsked, FitDone, fitted
-from penstock.core.knowledge import Knowledge
-from penstock.core.recorded import Recorded
+from penstock.simulator.clock import SimulatedClock
 
 EPOCH_S = 1_700_000_000.0
 
 
-class FakeClock:
-    """Time that passes only when somebody waits."""
+class FakeClock(SimulatedClock):
+    """The simulated one, begun in our days."""
 
     def __init__(self, now_s: float = EPOCH_S) -> None:
-        self._now_s = now_s
-
-    def now_s(self) -> float:
-        return self._now_s
-
-    def wait(self, seconds: float) -> None:
-        self._now_s += max(0.0, seconds)
+        super().__init__(now_s)
 
 
 def blank_reading(at_s: float, **known: Any) -> Reading:
@@ -102,58 +93,6 @@ class FakePlant:
             )
             return ""
         return f"a fake plant cannot do {instruction}"
-
-
-class InlineFitter:
-    """Fits at once, in the turn that asks: time stands still meanwhile, so a simulation is the same every time."""
-
-    def __init__(self) -> None:
-        self._closed = False
-
-    def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None:
-        report(FitDone(number=asked.number, took_s=0.0, error="the fitter was closed") if self._closed else self._fitted(asked))
-
-    def close(self) -> None:
-        self._closed = True
-
-    def _fitted(self, asked: FitAsked) -> FitDone:
-        try:
-            return fitted(asked)
-        except Exception as error:
-            return FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}")
-
-
-class MemoryStore:
-    """A history that forgets when the process ends, and how its turns came about at once: nobody can turn them again.
-
-    What is under way is not kept: an instruction dies with the controller that gave it.
-    """
-
-    def __init__(self) -> None:
-        self._knowledge: Knowledge | None = None
-        self.readings: list[Reading] = []
-        self.events: list[Event] = []
-        self.instructions: list[tuple[Instruction, float]] = []
-        self.outcomes: list[tuple[Outcome, float]] = []
-
-    def load(self) -> Knowledge | None:
-        return self._knowledge
-
-    def save(self, knowledge: Knowledge) -> None:
-        self._knowledge = replace(knowledge, pending=())
-
-    def append(
-        self, at_s: float, *, reading: Reading | None = None, events: Sequence[Event] = (), instructions: Sequence[tuple[Instruction, float]] = (),
-        outcomes: Sequence[tuple[Outcome, float]] = (), knowledge: Knowledge | None = None, recorded: Recorded | None = None,
-    ) -> tuple[Event, ...]:  # fmt: skip
-        if reading is not None:
-            self.readings.append(reading)
-        self.events.extend(events)
-        self.instructions.extend(instructions)
-        self.outcomes.extend(outcomes)
-        if knowledge is not None:
-            self.save(knowledge)
-        return ()
 
 
 class FolderBeside:

@@ -7,17 +7,16 @@ from math import inf
 
 import numpy as np
 
-from penstock.core.monitor.facts import ArrivalSample, BatchFact, ExecutorShare, StageFact
+from penstock.core.domain.reading import IN_TASKS
+from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact, ExecutorShare, StageFact
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.crew import Crew, Newcomer
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.rows import Rows
 
-PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-"""Of the arrival times that are told of a batch, as Spark's observed metrics are asked for them."""
 LATENCIES = (np.arange(20) + 0.5) / 20
 """The rows of a batch that stand for the others in the record."""
-LOOKED_AT = np.minimum(np.concatenate([PROBABILITIES, LATENCIES]), 1.0 - 1e-9)
+LOOKED_AT = np.minimum(np.concatenate([ARRIVAL_PROBABILITIES, LATENCIES]), 1.0 - 1e-9)
 """All rows of a batch whose arrival is looked up; the last of its rows came before the first of the next."""
 OVERHEAD_PARTS = {"latestOffset": 0.05, "queryPlanning": 0.15, "walCommit": 0.15, "commitOffsets": 0.15}
 """Shares of the overhead outside of the work itself, by Spark's names; the rest is spent starting tasks."""
@@ -108,13 +107,13 @@ class Batch:
         return replace(self, done_s=from_s + self.planned_s, works_from_s=from_s, hung_s=-inf, speed=1.0, crew=crew, work_s=work_s, after_s=after_s)
 
     def arrived_s(self, load: Rows) -> tuple[FloatArray, FloatArray]:
-        """When its rows had arrived: at `PROBABILITIES`, and those that stand for the others; all before they were taken in."""
+        """When its rows had arrived: at `ARRIVAL_PROBABILITIES`, and those that stand for the others; all before they were taken in."""
         arrived_s = np.minimum(load.arrived_s(self.first_row + LOOKED_AT * self.rows), self.started_s)
-        return arrived_s[: len(PROBABILITIES)], arrived_s[len(PROBABILITIES) :]
+        return arrived_s[: len(ARRIVAL_PROBABILITIES)], arrived_s[len(ARRIVAL_PROBABILITIES) :]
 
 
 def batch_fact(batch: Batch, settings: MicroBatchSettings, arrived_s: FloatArray) -> BatchFact:
-    """What Spark would tell of it; `arrived_s` are times at `PROBABILITIES`."""
+    """What Spark would tell of it; `arrived_s` are times at `ARRIVAL_PROBABILITIES`."""
     parts_s = {name: share * batch.overhead_s for name, share in OVERHEAD_PARTS.items()}
     return BatchFact(
         batch_id=batch.batch_id,
@@ -122,8 +121,8 @@ def batch_fact(batch: Batch, settings: MicroBatchSettings, arrived_s: FloatArray
         committed_s=batch.ends_s,
         committed_wall_s=batch.ends_s,
         rows=batch.rows,
-        parts_s={"addBatch": batch.duration_s - sum(parts_s.values()), **parts_s},
-        arrivals=(ArrivalSample(rows=batch.rows, probabilities=PROBABILITIES, wall_s=tuple(arrived_s.tolist())),),
+        parts_s={IN_TASKS: batch.duration_s - sum(parts_s.values()), **parts_s},
+        arrivals=(ArrivalSample(rows=batch.rows, probabilities=ARRIVAL_PROBABILITIES, wall_s=tuple(arrived_s.tolist())),),
         stages=_stages(batch, settings),
         state_rows=int(batch.first_row + batch.rows) if settings.state_growth else None,
     )

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from penstock.core.analyze.batches import batch_measured, cost_of
-from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_fit import fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -67,21 +67,15 @@ def whole_batches(seen: Seen) -> list[Told]:
         if batch is None or batch.rows <= 0 or query.batch_id == last_id:
             continue
         last_id = query.batch_id
-        if query.since_commit_s is None or query.since_commit_s <= 2 * max(query.trigger.interval_s, batch.duration_s) + 1.0:
+        if query.since_commit_s is None or query.since_commit_s <= 2 * query.cycle_s + 1.0:
             found.append((reading, query, batch))
-    usual_s = median(map(window_s, found)) if found else 0.0
-    return [told for told in found if window_s(told) >= 0.7 * usual_s]
+    usual_s = median(query.window_s for _, query, _ in found) if found else 0.0
+    return [told for told in found if told[1].window_s >= 0.7 * usual_s]
 
 
 def settled(measured: Sequence[Told], warm_up_s: float) -> list[Told]:
     """Those of executors that have been the same for so long, and for all batches of the window."""
-    return [told for told in measured if (quiet_s := told[0].since_disturbance_s) is None or quiet_s >= max(warm_up_s, window_s(told))]
-
-
-def window_s(told: Told) -> float:
-    """How long its batches took together, with the waits for their triggers."""
-    _, query, batch = told
-    return max(1, query.batches) * max(query.trigger.interval_s, batch.duration_s)
+    return [told for told in measured if (quiet_s := told[0].since_disturbance_s) is None or quiet_s >= max(warm_up_s, told[1].window_s)]
 
 
 def law_of(cost: BatchCost, measured: Sequence[Told]) -> tuple[BatchLaw, str]:
@@ -102,7 +96,7 @@ def guessed_law(cost: BatchCost, measured: Sequence[Told]) -> BatchLaw:
         return BatchLaw(overhead_s=usual.overhead_s, row_s=usual.row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor)
     warmest = sorted(measured, key=lambda each: math.inf if each[0].since_disturbance_s is None else each[0].since_disturbance_s)[len(measured) // 2 :]
     _, query, batch = sorted(warmest, key=lambda each: each[2].duration_s)[len(warmest) // 2]
-    outside_s = sum(seconds for name, seconds in query.batch.parts_s.items() if name != "addBatch") if query.batch else 0.0
+    outside_s = sum(seconds for name, seconds in query.batch.parts_s.items() if name != IN_TASKS) if query.batch else 0.0
     overhead_s = min(outside_s or usual.overhead_s, batch.duration_s / 2)
     of_one = BatchLaw(overhead_s=0.0, row_s=1.0, partitions=batch.tasks or cost.partitions, cores_per_executor=cost.cores_per_executor)
     row_s = (batch.duration_s - overhead_s) / of_one.duration_s(batch.rows, batch.scaleout)
@@ -114,7 +108,7 @@ def task_row_s(measured: Sequence[Told], most_s: float) -> float:
 
     It is at most what the durations say, and just that where the tasks do not tell.
     """
-    told = [(batch.rows, busy_s) for _, query, batch in measured if (busy_s := task_time_s(query, batch)) > 0]
+    told = [(batch.rows, busy_s) for _, query, batch in measured if (busy_s := task_time_s(query)) > 0]
     if len(told) < 5:
         return most_s
     rows, busy = np.array([each for each, _ in told]), np.array([each for _, each in told])
@@ -122,9 +116,9 @@ def task_row_s(measured: Sequence[Told], most_s: float) -> float:
     return found if 0 < found <= most_s else most_s
 
 
-def task_time_s(query: QueryReading, batch: BatchMeasured) -> float:
+def task_time_s(query: QueryReading) -> float:
     """Seconds that the tasks of the average batch took together."""
-    return sum(stage.run_time_s_per_s for stage in query.stages) * max(query.trigger.interval_s, batch.duration_s)
+    return sum(stage.run_time_s_per_s for stage in query.stages) * query.cycle_s
 
 
 def noise_of(law: BatchLaw, measured: Sequence[Told]) -> float:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from penstock.core.domain.rate_limit import paced_s, rows_per_batch
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import BatchLaw
-
-SHORTEST_LIMITED_INTERVAL_S = 1.0
-"""A limit in rows per second needs batches that come at a known pace: every second if no slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +65,7 @@ class MicroBatchSettings:
     @property
     def interval_s(self) -> float:
         """Between two triggers; 0 is "as soon as the last batch is done"."""
-        limited = self.rate_limit_rows_per_s is not None
-        return max(self.trigger.interval_s, SHORTEST_LIMITED_INTERVAL_S) if limited else self.trigger.interval_s
+        return self.trigger.interval_s if self.rate_limit_rows_per_s is None else paced_s(self.trigger)
 
     @property
     def limit_rows(self) -> float:
@@ -77,7 +74,7 @@ class MicroBatchSettings:
         >>> MicroBatchSettings(trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=1000.0).limit_rows
         5000.0
         """
-        return math.inf if self.rate_limit_rows_per_s is None else max(1.0, self.rate_limit_rows_per_s * self.interval_s)
+        return math.inf if self.rate_limit_rows_per_s is None else max(1.0, rows_per_batch(self.trigger, self.rate_limit_rows_per_s))
 
     @property
     def law(self) -> BatchLaw:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from penstock.core.monitor.facts import ArrivalSample, BatchFact, ExecutorShare, StageFact
+from penstock.core.domain.reading import IN_TASKS
+from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact, ExecutorShare, StageFact
 
-PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 OBSERVED = "penstock_source_"
 _BATCH = re.compile(r"\bbatch = (\d+)\s*$")
 
@@ -58,7 +58,7 @@ def parse_progress(report: Mapping[str, Any]) -> Progress:
         state_rows=sum(state["numRowsTotal"] for state in states) if states else None,
         state_memory_bytes=sum(state["memoryUsedBytes"] for state in states) if states else None,
         state_partitions=max((state.get("numShufflePartitions") or 0 for state in states), default=0) or None,
-        executed="addBatch" in report["durationMs"],
+        executed=IN_TASKS in report["durationMs"],
     )
 
 
@@ -68,7 +68,7 @@ def parse_arrivals(observed: Mapping[str, Any]) -> tuple[ArrivalSample, ...]:
     for name, values in sorted(observed.items()):
         quantiles = values.get("arrivals") if name.startswith(OBSERVED) else None
         if quantiles:
-            samples.append(ArrivalSample(rows=float(values["rows"]), probabilities=PROBABILITIES, wall_s=tuple(micros / 1e6 for micros in quantiles)))
+            samples.append(ArrivalSample(rows=float(values["rows"]), probabilities=ARRIVAL_PROBABILITIES, wall_s=tuple(micros / 1e6 for micros in quantiles)))
     return tuple(samples)
 
 

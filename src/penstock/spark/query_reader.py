@@ -117,7 +117,7 @@ class QueryReader:
             self._tail = self._open_tail()
         if self._tail is None:
             return ()
-        samples = tuple(OutputSample(wall_s=each.wall_s, latency_s=each.latency_s, rows=each.rows) for each in self._tail.take())
+        samples = tuple(self._tail.take())
         if not samples and self._tail.unreadable > UNREADABLE_AT_LEAST:
             output = self.query.recipe.output
             field = output.arrival_field if output else ""

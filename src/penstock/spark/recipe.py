@@ -92,10 +92,11 @@ def observed(frame: Any, index: int, arrival_column: str | None) -> Any:
     """The source's DataFrame with its arrival times observed: Spark reports their quantiles with every batch, the rows pass unchanged."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from penstock.spark.progress import OBSERVED, PROBABILITIES
+    from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES
+    from penstock.spark.progress import OBSERVED
 
     if arrival_column is None:
         return frame
     micros = F.unix_micros(F.col(arrival_column).cast("timestamp"))
-    quantiles = F.percentile_approx(micros, list(PROBABILITIES), 500)
+    quantiles = F.percentile_approx(micros, list(ARRIVAL_PROBABILITIES), 500)
     return frame.observe(f"{OBSERVED}{index}", F.count(F.lit(1)).alias("rows"), quantiles.alias("arrivals"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.domain.rate_limit import paced_s, rows_per_batch
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 
 LIMIT_OPTIONS = {"trace": "max_rows_per_batch", "kafka": "maxOffsetsPerTrigger"}
-SHORTEST_LIMITED_BATCH_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class QuerySettings:
         """
         if self.rate_limit_rows_per_s is None or self.trigger.kind != "processing_time":
             return self.trigger
-        return Trigger(interval_s=max(self.trigger.interval_s, SHORTEST_LIMITED_BATCH_S))
+        return Trigger(interval_s=paced_s(self.trigger))
 
     def rows_per_batch(self, share: int = 1) -> int | None:
         """The rate limit as Spark takes it: rows in a batch, of one source of `share`.
@@ -39,7 +39,7 @@ class QuerySettings:
         """
         if self.rate_limit_rows_per_s is None:
             return None
-        return max(1, int(self.rate_limit_rows_per_s * max(self.trigger.interval_s, SHORTEST_LIMITED_BATCH_S) / share))
+        return max(1, int(rows_per_batch(self.trigger, self.rate_limit_rows_per_s) / share))
 
 
 def spark_trigger(trigger: Trigger) -> dict[str, Any]:

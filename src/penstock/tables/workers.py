@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
 from penstock.tables.column import Column
 from penstock.tables.csv import read_csv
 
-Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 COLUMNS = (
     Column(name="t_s"),

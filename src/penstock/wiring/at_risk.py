@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -20,8 +20,6 @@ from penstock.wiring.ran import Ran
 AT_RISK = 0.8
 """A latency above this share of its promise leaves little room."""
 RARELY = 0.01
-KEPT = 0.95
-"""A promise is made about so large a share of the rows."""
 MOST_FAILURES = 100
 """Failures are imagined at so many moments of a recorded run, evenly apart."""
 FOLLOWED = 3.0
@@ -32,7 +30,7 @@ def risks(whole: Ran, promises: Promises, short_share: float, late_share: float,
     """`short_share` of the time more arrived than was carried; at `late_share` of it a failure would have taken longer than promised."""
     found, promised_s = [], promises.latency_p95_s
     if promised_s is not None and whole.within_latency is not None and whole.latency is not None:
-        if whole.within_latency < KEPT:
+        if whole.within_latency < PROMISED_SHARE:
             found.append(f"latency was above {duration_words(promised_s)} for {1 - whole.within_latency:.0%} of the rows")
         elif whole.latency.p95_s > AT_RISK * promised_s:
             found.append(f"latency is {whole.latency.p95_s / promised_s:.0%} of what is promised")

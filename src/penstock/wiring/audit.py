@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.core.config import USUAL_READING_S
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
@@ -15,7 +16,7 @@ from penstock.eventlog.files import EventLog
 from penstock.wiring.at_risk import late_recoveries, risks
 from penstock.wiring.needed import capacities, needed_executors, settings_of_all
 from penstock.wiring.ran import Ran, lasted, ran
-from penstock.wiring.watched import READING_S, Watched, watched
+from penstock.wiring.watched import Watched, watched
 from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
@@ -100,7 +101,7 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
     seen = watched(log, asked.last_s, read)
     most = max((reading.executors_running for reading in seen.readings), default=0)
     if not most:
-        raise UserMistake(f"{log.path}: it shows no executor at work for {READING_S:g} s")
+        raise UserMistake(f"{log.path}: it shows no executor at work for {USUAL_READING_S:g} s")
     return audit_of(log.path, seen, most, asked, lambda share: progress(READING_SHARE + (1 - READING_SHARE) * share))
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.core.analyze.job_shape import ASAP_S
+from penstock.core.config import EVEN
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.errors import UserMistake
@@ -16,7 +17,6 @@ from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.calibrate import Calibrated, calibrated
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.wiring.watched import CONFIG
 
 Settings = MicroBatchSettings | ContinuousSettings
 
@@ -29,7 +29,7 @@ def settings_of_all(found: Calibrated, readings: Sequence[Reading]) -> dict[str,
     for name in found.left_out:
         alone = [replace(reading, queries=tuple(query for query in reading.queries if query.name == name)) for reading in readings]
         with suppress(UserMistake):
-            known[name] = by_tasks(calibrated(alone, (), CONFIG).settings)
+            known[name] = by_tasks(calibrated(alone, (), EVEN).settings)
     return known
 
 

@@ -12,9 +12,6 @@ from penstock.simulator.graph import QueryGraph
 from penstock.simulator.testbed import SimulatedTestbed
 from penstock.wiring.setup import Setup, engine_of
 
-PROFILED_FIRST = frozenset({"phoebe", "twres"})
-"""Policies that need it."""
-
 PROFILED_SIZES = 6
 PROFILED_RATES = 30
 PROFILED_TO = 1.25

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.core.config import Config
+from penstock.core.config import USUAL_READING_S, Config
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
@@ -32,8 +32,6 @@ from penstock.spark.session import check_session
 from penstock.spark.settings import QuerySettings
 from penstock.spark.shipping import pack_penstock, ship_penstock
 from penstock.spark.writer import WriterRecipe
-
-REMOTE_READING_INTERVAL_S = 15.0
 
 hosts: dict[str, ScriptHost] = {}
 
@@ -155,7 +153,7 @@ def script_host(
     limits = Limits(min_executors=min_executors, max_executors=most, start_executors=min(most, max(min_executors, executors_of(session))))
     promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
     allowed, profile = scripted_autopilot(autopilot or {}, limits, promises, Path.cwd())
-    config = Config(**{"reading_interval_s": REMOTE_READING_INTERVAL_S, **settings})
+    config = Config(**{"reading_interval_s": USUAL_READING_S, **settings})
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=allowed, profile=profile)
     hosts[name] = ScriptHost(session, name, terms, None if metrics == "off" else metrics)
     return hosts[name]

@@ -11,18 +11,19 @@ from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired
 from penstock.core.models.anomaly.disturbance import FAILURES
-from penstock.core.policies.registry import POLICIES, policy_of
+from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
-from penstock.runtime.fakes import InlineFitter, MemoryStore
+from penstock.runtime.inline_fitter import InlineFitter
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedPlant
 from penstock.simulator.record import Record
 from penstock.simulator.score import Score, score
+from penstock.stores.in_memory import MemoryStore
 from penstock.wiring.foretelling import FORETELLS, Foretelling
-from penstock.wiring.profiled import PROFILED_FIRST, profiled
+from penstock.wiring.profiled import profiled
 from penstock.wiring.setup import Setup, Simulable, engine_of, noticed_after_s
 
 Progress = Callable[[float, float], None]
@@ -70,7 +71,7 @@ def simulate_all(setup: Setup, policies: Sequence[str] = tuple(POLICIES), progre
     found: list[Simulated] = []
     for name in policies:
         one = replace(setup, terms=replace(setup.terms, autopilot=replace(setup.terms.autopilot, policy=name)))
-        if name in PROFILED_FIRST and not setup.terms.profile:
+        if name in PROFILED and not setup.terms.profile:
             made = made or profiled(setup)
             one = replace(one, terms=replace(one.terms, profile=made.rows))
         ran = run(one, onwards(progress, len(found) * length_s, len(policies) * length_s))

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from penstock.core.config import Config
+from penstock.core.config import EVEN, USUAL_READING_S
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import duration_words
@@ -16,8 +16,6 @@ from penstock.eventlog.bytes import Read
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.observed import LoggedApplication, observations
 
-READING_S = 15.0
-CONFIG = Config(reading_interval_s=READING_S, reading_window_s=READING_S)
 MOST_EXECUTORS = 64
 """Of so many a reading keeps what each did; of all it keeps how many there were and how busy they were: logs of days fit into memory."""
 
@@ -35,15 +33,16 @@ class Watched:
 def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Watched:
     """One pass through the log; of a longer one the last `last_s` seconds. `UserMistake` if no streaming job is in it."""
     application, memory = LoggedApplication(), Memory()
-    kept: deque[Reading] = deque(maxlen=max(2, round(last_s / READING_S)))
+    kept: deque[Reading] = deque(maxlen=max(2, round(last_s / USUAL_READING_S)))
     made = 0
-    for seen in observations(log, application, READING_S, read):
-        memory, reading = observe(memory, seen, CONFIG)
+    for seen in observations(log, application, USUAL_READING_S, read):
+        memory, reading = observe(memory, seen, EVEN)
         kept.append(replace(reading, executors=reading.executors[:MOST_EXECUTORS]))
         made += 1
     refuse_what_does_not_stream(log, application)
     triggers = {query.name: query.rhythm.trigger for query in application.queries.values()}
-    cut = [f"only the last {duration_words(len(kept) * READING_S)} of {duration_words(made * READING_S)} were looked at"] if made > len(kept) else []
+    seen_s, all_s = len(kept) * USUAL_READING_S, made * USUAL_READING_S
+    cut = [f"only the last {duration_words(seen_s)} of {duration_words(all_s)} were looked at"] if made > len(kept) else []
     return Watched(
         name=application.name or log.path.name,
         app_id=application.app_id,

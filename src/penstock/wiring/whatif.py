@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.core.config import Config
+from penstock.core.config import EVEN, Config
 from penstock.core.domain.event import Event, RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
@@ -25,8 +25,6 @@ from penstock.wiring.simulation import Progress, Simulated, simulate_all
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
 SAME_SIZE = 0.05
 """Numbers of executors that are no further apart than this, on average, are the same size."""
-STEERED = Config(reading_interval_s=15.0, reading_window_s=15.0)
-"""CPU and throughput must be averages of the same time, or capacity is judged wrongly while the load moves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,7 +105,7 @@ class Asked:
 
     def terms(self, like: Like) -> Terms:
         """As the job ran, apart from what is asked for; hours and calendars are of real days and have no place in a simulated one."""
-        known = like.ran_under or Terms(config=STEERED)
+        known = like.ran_under or Terms(config=EVEN)
         own = known.autopilot
         autopilot = replace(
             own,

@@ -5,23 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.domain.reading import Quantiles
-from penstock.core.monitor.facts import ArrivalSample, BatchFact
+from penstock.core.models.arrays import Floats
+from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact
 from penstock.core.monitor.latency import latency_of
-
-Floats = npt.NDArray[np.float64]
-PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 
 def committed(*delays_s: Any, at_s: float = 1_700_000_000.0) -> BatchFact:
     """A batch whose sources had rows with these delays."""
     samples = tuple(
-        ArrivalSample(rows=float(np.size(each)), probabilities=PROBABILITIES, wall_s=tuple(np.quantile(at_s - np.asarray(each, dtype=float), PROBABILITIES)))
+        ArrivalSample(
+            rows=float(np.size(each)),
+            probabilities=ARRIVAL_PROBABILITIES,
+            wall_s=tuple(np.quantile(at_s - np.asarray(each, dtype=float), ARRIVAL_PROBABILITIES)),
+        )
         for each in delays_s
         if np.size(each)
     )
@@ -57,11 +58,11 @@ def test_and_those_of_rows_that_came_anyhow_nearly_so(seed: int, shapes: list[tu
     assert agree(quantiles([committed(each) for each in delays]), *delays, within=0.06)
 
 
-@given(st.lists(st.floats(0.0, 1000.0), min_size=len(PROBABILITIES), max_size=len(PROBABILITIES)))
+@given(st.lists(st.floats(0.0, 1000.0), min_size=len(ARRIVAL_PROBABILITIES), max_size=len(ARRIVAL_PROBABILITIES)))
 @settings(deadline=None)
 def test_quantiles_of_one_batch_that_are_known_are_given_back(delays: list[float]) -> None:
     wall_s = tuple(1e6 - delay for delay in sorted(delays, reverse=True))
-    sample = ArrivalSample(rows=100.0, probabilities=PROBABILITIES, wall_s=wall_s)
+    sample = ArrivalSample(rows=100.0, probabilities=ARRIVAL_PROBABILITIES, wall_s=wall_s)
     batch = BatchFact(batch_id=1, started_s=0.0, committed_s=1.0, committed_wall_s=1e6, rows=100.0, arrivals=(sample,))
     assert quantiles([batch]) == pytest.approx([sorted(delays)[5], sorted(delays)[8], sorted(delays)[9]], abs=1e-5)
 
@@ -88,7 +89,7 @@ def test_a_batch_counts_by_its_rows() -> None:
 def test_without_arrivals_latency_is_unknown() -> None:
     assert latency_of([]) == (None, None)
     assert latency_of([committed()]) == (None, None)
-    nothing = ArrivalSample(rows=0.0, probabilities=PROBABILITIES, wall_s=(0.0,) * len(PROBABILITIES))
+    nothing = ArrivalSample(rows=0.0, probabilities=ARRIVAL_PROBABILITIES, wall_s=(0.0,) * len(ARRIVAL_PROBABILITIES))
     assert latency_of([BatchFact(batch_id=1, started_s=0, committed_s=1, committed_wall_s=9.0, rows=0, arrivals=(nothing,))]) == (None, None)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from penstock.core.domain.reading import IN_TASKS
+
 ROWS = 120_000
 """In a batch: some three seconds on two cores."""
 BATCHES = 3
@@ -89,9 +91,9 @@ class Turns:
 
 def has_done(report: Any, batch: int) -> bool:
     """Whether this batch is reported."""
-    return report is not None and report["batchId"] == batch and "addBatch" in report["durationMs"]
+    return report is not None and report["batchId"] == batch and IN_TASKS in report["durationMs"]
 
 
 def batch_s(report: Any) -> float:
     """How long a batch took; a report of waiting for rows counts nothing."""
-    return float(report["durationMs"]["triggerExecution"]) / 1000 if "addBatch" in report["durationMs"] else 0.0
+    return float(report["durationMs"]["triggerExecution"]) / 1000 if IN_TASKS in report["durationMs"] else 0.0

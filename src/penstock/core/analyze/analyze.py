@@ -90,7 +90,7 @@ def _with_prediction(knowledge: Knowledge, at_s: float, failure: Failure, lag_ro
     executors = knowledge.desired.executors
     knowledge, seen = _assess_only(knowledge, at_s, terms, needs, [executors])
     known, assumed_s = knowledge.learnt.downtimes.predict(failure.kind), seen.downtimes_s[failure.kind]
-    downtime = known if isinstance(known, Estimate) else Estimate(value=assumed_s, low=assumed_s, high=assumed_s)
+    downtime = known if isinstance(known, Estimate) else Estimate.exactly(assumed_s)
     made = foresee_failure(seen, failure, executors, downtime, lag_rows)
     if made is None:
         return knowledge

@@ -9,14 +9,14 @@ from penstock.core.analyze.capacities import capacities
 from penstock.core.analyze.forecasts import arrivals_of, current_forecast
 from penstock.core.analyze.job_shape import batch_of, interval_of, slots_of
 from penstock.core.analyze.latencies import latencies, peak_until
-from penstock.core.analyze.priors import declared_downtimes, priors_of
+from penstock.core.analyze.priors import KINDS, declared_downtimes, priors_of
 from penstock.core.analyze.profiled import t_max_of, table_of
 from penstock.core.analyze.stages import stage_needs
 from penstock.core.assessment import Assessment
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
 from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.anomaly.disturbance import RESCALES
 from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
@@ -25,21 +25,12 @@ from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 from penstock.core.utilization import Plant, plant_of
 
-RESCALES: frozenset[DisturbanceKind] = frozenset({"rescale_up", "rescale_down"})
-FAILURES: frozenset[DisturbanceKind] = frozenset({"executor_loss", "query_restart"})
-
 
 def assess(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Assessment]:
     """What is known for a decision about all allowed sizes and the present one; the knowledge comes back as it keeps the forecast."""
     knowledge, forecast = current_forecast(knowledge, at_s, terms, needs) if needs else (knowledge, None)
-    sizes = {*range(terms.limits.min_executors, terms.limits.max_executors + 1), current_of(knowledge, terms)}
+    sizes = {*range(terms.limits.min_executors, terms.limits.max_executors + 1), knowledge.steered_executors(terms.autopilot.mode)}
     return knowledge, assessment(knowledge, forecast, at_s, terms, needs, sorted(sizes))
-
-
-def current_of(knowledge: Knowledge, terms: Terms) -> int:
-    """The size that the policy steers: what is desired, or its own in shadow."""
-    shadow = knowledge.steering.shadow_executors if terms.autopilot.mode == "shadow" else None
-    return knowledge.desired.executors if shadow is None else shadow
 
 
 def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: Terms, needs: frozenset[Need], sizes: Sequence[int]) -> Assessment:
@@ -47,7 +38,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
     reading, learnt, steering = knowledge.last, knowledge.learnt, knowledge.steering
     if reading is None:
         raise ValueError("nothing can be assessed before the first reading")
-    plant, current = plant_of(reading), current_of(knowledge, terms)
+    plant, current = plant_of(reading), knowledge.steered_executors(terms.autopilot.mode)
     interval_s, batch_s = interval_of(reading, terms.promises), batch_of(reading)
     load = steering.load.mean_rows_per_s if steering.load.count else reading.arrival_rows_per_s
     until_s = at_s + terms.autopilot.scaled(terms.config.forecast_interval_s)
@@ -75,7 +66,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
         downtimes_s=downtimes(learnt, terms, plant, needs),
-        stops=RESCALES - set(learnt.live) if plant == "continuous" else frozenset(),
+        stops=frozenset(RESCALES) - set(learnt.live) if plant == "continuous" else frozenset(),
         latencies={} if rate is None else latencies(learnt, reading, sizes, rate),
         table=table_of(learnt, reading, t_max) if "profile" in needs else None,
         stages=stage_needs(learnt.stages, reading) if "stages" in needs else (),
@@ -102,7 +93,7 @@ def downtimes(learnt: Learnt, terms: Terms, plant: Plant, needs: frozenset[Need]
 
 def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
     """Seconds by kind of disturbance; a failure of which nothing is known yet takes what scaling out does (Daedalus sec. 3.4)."""
-    known = {kind: downtimes.predict(kind) for kind in sorted(RESCALES | FAILURES)}
+    known = {kind: downtimes.predict(kind) for kind in KINDS}
     values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
 

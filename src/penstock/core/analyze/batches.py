@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.analyze.job_shape import slots_of
+from penstock.core.domain.job import PROMISED_SHARE
+from penstock.core.domain.rate_limit import rows_per_batch
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.measured import LatencyMeasured
-from penstock.core.overdue import SHORTEST_LIMITED_S
-
-PROMISED_QUANTILE = 0.95
-"""Promises are made about the 95th percentile of the latency."""
 
 
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
@@ -23,7 +21,7 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
     if query.batch is None or query.batch.total_s <= 0 or query.throughput_rows_per_s is None or reading.executors_running < 1:
         return None
     return BatchMeasured(
-        rows=query.throughput_rows_per_s * max(query.trigger.interval_s, query.batch.total_s),
+        rows=query.throughput_rows_per_s * query.cycle_s,
         duration_s=query.batch.total_s,
         scaleout=reading.executors_running,
         tasks=most_tasks(query),
@@ -44,7 +42,7 @@ def cost_of(query: QueryReading, reading: Reading, known: BatchCost | None) -> B
     return BatchCost(
         partitions=partitions,
         cores_per_executor=slots_of(reading),
-        limit_rows=None if limit is None else limit * max(query.trigger.interval_s, SHORTEST_LIMITED_S),
+        limit_rows=None if limit is None else rows_per_batch(query.trigger, limit),
         batches=known.batches if known else (),
     )
 
@@ -54,7 +52,7 @@ def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None
     cost = cost_of(query, reading, known.cost if known else None)
     if cost is None:
         return None
-    model = replace(known, cost=cost) if known else BatchLatency(cost=cost, quantile=PROMISED_QUANTILE)
+    model = replace(known, cost=cost) if known else BatchLatency(cost=cost, quantile=PROMISED_SHARE)
     seen: list[LatencyMeasured | BatchMeasured] = [batch]
     rate, latency = query.arrival_rows_per_s, query.latency
     if rate is not None and latency is not None and latency.p95_s > 0 and query.excess_lag_rows == 0 and not batch.warming:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 
 SKEWED = 2.0
 """An executor that does so many times the mean holds the others up."""
@@ -11,9 +11,6 @@ SKEWED = 2.0
 MOSTLY = 0.5
 LAST_STAGE = 0.6
 """A last stage with more than this share of the task time is where the rows are stuck."""
-
-IN_TASKS = "addBatch"
-"""The part of a batch in which its tasks run and its rows are written, by Spark's name for it."""
 
 
 def bottleneck(reading: Reading) -> Comparison:

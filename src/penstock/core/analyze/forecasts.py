@@ -18,6 +18,7 @@ from penstock.core.terms import Terms
 LEAST_HISTORY_S = 60.0
 """Arrivals reach at least so far back: a failure that is noticed now struck a reading ago, and repeats what came before it."""
 ROUNDING_S = 1e-6
+"""Readings a whole interval apart but for the last digits of a float are an interval apart."""
 
 
 def forecast_due(steering: Steering, at_s: float, terms: Terms) -> bool:

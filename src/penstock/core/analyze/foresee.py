@@ -9,12 +9,11 @@ from dataclasses import replace
 from penstock.core.analyze.batch_failures import by_laws, laws_of, outage_of
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.analyze.disturbances import Failure
-from penstock.core.analyze.latencies import HIGHEST, LOWEST
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.prediction import Prediction, PredictionKind
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.recovery import phoebe
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.asking import by_formula
@@ -90,51 +89,27 @@ def _loads(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
     """One for each lead: the mean of the last step before it, due when that step is over."""
     if seen.forecast is None:
         return
-    low, high = seen.forecast.at(LOWEST), seen.forecast.at(HIGHEST)
+    low, high = seen.forecast.at(LOW_LEVEL), seen.forecast.at(HIGH_LEVEL)
     for share in LEAD_SHARES:
         step = max(1, round(share * len(seen.forecast.mean)))
-        value = seen.forecast.mean[step - 1]
-        yield Prediction(
-            kind="forecast",
-            made_s=seen.at_s,
-            value=value,
-            low=min(value, low[step - 1]),
-            high=max(value, high[step - 1]),
-            executors=decision.executors,
-            due_s=seen.forecast.start_s + step * seen.forecast.step_s,
-            about=f"{share * lasting_s(seen):g} s",
-        )
+        value, due_s = seen.forecast.mean[step - 1], seen.forecast.start_s + step * seen.forecast.step_s
+        expected = Estimate(value=value, low=min(value, low[step - 1]), high=max(value, high[step - 1]))
+        yield _predicted(seen, "forecast", expected, decision.executors, due_s=due_s, about=f"{share * lasting_s(seen):g} s")
 
 
 def _capacity(seen: Assessment, executors: int) -> Iterator[Prediction]:
     """Shown only by a job that works at it, if ever."""
     known = carried_by(seen, executors)
     if known is not None:
-        yield Prediction(
-            kind="capacity",
-            made_s=seen.at_s,
-            value=known.value,
-            low=known.low,
-            high=known.high,
-            executors=executors,
-            expires_s=seen.at_s + lasting_s(seen),
-        )
+        yield _predicted(seen, "capacity", known, executors, expires_s=seen.at_s + lasting_s(seen))
 
 
 def _latency(seen: Assessment, executors: int) -> Iterator[Prediction]:
     """Of a size that keeps up: in overload it grows with time, and has no bound."""
     known = seen.latencies.get(executors)
     if known is not None and math.isfinite(known.high):
-        yield Prediction(
-            kind="latency",
-            made_s=seen.at_s,
-            value=known.value,
-            low=known.low,
-            high=known.high,
-            executors=executors,
-            due_s=seen.at_s + LEAD_SHARES[0] * lasting_s(seen),
-            about=PERCENTILE if seen.plant == "micro_batch" else AVERAGE,
-        )
+        about, due_s = PERCENTILE if seen.plant == "micro_batch" else AVERAGE, seen.at_s + LEAD_SHARES[0] * lasting_s(seen)
+        yield _predicted(seen, "latency", known, executors, due_s=due_s, about=about)
 
 
 def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
@@ -146,13 +121,13 @@ def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
     took_s, lag_rows = downtime_s(seen, kind), seen.excess_lag_rows
     if kind in seen.stops:
         outage = Outage(at_s=seen.at_s, interval_s=seen.interval_s, downtime_s=took_s, lag_rows=lag_rows)
-        expected = expected_recovery(seen, new, outage, Estimate(value=took_s, low=took_s, high=took_s))
+        expected = expected_recovery(seen, new, outage, Estimate.exactly(took_s))
     else:
         rescale = LiveRescale(
             at_s=seen.at_s, ready_after_s=took_s, capacity_now_rows_per_s=now.value, capacity_new_rows_per_s=new.value, excess_lag_rows=lag_rows
         )
         lasts_s = transition_s(seen.arrivals, rescale)
-        expected = Estimate(value=lasts_s, low=lasts_s, high=lasts_s) if lasts_s > 0 else None
+        expected = Estimate.exactly(lasts_s) if lasts_s > 0 else None
     made = _recovery(seen, decision.executors, kind, expected)
     if made is not None:
         yield made
@@ -162,13 +137,27 @@ def _recovery(seen: Assessment, executors: int, kind: str, expected: Estimate | 
     """Void when three times as long has passed, and a while."""
     if expected is None or not math.isfinite(expected.value):
         return None
+    return _predicted(seen, "recovery", expected, executors, expires_s=seen.at_s + 3 * expected.value + lasting_s(seen), about=kind)
+
+
+def _predicted(
+    seen: Assessment,
+    kind: PredictionKind,
+    expected: Estimate,
+    executors: int,
+    *,
+    due_s: float | None = None,
+    expires_s: float | None = None,
+    about: str = "",
+) -> Prediction:
     return Prediction(
-        kind="recovery",
+        kind=kind,
         made_s=seen.at_s,
         value=expected.value,
         low=expected.low,
         high=expected.high,
         executors=executors,
-        expires_s=seen.at_s + 3 * expected.value + lasting_s(seen),
-        about=kind,
+        due_s=due_s,
+        expires_s=expires_s,
+        about=about,
     )

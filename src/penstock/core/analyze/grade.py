@@ -14,12 +14,11 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.anomaly.recovered import RecoveryMeasured
 from penstock.core.models.forecast.series import Series
+from penstock.core.steering import LAST_ERRORS
 from penstock.core.terms import Terms
 
 MOST_PENDING = 64
 """Predictions that wait; older ones are given up."""
-LAST_ERRORS = 5
-"""Errors of capacity and recovery that a roll-back looks at."""
 LARGEST_ERROR = 2.0
 """What one of them counts at most: a single odd recovery says nothing about the rest."""
 
@@ -122,11 +121,8 @@ def unseen_s(terms: Terms) -> float:
 
 def is_saturated(reading: Reading, knowledge: Knowledge, terms: Terms) -> bool:
     """Whether the job, past warm-up, has more than a whole window of work before it: what it does then is all that it can."""
-    waiting, done, since_s = reading.excess_lag_rows, reading.throughput_rows_per_s, reading.since_disturbance_s
-    if waiting is None or done is None or done <= 0:
-        return False
-    warm = since_s is None or since_s >= knowledge.learnt.capacity.by_utilization.warm_up_s
-    return warm and waiting >= done * terms.config.reading_window_s
+    works = (reading.throughput_rows_per_s or 0.0) > 0
+    return works and not knowledge.learnt.is_warming(reading) and reading.has_work_for(terms.config.reading_window_s)
 
 
 def rate_before(series: Series, end_s: float) -> float | None:

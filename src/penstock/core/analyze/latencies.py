@@ -10,12 +10,9 @@ from penstock.core.analyze.profiled import paced
 from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
 from penstock.core.learnt import Learnt
-from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.utilization import plant_of
-
-LOWEST, HIGHEST = 0.1, 0.9
-"""Quantiles of a forecast between which the load lies in four of five cases."""
 
 
 def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Estimate) -> dict[int, Estimate]:
@@ -31,7 +28,7 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Esti
     for size in sizes:
         answers = [
             learnt.batches[query.name].predict_one(
-                rate_rows_per_s=_part(rate, _share(query.arrival_rows_per_s, reading)), interval_s=query.trigger.interval_s, scaleout=size
+                rate_rows_per_s=rate.times(_share(query.arrival_rows_per_s, reading)), interval_s=query.trigger.interval_s, scaleout=size
             )
             for query in queries
         ]
@@ -44,20 +41,16 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Esti
 def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float | None) -> Estimate | None:
     """The largest rate expected before a time, and between which rates all of that time is likely to lie; the load without a forecast."""
     if forecast is None:
-        return None if load_rows_per_s is None else Estimate(value=load_rows_per_s, low=load_rows_per_s, high=load_rows_per_s)
+        return None if load_rows_per_s is None else Estimate.exactly(load_rows_per_s)
     steps = max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))
     soon = replace(forecast, mean=forecast.mean[:steps], paths=tuple(path[:steps] for path in forecast.paths))
-    peak, low, high = max(soon.mean), min(soon.at(LOWEST)), max(soon.at(HIGHEST))
+    peak, low, high = max(soon.mean), min(soon.at(LOW_LEVEL)), max(soon.at(HIGH_LEVEL))
     return Estimate(value=peak, low=max(0.0, min(peak, low)), high=max(peak, high))
 
 
 def _by_table(table: LatencyTable, size: int, rate_rows_per_s: float) -> Estimate:
     expected = table.at(size, rate_rows_per_s)
     return Estimate(value=expected.latency_s, low=expected.latency_s, high=expected.latency_s if expected.valid else math.inf)
-
-
-def _part(rate: Estimate, share: float) -> Estimate:
-    return Estimate(value=share * rate.value, low=share * rate.low, high=share * rate.high)
 
 
 def _share(arrival_rows_per_s: float | None, reading: Reading) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.analyze.batches import batch_measured, cost_of, latency_of
+from penstock.core.analyze.forecasts import ROUNDING_S
 from penstock.core.analyze.overload import is_overloaded, pace_seen
 from penstock.core.analyze.stages import tells_work
 from penstock.core.analyze.workers import workers_reading
@@ -21,9 +22,6 @@ from penstock.core.models.stages.true_rates import StageRates
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 from penstock.core.utilization import plant_of
-
-ROUNDING_S = 1e-6
-"""Readings a whole interval apart but for the last digits of a float are an interval apart."""
 
 
 def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need], decided_s: float | None = None) -> Learnt:
@@ -64,14 +62,10 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
     """
     rate, latency, waiting = reading.arrival_rows_per_s, reading.latency, reading.excess_lag_rows
     recovering = any(each.kind != UNANNOUNCED for each in learnt.health.open) and not is_overloaded(learnt, reading, terms)
-    if recovering or is_warming(learnt, reading) or rate is None or latency is None or latency.p50_s <= 0 or waiting is None or reading.executors_running < 1:
+    if recovering or learnt.is_warming(reading) or rate is None or latency is None or latency.p50_s <= 0 or waiting is None or reading.executors_running < 1:
         return None
     valid = waiting <= LAG_TOLERANCE_S * rate
     return ProfileSeen(scaleout=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p50_s, valid=valid)
-
-
-def is_warming(learnt: Learnt, reading: Reading) -> bool:
-    return reading.since_disturbance_s is not None and reading.since_disturbance_s < learnt.capacity.by_utilization.warm_up_s
 
 
 def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: frozenset[Need]) -> Learnt:
@@ -80,7 +74,7 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: fr
     by_batches = capacity.by_batches if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
     fresh_batches: list[BatchMeasured] = []
     for query in reading.queries:
-        batch = batch_measured(query, reading, warming=is_warming(learnt, reading))
+        batch = batch_measured(query, reading, warming=learnt.is_warming(reading))
         if query.trigger.kind == "real_time" or query.batch_id is None or query.batch_id == ids.get(query.name) or batch is None:
             continue
         ids[query.name] = query.batch_id

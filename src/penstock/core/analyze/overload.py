@@ -23,7 +23,7 @@ def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None
     profiled = learnt.t_max.predict(size)
     if isinstance(profiled, NotReady):
         return None
-    saturated = since_s >= learnt.capacity.by_utilization.warm_up_s and (reading.excess_lag_rows or 0.0) >= done * window_s
+    saturated = since_s >= learnt.capacity.by_utilization.warm_up_s and reading.has_work_for(window_s)
     return PaceSeen(share=done / profiled.value, overloaded=saturated and falls_short(reading))
 
 

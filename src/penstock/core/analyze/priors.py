@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.anomaly.disturbance import RESCALES, SURVIVED
 from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Priors
 from penstock.core.utilization import Plant
 
-KINDS: tuple[DisturbanceKind, ...] = ("executor_loss", "query_restart", "rescale_down", "rescale_up")
-_RESTARTS: tuple[DisturbanceKind, ...] = ("executor_loss", "query_restart")
+KINDS = (*SURVIVED, *RESCALES)
+"""Those whose downtime a decision rests on."""
 
 
 def priors_of(autopilot: Autopilot, plant: Plant) -> Priors:
@@ -22,7 +22,7 @@ def priors_of(autopilot: Autopilot, plant: Plant) -> Priors:
     (None, 15.0, None)
     """
     usual, known_s = Priors(), declared_downtimes(autopilot, plant)
-    restart_s = {kind: known_s[kind] for kind in _RESTARTS if kind in known_s}
+    restart_s = {kind: known_s[kind] for kind in SURVIVED if kind in known_s}
     if plant == "micro_batch":
         restart_s.setdefault("executor_loss", LOST_EXECUTOR_S)
     return Priors(

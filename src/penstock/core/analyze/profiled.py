@@ -25,8 +25,7 @@ def t_max_of(learnt: Learnt, reading: Reading, sizes: Sequence[int], interval_s:
     same (PAPER-NOTES "T_max over scale-outs").
     """
     if plant_of(reading) == "continuous":
-        share = learnt.pace.share
-        return {size: _slower(answer, share) for size in sizes if isinstance(answer := learnt.t_max.predict(size), Estimate)}
+        return {size: answer.times(learnt.pace.share) for size in sizes if isinstance(answer := learnt.t_max.predict(size), Estimate)}
     if not learnt.t_max.seen:
         return {}
     laws = learnt.capacity.by_batches.laws() if learnt.capacity.by_batches else None
@@ -75,7 +74,3 @@ def table_of(learnt: Learnt, reading: Reading, t_max: Mapping[int, Estimate]) ->
 
 def paced(learnt: Learnt) -> LatencyTable | None:
     return None if learnt.table is None else learnt.table.at_pace(learnt.pace.share)
-
-
-def _slower(capacity: Estimate, share: float) -> Estimate:
-    return Estimate(value=share * capacity.value, low=share * capacity.low, high=share * capacity.high)

@@ -60,7 +60,7 @@ def _recovery(seen: Assessment) -> Comparison | None:
         return None
     if promised_s <= down_s:
         return Comparison(code="recovery_below_downtime", value=down_s, limit=promised_s)
-    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(0.0, math.inf)
+    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(math.inf)
     if largest is None or peak <= 0:
         return None
     takes_s = recovery_s(Arrivals.constant(peak), seen.at_s, largest.high, repeated_s(seen), down_s)
@@ -80,5 +80,5 @@ def _latency(seen: Assessment) -> Comparison | None:
 
 
 def _throughput(seen: Assessment) -> Comparison | None:
-    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(0.0, math.inf)
+    largest, peak = carried_by(seen, seen.limits.max_executors), seen.peak(math.inf)
     return Comparison(code="peak_above_capacity", value=peak, limit=largest.value) if largest is not None and peak > largest.high else None

@@ -12,6 +12,9 @@ from penstock.core.domain.kafka import KafkaSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.latency.profile import ProfileSeen
 
+PROMISED_SHARE = 0.95
+"""A latency is promised for so large a share of the rows: it is the 95th percentile."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

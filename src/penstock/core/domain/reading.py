@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from penstock.core.domain.trigger import Trigger
 
+IN_TASKS = "addBatch"
+"""The part of a batch in which its tasks run and its rows are written, by Spark's name for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
@@ -98,6 +101,21 @@ class QueryReading:
     replayed_rows: float = 0.0
     source_partitions: tuple[PartitionReading, ...] = ()
 
+    @property
+    def cycle_s(self) -> float:
+        """From one trigger to the next, on average: the interval, or the batch where that takes longer."""
+        return max(self.trigger.interval_s, self.batch.total_s if self.batch else 0.0)
+
+    @property
+    def window_s(self) -> float:
+        """How long the batches of the window took together, with the waits for their triggers; 0 without any.
+
+        >>> parts = BatchParts(total_s=2.0)
+        >>> QueryReading(name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, batches=3, batch=parts).window_s
+        15.0
+        """
+        return self.batches * self.cycle_s if self.batch else 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -119,3 +137,8 @@ class Reading:
     executors: tuple[ExecutorReading, ...] = ()
     queries: tuple[QueryReading, ...] = ()
     unable: dict[str, str] = field(default_factory=dict)
+
+    def has_work_for(self, seconds: float) -> bool:
+        """Whether so much work waits as is done in so many seconds now; not where nobody knows."""
+        waiting, done = self.excess_lag_rows, self.throughput_rows_per_s
+        return waiting is not None and done is not None and waiting >= done * seconds

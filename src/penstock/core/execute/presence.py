@@ -11,7 +11,7 @@ from penstock.core.knowledge import Knowledge
 
 def watch_executors(knowledge: Knowledge, at_s: float, config: Config) -> tuple[Knowledge, list[Event]]:
     """Report executors missing once they have been for longer than the time-out, and once more when all are there."""
-    if knowledge.last is None or "executors" in knowledge.last.unable or any(pending.instruction.knob == "executors" for pending in knowledge.pending):
+    if knowledge.last is None or "executors" in knowledge.last.unable or knowledge.is_rescaling:
         return knowledge, []
     running, wanted = knowledge.last.executors_running, knowledge.desired.executors
     since_s, reported = knowledge.missing_since_s, knowledge.missing_reported

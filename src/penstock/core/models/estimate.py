@@ -29,6 +29,23 @@ class Estimate:
         if not self.low <= self.value <= self.high:
             raise ValueError(f"an estimate of {self.value} outside of its own bounds, {self.low} to {self.high}")
 
+    @staticmethod
+    def exactly(value: float) -> Estimate:
+        """One without a doubt.
+
+        >>> Estimate.exactly(3.0)
+        Estimate(value=3.0, low=3.0, high=3.0)
+        """
+        return Estimate(value=value, low=value, high=value)
+
+    def times(self, share: float) -> Estimate:
+        """So large a share of it, bounds and all.
+
+        >>> Estimate(value=3.0, low=2.0, high=4.0).times(0.5)
+        Estimate(value=1.5, low=1.0, high=2.0)
+        """
+        return Estimate(value=share * self.value, low=share * self.low, high=share * self.high)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotReady:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = Sequence[float] | npt.NDArray[np.float64]
-Columns = npt.NDArray[np.float64]
+from penstock.core.models.arrays import Floats
+
+Numbers = Sequence[float] | Floats
+Columns = Floats
 """A row for each moment in time, a column for each of those that were seen."""
 
 
@@ -31,7 +32,7 @@ class PairedMoments:
     c_xy: float = 0.0
 
     @classmethod
-    def of(cls, xs: Floats, ys: Floats, weights: Floats | None = None) -> Self:
+    def of(cls, xs: Numbers, ys: Numbers, weights: Numbers | None = None) -> Self:
         """The moments of one batch; without weights every pair counts 1."""
         x, y = np.asarray(xs, dtype=float), np.asarray(ys, dtype=float)
         weight = np.ones_like(x) if weights is None else np.asarray(weights, dtype=float)
@@ -85,7 +86,7 @@ class PairedMoments:
         return max(0.0, self.m2_y - explained) / (self.count - 2.0) if self.count > 2.0 else 0.0
 
 
-def grown(before: Sequence[PairedMoments], factor: float, xs: Columns, ys: Columns, weights: npt.NDArray[np.float64]) -> tuple[PairedMoments, ...]:
+def grown(before: Sequence[PairedMoments], factor: float, xs: Columns, ys: Columns, weights: Floats) -> tuple[PairedMoments, ...]:
     """Many moments at once, each decayed by `factor` and merged with one column of pairs: what `decayed`, `of` and `merged` do one by one.
 
     >>> old = PairedMoments.of([1.0, 2.0], [10.0, 20.0])

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from penstock.core.domain.trigger import Trigger
 
+ARRIVAL_PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+"""At which the arrival times of a batch are observed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorShare:

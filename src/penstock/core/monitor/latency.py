@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.core.domain.reading import Quantiles
+from penstock.core.models.arrays import Floats
 from penstock.core.monitor.facts import BatchFact
 
-Floats = npt.NDArray[np.float64]
 SKEW_TOLERANCE_S = 0.05
 
 

@@ -42,10 +42,10 @@ def watch_effect(knowledge: Knowledge, at_s: float, terms: Terms, bottleneck: Ca
         return knowledge, []
     if knowledge.desired.executors != trial.after or not reading.excess_lag_rows:
         return replace(knowledge, steering=replace(steering, trial=None)), []
-    if reading.executors_running < trial.after or any(pending.instruction.knob == "executors" for pending in knowledge.pending):
+    if reading.executors_running < trial.after or knowledge.is_rescaling:
         return replace(knowledge, steering=replace(steering, trial=replace(trial, since_s=at_s))), []
     throughput = reading.throughput_rows_per_s
-    if throughput is None or not can_be_judged(reading, throughput, trial, at_s, terms):
+    if throughput is None or not can_be_judged(reading, trial, at_s, terms):
         return knowledge, []
     if throughput / trial.throughput_before_rows_per_s - 1 >= LEAST_GAIN * (trial.after / trial.before - 1):
         return replace(knowledge, steering=replace(steering, trial=None)), []
@@ -55,12 +55,12 @@ def watch_effect(knowledge: Knowledge, at_s: float, terms: Terms, bottleneck: Ca
     return taken_back(knowledge, trial, found, at_s, terms)
 
 
-def can_be_judged(reading: Reading, throughput_rows_per_s: float, trial: Trial, at_s: float, terms: Terms) -> bool:
+def can_be_judged(reading: Reading, trial: Trial, at_s: float, terms: Terms) -> bool:
     """Whether the size under trial has settled, and shows all that it can do: with a whole window of work before it."""
     window_s, since_disturbance_s = terms.config.reading_window_s, reading.since_disturbance_s
     undisturbed_s = at_s - trial.since_s if since_disturbance_s is None else min(at_s - trial.since_s, since_disturbance_s)
-    has_work = (reading.excess_lag_rows or 0.0) >= throughput_rows_per_s * window_s
-    return undisturbed_s >= max(terms.autopilot.scaled(SETTLED_S), 2 * window_s) and has_work and begun_since(reading, trial.since_s, window_s)
+    settled = undisturbed_s >= max(terms.autopilot.scaled(SETTLED_S), 2 * window_s)
+    return settled and reading.has_work_for(window_s) and begun_since(reading, trial.since_s, window_s)
 
 
 def begun_since(reading: Reading, since_s: float, window_s: float) -> bool:

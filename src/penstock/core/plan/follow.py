@@ -22,7 +22,7 @@ def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -
     says_something = autopilot.calendar or autopilot.quota_executors is not None or steering.proposal is not None
     if not says_something or not can_follow(knowledge, terms):
         return knowledge, []
-    current = knowledge.desired.executors if steering.shadow_executors is None else steering.shadow_executors
+    current = knowledge.steered_executors(autopilot.mode)
     stands = current if steering.proposal is None else steering.proposal.executors
     policy, why = steering.decider(policy), Comparison(code="between_decisions" if steering.paused is None else "policy_paused")
     wanted = Decision(policy=policy, executors=stands, current=current, why=why)
@@ -37,5 +37,4 @@ def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -
 def can_follow(knowledge: Knowledge, terms: Terms) -> bool:
     """Whether the size can be changed now: nobody holds it (in shadow that stops nothing), and no change is under way, so that a step is one step."""
     held = is_held(knowledge) and terms.autopilot.mode != "shadow"
-    changing = any(pending.instruction.knob == "executors" for pending in knowledge.pending)
-    return not held and not changing and knowledge.last is not None and "executors" not in knowledge.last.unable
+    return not held and not knowledge.is_rescaling and knowledge.last is not None and "executors" not in knowledge.last.unable

@@ -10,10 +10,9 @@ from penstock.core.knowledge import Knowledge, with_executors
 from penstock.core.plan.adopt import is_held
 from penstock.core.plan.proposals import without_proposal
 from penstock.core.plan.says import ITSELF, pause
-from penstock.core.steering import Paused
+from penstock.core.steering import LAST_ERRORS, Paused
 from penstock.core.terms import Terms
 
-GRADES = 5
 MOST_ERROR = 1.0
 """Predictions that are off by more than the truth itself, on average of the last few, are worth nothing."""
 
@@ -44,7 +43,7 @@ def distrust(knowledge: Knowledge, at_s: float, terms: Terms) -> Distrust | None
     steering, autopilot = knowledge.steering, terms.autopilot
     if len(steering.broken_s) >= autopilot.rollback_broken:
         return Distrust(reason="broken_promises", value=float(len(steering.broken_s)), limit=float(autopilot.rollback_broken))
-    if len(steering.graded) >= GRADES and sum(steering.graded) / len(steering.graded) > MOST_ERROR:
+    if len(steering.graded) >= LAST_ERRORS and sum(steering.graded) / len(steering.graded) > MOST_ERROR:
         return Distrust(reason="wrong_predictions", value=sum(steering.graded) / len(steering.graded), limit=MOST_ERROR)
     blind_s = max(autopilot.scaled(autopilot.blind_s), BLIND_READINGS * terms.config.reading_interval_s)
     if knowledge.last is not None and at_s - knowledge.last.at_s >= blind_s:

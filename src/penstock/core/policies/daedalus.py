@@ -42,7 +42,7 @@ class Daedalus:
             return keep(seen, self.name, unready(seen))
         if since_s is not None and since_s < self.grace_s:
             return keep(seen, self.name, "too_soon", since_s, self.grace_s)
-        if since_s is not None and since_s < self.recent_s and now > load and now > seen.peak(0.0, self.soon_s):
+        if since_s is not None and since_s < self.recent_s and now > load and now > seen.peak(self.soon_s):
             return keep(seen, self.name, "recently_rescaled", since_s, self.recent_s)
         weighed: list[Candidate] = []
         for size in seen.sizes:
@@ -73,12 +73,12 @@ class Daedalus:
         target_s = self.target_recovery_s if promised_s is None else promised_s
         if recovery_s > target_s:
             return Comparison(code="recovery_above_target", value=recovery_s, limit=target_s)
-        peak_until_recovered = seen.peak(0.0, recovery_s)
+        peak_until_recovered = seen.peak(recovery_s)
         if capacity < peak_until_recovered:
             return Comparison(code="capacity_below_peak_until_recovered", value=capacity, limit=peak_until_recovered)
         if size == seen.current:
             return None
         if size < seen.current and capacity < seen.excess_lag_rows:
             return Comparison(code="lag_above_capacity", value=capacity, limit=seen.excess_lag_rows)
-        peak = seen.peak(0.0, self.horizon_s)
+        peak = seen.peak(self.horizon_s)
         return None if capacity > peak else Comparison(code="capacity_below_peak", value=capacity, limit=peak)

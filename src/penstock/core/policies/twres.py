@@ -25,7 +25,7 @@ class Twres:
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:
-        coming = seen.peak(0.0, self.horizon_s)
+        coming = seen.peak(self.horizon_s)
         present, latency = seen.t_max.get(seen.current), seen.reading.latency
         suffices = seen.load_rows_per_s is not None and present is not None and present.value > coming
         if suffices and latency is not None and latency.p95_s > self.latency_limit_s:

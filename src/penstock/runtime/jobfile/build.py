@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.core.config import Config
+from penstock.core.config import USUAL_READING_S, Config
 from penstock.core.domain.cpu_query import CpuQuery
 from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.kafka import KafkaSpec
@@ -21,7 +21,6 @@ from penstock.runtime.jobfile.targets import check_targets
 from penstock.runtime.secrets import Keys
 
 _EMBEDDED_READING_INTERVAL_S = 5.0
-_CLUSTER_READING_INTERVAL_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,5 +151,5 @@ class Builder:
 
 
 def _config(table: JobTable) -> Config:
-    interval_s = _EMBEDDED_READING_INTERVAL_S if table.master == "embedded" else _CLUSTER_READING_INTERVAL_S
+    interval_s = _EMBEDDED_READING_INTERVAL_S if table.master == "embedded" else USUAL_READING_S
     return Config(**{"reading_interval_s": interval_s, **table.settings.model_dump(exclude_unset=True)})

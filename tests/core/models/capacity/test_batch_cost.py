@@ -45,10 +45,6 @@ class TestCapacityConforms(Conformance):
     case = Case(empty=EMPTY, world=lambda chance: world(chance, TRUE.capacity_rows_per_s(6, 5.0)), ask=lambda model: model.capacity(6, 5.0))
 
 
-class TestUtilizationAtSaturationConforms(Conformance):
-    case = Case(empty=EMPTY, world=lambda chance: world(chance, 1 - 0.6 / 3.0), ask=lambda model: model.utilization_at_saturation(3.0))
-
-
 @settings(max_examples=30)
 @given(st.floats(0.05, 5), st.floats(1e-5, 1e-2), st.integers(1, 30), st.integers(1, 4))
 def test_exact_batches_give_the_exact_law(overhead_s: float, row_s: float, partitions: int, cores: int) -> None:

@@ -18,7 +18,6 @@ def sure(value: float, share: float) -> Estimate:
 def test_the_physical_form_answers_unless_the_regression_is_far_surer(batches: float, utilization: float, model: str) -> None:
     choice = choose_capacity_model(sure(1000.0, batches), sure(800.0, utilization))
     assert choice.model == model and ("far surer" in choice.why) == (model == UTILIZATION)
-    assert (choice.width_by_batches, choice.width_by_utilization) == (pytest.approx(batches), pytest.approx(utilization))
     assert f"1,000 rows/s, ± {100 * batches:.0f} %" in choice.why and f"800 rows/s, ± {100 * utilization:.0f} %" in choice.why
 
 

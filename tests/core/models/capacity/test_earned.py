@@ -74,7 +74,7 @@ def rescaled(seed: int = 1) -> list[CapacitySeen]:
 def test_waves_are_what_the_batch_cost_knows_and_so_it_answers_for_scale_outs_not_seen() -> None:
     model = EMPTY.learn(rescaled())
     choice = model.choice(8, INTERVAL_S)
-    assert choice.model == MICRO_BATCH and choice.width_by_batches is not None and choice.width_by_utilization is not None
+    assert choice.model == MICRO_BATCH and f"the {UTILIZATION} " in choice.why
     assert value(model.capacity(8, INTERVAL_S)) == pytest.approx(LAW.capacity_rows_per_s(8, INTERVAL_S), rel=0.05)
     assert value(model.by_utilization.predict(scaleout=8)) > 1.1 * LAW.capacity_rows_per_s(8, INTERVAL_S)
 

@@ -12,7 +12,7 @@ from conformance import Case, Conformance, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.forecast.series import LoadSeen
@@ -38,8 +38,12 @@ def noisy_ramp(chance: random.Random) -> World:
 
 
 def last(model: LoadForecast) -> Estimate | NotReady:
+    """The rate at the end of the horizon, with its bounds."""
     found = model.predict()
-    return found if isinstance(found, NotReady) else found.last()
+    if isinstance(found, NotReady):
+        return found
+    value, low, high = found.mean[-1], found.at(LOW_LEVEL)[-1], found.at(HIGH_LEVEL)[-1]
+    return Estimate(value=value, low=min(low, value), high=max(high, value))
 
 
 class TestLoadForecast(Conformance):

@@ -11,8 +11,11 @@ UNANNOUNCED: Final = "unannounced"
 """The readings show that something struck; nobody said what."""
 AnyDisturbance = DisturbanceKind | Literal["unannounced"]
 
-FAILURES: Final[tuple[AnyDisturbance, ...]] = ("executor_loss", "query_restart", "driver_restart")
+SURVIVED: Final[tuple[DisturbanceKind, ...]] = ("executor_loss", "query_restart")
+"""Failures that the controller lives to see the end of: a driver takes it along."""
+FAILURES: Final[tuple[AnyDisturbance, ...]] = (*SURVIVED, "driver_restart")
 """Those that stop the job, which then repeats what was not committed; a task that is tried again or a live rescale does not."""
+RESCALES: Final[tuple[DisturbanceKind, ...]] = ("rescale_down", "rescale_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

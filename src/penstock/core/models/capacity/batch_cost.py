@@ -11,7 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from penstock.core.models.capacity.batch_fit import DurationFit, Floats, fit_durations
+from penstock.core.models.arrays import Floats
+from penstock.core.models.capacity.batch_fit import DurationFit, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, waves
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.once import once
@@ -75,11 +76,6 @@ class BatchCost:
         """Rows/s at which a batch just fills the interval, under the limit of rows a batch if there is one."""
         laws = self.laws()
         return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s))
-
-    def utilization_at_saturation(self, interval_s: float, scaleout: int | None = None) -> Estimate | NotReady:
-        """The utilisation to which a regression on it should be extrapolated: 1 - a/T, not 1."""
-        laws = self.laws()
-        return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.utilization_at_saturation(interval_s, scaleout))
 
     def laws(self) -> LikelyLaws | NotReady:
         """The law as fitted, with others that the batches allow; ask once where many things are predicted from it."""

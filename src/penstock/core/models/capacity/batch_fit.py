@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH
-
-Floats = npt.NDArray[np.float64]
 
 BISQUARE = 4.685
 """Residuals beyond so many standard deviations are left out (Tukey's bisquare): 95 % as efficient as least squares where all noise is normal."""

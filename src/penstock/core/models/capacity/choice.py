@@ -14,12 +14,10 @@ TIMES_SURER = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityChoice:
-    """The model to use, and why in words for people; the widths of the bounds that were compared are shares of the value."""
+    """The model to use, and why in words for people."""
 
     model: str
     why: str
-    width_by_batches: float | None = None
-    width_by_utilization: float | None = None
 
 
 def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> CapacityChoice:
@@ -31,14 +29,9 @@ def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> Cap
     >>> choose_capacity_model(Estimate(value=100.0, low=90.0, high=110.0), Estimate(value=70.0, low=50.0, high=90.0)).why
     'the micro-batch cost says 100 rows/s, ± 10 %, the utilisation regression 70 rows/s, ± 29 %'
     """
-    overruled, batches, utilization = is_overruled(by_batches, by_utilization), width(by_batches), width(by_utilization)
-    said = (f"the {MICRO_BATCH} says {words(by_batches)}", f"the {UTILIZATION} {words(by_utilization)}")
-    return CapacityChoice(
-        model=UTILIZATION if overruled else MICRO_BATCH,
-        why=", ".join(said) + (": far surer" if overruled else ""),
-        width_by_batches=batches,
-        width_by_utilization=utilization,
-    )
+    overruled = is_overruled(by_batches, by_utilization)
+    said = f"the {MICRO_BATCH} says {words(by_batches)}, the {UTILIZATION} {words(by_utilization)}"
+    return CapacityChoice(model=UTILIZATION if overruled else MICRO_BATCH, why=f"{said}: far surer" if overruled else said)
 
 
 def is_overruled(by_batches: Estimate, by_utilization: Estimate) -> bool:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.core.models.estimate import Estimate
-
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """The quantiles a forecast carries; others between them are interpolated."""
 
@@ -48,8 +46,3 @@ class Forecast:
         if not steps:
             return self
         return replace(self, start_s=self.start_s + steps * self.step_s, mean=self.mean[steps:], paths=tuple(path[steps:] for path in self.paths))
-
-    def last(self) -> Estimate:
-        """The rate at the end of the horizon, with the bounds of four cases in five."""
-        low, high = self.at(0.1)[-1], self.at(0.9)[-1]
-        return Estimate(value=self.mean[-1], low=min(low, self.mean[-1]), high=max(high, self.mean[-1]))

@@ -16,7 +16,7 @@ from penstock.core.domain.event import (
     QueryStarted,
     RunStarted,
 )
-from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
+from penstock.core.domain.reading import IN_TASKS, BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 
 START_S = 1_760_000_000.0
@@ -71,7 +71,7 @@ def _reading(t: float, *, arrival: float, throughput: float, lag_rows: float, ru
         lag_s=(lag_rows + sawtooth_rows) / arrival,
         excess_lag_rows=lag_rows,
         latency=None if down else Quantiles(p50_s=p50_s, p95_s=1.35 * p50_s + 0.4, p99_s=1.5 * p50_s + 0.7),
-        batch=BatchParts(total_s=0.4 + 1.5 * busyness, parts_s={"addBatch": 0.3 + 1.5 * busyness, "walCommit": 0.1}),
+        batch=BatchParts(total_s=0.4 + 1.5 * busyness, parts_s={IN_TASKS: 0.3 + 1.5 * busyness, "walCommit": 0.1}),
         busyness=busyness,
         stages=(StageReading(position=0, name="lookup", tasks=4, rows_per_s=throughput, run_time_s_per_s=busyness * running, busyness=busyness),),
         partitions=4,

@@ -1,0 +1,45 @@
+"""A history that needs no disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.core.domain.event import Event
+from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge import Knowledge
+from penstock.core.recorded import Recorded
+
+
+class MemoryStore:
+    """A history that forgets when the process ends, and how its turns came about at once: nobody can turn them again.
+
+    What is under way is not kept: an instruction dies with the controller that gave it.
+    """
+
+    def __init__(self) -> None:
+        self._knowledge: Knowledge | None = None
+        self.readings: list[Reading] = []
+        self.events: list[Event] = []
+        self.instructions: list[tuple[Instruction, float]] = []
+        self.outcomes: list[tuple[Outcome, float]] = []
+
+    def load(self) -> Knowledge | None:
+        return self._knowledge
+
+    def save(self, knowledge: Knowledge) -> None:
+        self._knowledge = replace(knowledge, pending=())
+
+    def append(
+        self, at_s: float, *, reading: Reading | None = None, events: Sequence[Event] = (), instructions: Sequence[tuple[Instruction, float]] = (),
+        outcomes: Sequence[tuple[Outcome, float]] = (), knowledge: Knowledge | None = None, recorded: Recorded | None = None,
+    ) -> tuple[Event, ...]:  # fmt: skip
+        if reading is not None:
+            self.readings.append(reading)
+        self.events.extend(events)
+        self.instructions.extend(instructions)
+        self.outcomes.extend(outcomes)
+        if knowledge is not None:
+            self.save(knowledge)
+        return ()
