@@ -115,7 +115,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         Asked(policies=asked.policies, limits=limits, promises=asked.promises, seed=asked.seed),
         lambda done_s, total_s: progress(done_s / total_s),
     )
-    costs = settings_of_all(like.found, seen.readings)
+    costs, unknown = settings_of_all(like.found, seen.readings)
     needed = needed_executors(seen.readings, {name: capacities(each, asked.promises, SEARCHED * most) for name, each in costs.items()})
     lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = ran(seen.readings, asked.promises)
@@ -132,7 +132,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         batch_p95_s=batch_p95_s(seen.readings),
         risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, late, seen.readings[-1].failures),
         what_if=tried,
-        notes=(*seen.notes, *like.found.notes),
+        notes=(*seen.notes, *like.found.notes, *unknown),
     )
 
 
