@@ -61,9 +61,9 @@ def needed_executors(readings: Sequence[Reading], carried: Mapping[str, FloatArr
 
 
 def fewest(reading: Reading, carried: Mapping[str, FloatArray]) -> int:
-    """Each query takes the share of the executors' time that its rows are of what they would carry of it alone: all shares together fit.
+    """The fewest executors at which the queries' loads fit together; at least one, and the largest size where none is enough.
 
-    At least one executor, and the largest size where none is enough.
+    Each query uses its rate divided by what that size carries of it alone, and these shares sum to at most 1.
     """
     largest = max(len(each) for each in carried.values())
     shares = np.zeros(largest)

@@ -15,7 +15,7 @@ MOST_TIMES = 10.0
 
 
 def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
-    """Rows/s of every size of which something is known; an answer that may be nothing at all is none.
+    """Capacity in rows/s of each size that is known. Sizes whose lower bound is 0 are left out unless the upper bound is 0 too.
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """

@@ -24,7 +24,7 @@ What is borrowed does not, so the stretch is in proportion to what was found."""
 MISSES = 0.15
 """The share of errors that may come outside of their bounds where these promise one in five: they are of fits that know what came."""
 SLOWNESS = 25.0
-"""In origins: so many, all of them within or all outside, make the log-odds smaller by a seventh or larger by more than twice."""
+"""After this many origins the stretch is a seventh smaller if all errors were within their bounds, and 2.3 times as large if all were outside."""
 NARROWEST, WIDEST = 0.5, 1.25
 """Of that stretch. Little is needed upwards, as CAUTION has been there before, and the largest of a hundred errors are no measure."""
 RECENT = 60

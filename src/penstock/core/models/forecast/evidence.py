@@ -38,7 +38,7 @@ def due(candidate: Learner, fit: Fit | None, history: History) -> bool:
 
 
 def error_of(candidate: Learner, parameters: Parameters, history: History, since: int | None) -> float | None:
-    """WAPE over the first steps of forecasts from the last horizon of origins, none before `since`; None of too few of them, and for a load of zero."""
+    """WAPE of the first steps of the forecasts made within the last horizon and not before `since`; None if these are too few, or the load was zero."""
     origins = history.origins(None if since is None else since - 1, history.soon)[-ORIGINS_A_HORIZON:]
     if len(origins) < ENOUGH or candidate.needs > history.window:
         return None

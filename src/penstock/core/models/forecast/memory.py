@@ -56,5 +56,5 @@ class Memory:
 
 
 def counts_of(origins: Sequence[int], end: int, horizon: int) -> Floats:
-    """How much what was found at each origin counts at the bin `end`."""
+    """The weight of each origin's result as seen from bin `end`; it decays exponentially with age."""
     return np.asarray(np.exp((np.asarray(origins, dtype=float) - end) / (MEMORY_HORIZONS * horizon)))
