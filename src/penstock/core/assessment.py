@@ -77,7 +77,7 @@ class Assessment:
         return None if known is None else known.value
 
     def peak(self, from_s: float, until_s: float, quantile: float | None = None) -> float:
-        """The largest rate expected between so many seconds from now and so many, at most to the end of the forecast; the load without one."""
+        """The largest forecast rate from `from_s` to `until_s` seconds from now, at most to the forecast's end; the load without a forecast."""
         if self.forecast is None:
             return self.load_rows_per_s or 0.0
         path = self.forecast.mean if quantile is None else self.forecast.at(quantile)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from penstock.core.domain.reading import QueryReading, Reading
 
 ROW_S = "task seconds of a row, query "
-"""In a memo, before the name of a query."""
+"""Prefix of a key of the memo, before the name of a query."""
 SHORTEST_LIMITED_S = 1.0
 """A limit of rows per second paces batches by this at least: it is given to Spark as rows of a batch."""
 

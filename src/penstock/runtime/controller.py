@@ -146,7 +146,7 @@ class Controller:
         self._inbox.note([found.event])
 
     def _read(self, now_s: float) -> tuple[Reading | None, list[Event]]:
-        """A reading; none, with the reason, where that has gone on for so long that the policy is to be rolled back."""
+        """A reading; None, with the reason, once readings have failed for so long that the policy is to be rolled back."""
         try:
             return self._source.read(), []
         except Exception as error:

@@ -20,9 +20,9 @@ from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
 READING_SHARE = 0.4
-"""Of the time that an audit takes, about so much is spent on reading the log."""
+"""About this share of the time of an audit is spent on reading the log."""
 SEARCHED = 4
-"""Sizes are looked at up to so many times the largest the job had."""
+"""Sizes are looked at up to this many times the largest the job had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
-    """Of what was watched of a job that had so many executors at most."""
+    """The audit of a job that was watched, and had `most` executors at most."""
     like = calibrated_by(seen.name, seen.readings, (), asked.seed)
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))

@@ -18,7 +18,7 @@ PROFILED_FIRST = frozenset({"phoebe", "twres"})
 PROFILED_SIZES = 6
 PROFILED_RATES = 30
 PROFILED_TO = 1.25
-"""A profile goes up to so many times the largest rate of the load."""
+"""A profile goes up to this many times the largest rate of the load."""
 
 
 def profiled(setup: Setup) -> Profiled:

@@ -14,7 +14,7 @@ from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batch
 from penstock.core.models.recovery.over_forecast import RecoveryModel, bounds_of
 
 SETTLED_S = 0.01
-"""A downtime is sought to so many seconds."""
+"""Seconds to which a downtime is searched for."""
 OVERHEADS = (0.5, 0.0, 0.25, 0.75, 1.0)
 """Shares of a batch that may be overhead while nobody knows; the first is taken."""
 

@@ -11,7 +11,7 @@ from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.estimate import Estimate
 
 MOST_TIMES = 10.0
-"""No bound says more than so many times the value: a few batches may leave open whether a row costs anything at all."""
+"""An upper bound is at most this many times the value: a few batches may leave open whether a row costs anything at all."""
 
 
 def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
@@ -51,7 +51,7 @@ def carried_by(seen: Assessment, executors: int) -> Estimate | None:
 
 
 def bounded(capacity: Estimate) -> Estimate:
-    """With an upper bound that is a number.
+    """The capacity with an upper bound that is finite.
 
     >>> bounded(Estimate(value=100.0, low=50.0, high=float("inf"))).high
     1000.0
