@@ -15,8 +15,22 @@ from rich.console import Console
 from penstock.cli.cells import one_line, sparkline
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
-from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, Proposed
-from penstock.core.domain.event import Event, NothingToDo, QueryFailed
+from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
+from penstock.core.domain.event import (
+    ClockSkewed,
+    CpuKnown,
+    CpuUnknown,
+    Event,
+    ExecutorsComplete,
+    ExecutorsMissing,
+    LeaseLost,
+    LeaseNotRenewed,
+    NothingToDo,
+    QueryFailed,
+    QueryUnwatched,
+    SideWorkFailed,
+    SnapshotFailed,
+)
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 
@@ -126,6 +140,22 @@ def test_the_words_of_events_are_redacted_on_one_line_and_without_escape_codes()
     (line,) = event_lines([NothingToDo(at_s=0), failed], lambda words: words.replace("hunter2", "***"))
     assert line.words == "query q failed: login with *** [2J failed"
     assert line.trouble
+
+
+def test_what_somebody_should_look_at_is_red_and_that_it_is_over_is_not() -> None:
+    trouble: list[Event] = [
+        ClockSkewed(at_s=0, query="q", skew_s=9.0),
+        CpuUnknown(at_s=0, problem="HTTP 401"),
+        ExecutorsMissing(at_s=0, requested=4, running=2, waited_s=60.0),
+        LeaseLost(at_s=0, holder="another driver"),
+        LeaseNotRenewed(at_s=0, reason="no answer"),
+        PromiseBroken(at_s=0, promise="latency", value=9.0, limit=5.0),
+        QueryUnwatched(at_s=0, query="q", cause="no answer"),
+        SideWorkFailed(at_s=0, what="showing a reading", error="no room"),
+        SnapshotFailed(at_s=0, reason="disk full"),
+    ]
+    over: list[Event] = [CpuKnown(at_s=0), ExecutorsComplete(at_s=0, running=4), PromiseKept(at_s=0, promise="latency")]
+    assert [line.trouble for line in event_lines([*trouble, *over], str)] == [True] * len(trouble) + [False] * len(over)
 
 
 @given(st.text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import time
@@ -22,6 +23,10 @@ from penstock.core.monitor.facts import OutputSample
 from penstock.kafka.arrival import arrival_of, as_seconds
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.tail import RUN_RECORDS, RUNS, TopicTail, runs
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5
+)
 
 
 class Looking:
@@ -144,7 +149,7 @@ def test_what_is_no_time_is_unknown(said: Any) -> None:
     assert as_seconds(said) is None
 
 
-@given(st.binary())
-def test_any_value_may_come(value: bytes) -> None:
+@given(st.binary() | JSON.map(lambda said: json.dumps({"came": said}).encode()))
+def test_whatever_a_record_holds_its_arrival_is_a_finite_time_or_unknown(value: bytes) -> None:
     told = arrival_of(value, None, "came")
-    assert told is None or isinstance(told, float)
+    assert told is None or math.isfinite(told)

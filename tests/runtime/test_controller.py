@@ -22,6 +22,7 @@ from penstock.core.domain.event import (
     MemoryLost,
     NothingToDo,
     QueryEnded,
+    SideWorkFailed,
     TurnFailed,
 )  # fmt: skip
 from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
@@ -189,7 +190,7 @@ def test_a_listener_that_fails_is_remembered_once_and_everything_else_goes_on(st
         stage.controller.step()
     assert kinds(answer.result(0)) == ["CommandTaken", "InstructionGiven"]
     assert stage.plant.executors == 3
-    assert kinds(stage.store.events) == ["QueryEnded", "CommandTaken", "InstructionGiven", "TurnFailed", "InstructionDone", "NothingToDo"]
+    assert kinds(stage.store.events) == ["QueryEnded", "CommandTaken", "InstructionGiven", "SideWorkFailed", "InstructionDone", "NothingToDo"]
     stage.ears.deaf = False
     assert kinds(stage.step()) == ["NothingToDo"]
 
@@ -203,7 +204,10 @@ def test_a_view_that_cannot_draw_does_not_stop_the_loop() -> None:
     stage.step()
     stage.step()
     assert stage.plant.executors == 3
-    assert [event.error for event in stage.store.events if isinstance(event, TurnFailed)] == ["ValueError: no room"]
+    assert [event.words() for event in stage.store.events if isinstance(event, SideWorkFailed)] == [
+        "showing a reading failed, the loop goes on: ValueError: no room"
+    ]
+    assert not [event for event in stage.store.events if isinstance(event, TurnFailed)], "the turns themselves succeeded"
 
 
 def test_a_memory_that_breaks_is_said_and_the_job_is_still_steered(stage: Stage) -> None:

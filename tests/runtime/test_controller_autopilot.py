@@ -106,7 +106,7 @@ def test_a_second_look_that_fails_is_said_once_and_the_loop_turns() -> None:
     for _ in range(3):
         stage.found = OSError("the file is gone")
         said += stage.pass_s(5.0)
-    assert [type(event).__name__ for event in said] == ["TurnFailed", "NothingToDo", "NothingToDo", "NothingToDo"]
+    assert [type(event).__name__ for event in said] == ["SideWorkFailed", "NothingToDo", "NothingToDo", "NothingToDo"]
 
 
 def test_without_readings_the_size_is_rolled_back_once() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, LeaseLost, QueryEnded, SnapshotFailed
+from penstock.core.domain.event import Event, LeaseLost, LeaseNotRenewed, QueryEnded, SnapshotFailed
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor
 from penstock.runtime.clock import SteadyClock
@@ -142,6 +142,21 @@ def test_a_lease_that_is_renewed_does_not_hide_that_snapshots_fail(kept: Kept) -
     wait_for(lambda: len(tries) >= 4)
     snapshots.close()
     assert [type(event) for event in kept.said] == [SnapshotFailed]
+
+
+def test_a_lease_that_cannot_be_renewed_is_said_as_such_and_once(kept: Kept) -> None:
+    def refuse(name: str, content: bytes) -> None:
+        if name == NOTE:
+            raise PermissionError(13, "Permission denied")
+        write(name, content)
+
+    write = kept.beside.write
+    kept.beside.write = refuse  # type: ignore[method-assign]
+    kept.snapshots().close()
+    assert [(type(event), event.words()) for event in kept.said] == [
+        (LeaseNotRenewed, "the lease beside the checkpoint could not be signed: [Errno 13] Permission denied; it runs out unless a later try succeeds")
+    ]
+    assert kept.beside.read(NAME) is not None, "a snapshot is another matter"
 
 
 def test_the_lease_is_renewed_in_time_however_seldom_snapshots_are_taken(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from penstock.core.config import Config
-from penstock.core.domain.event import CpuUnknown, Event
+from penstock.core.domain.event import CpuKnown, CpuUnknown, Event
 from penstock.runtime.fakes import FakeClock
 from penstock.spark.monitor import SparkMonitor
 
@@ -33,5 +33,6 @@ def test_each_change_of_what_is_wrong_is_one_event() -> None:
     )  # fmt: skip
     for cpu.problem in (None, "no answer in time", "no answer in time", "HTTP 401", None, None):
         monitor.read()
-    assert [event.problem for event in said if isinstance(event, CpuUnknown)] == ["no answer in time", "HTTP 401", None]
+    assert [event.problem for event in said if isinstance(event, CpuUnknown)] == ["no answer in time", "HTTP 401"]
+    assert [type(event) for event in said] == [CpuUnknown, CpuUnknown, CpuKnown]
     assert [event.words() for event in said][1:] == ["the CPU of executors is unknown: HTTP 401", "the CPU of executors is known again"]

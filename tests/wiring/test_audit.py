@@ -21,7 +21,7 @@ from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.wiring.audit import AuditAsked, Audited, audit, audit_all
+from penstock.wiring.audit import AuditAsked, Audited, audit, audit_all, audit_of
 from penstock.wiring.confidence import confidence, error_reasons
 from penstock.wiring.needed import needed_executors
 from penstock.wiring.watched import watched
@@ -134,6 +134,17 @@ def test_of_several_queries_one_is_simulated_and_nobody_claims_to_know_what_is_s
     assert found.like.found.left_out == ("dear",) and any("only query cheap is simulated, without dear" in note for note in two_queries.notes)
     assert str(confidence(found)).startswith("low: one of 2 queries is simulated")
     assert found.off is None and found.saved_worker_seconds(found.runs[0]) is None and found.error_worker_seconds(found.runs[0]) is None
+
+
+def test_a_query_whose_cost_is_not_known_is_named_as_it_counts_as_nothing(log: EventLog) -> None:
+    seen = watched(log, 86400.0)
+
+    def with_a_second(reading: Reading) -> Reading:
+        mute = [replace(each, name="mute", arrival_rows_per_s=None, throughput_rows_per_s=None, batch=None) for each in reading.queries]
+        return replace(reading, queries=(*reading.queries, *mute))
+
+    found = audit_of(log.path, replace(seen, readings=tuple(map(with_a_second, seen.readings))), 6, STATIC, lambda share: None)
+    assert [note for note in found.notes if note.startswith("what query mute needs is not known, and counted as nothing: ")]
 
 
 def test_a_recovery_that_would_take_longer_than_promised_is_a_risk(log: EventLog, tmp_path: Path) -> None:

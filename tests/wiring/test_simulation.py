@@ -9,16 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from assessed import NOW_S, assessed
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.autopilot_event import Decided, PhaseFailed, ScalingIneffective
-from penstock.core.domain.event import TurnFailed
+from penstock.core.domain.event import SideWorkFailed, TurnFailed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.reading import ExecutorReading
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.hpa import Hpa
 from penstock.core.terms import Terms
+from penstock.runtime.fakes import blank_reading
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.record import Fault, Record, Struck
@@ -52,7 +55,7 @@ def setup(policy: str, load: Arrivals = STEADY, *, start: int | None = None, fau
 
 def in_order(run: Simulated) -> Simulated:
     """The run, in which nothing failed but what was meant to."""
-    assert [event for event in run.events if isinstance(event, TurnFailed | PhaseFailed)] == []
+    assert [event for event in run.events if isinstance(event, TurnFailed | SideWorkFailed | PhaseFailed)] == []
     return run
 
 
@@ -130,6 +133,9 @@ def test_a_policy_that_foretells_decides_as_it_did() -> None:
     wrapped = Foretelling(policy=policy)
     assert (wrapped.name, wrapped.period_s, wrapped.faithful) == (policy.name, policy.period_s, policy.faithful)
     assert wrapped.needs == policy.needs | {"load", "capacity"}
+    busy = tuple(ExecutorReading(executor_id=str(number), host="a", slots=1, uptime_s=3600.0, cpu_cores=0.95) for number in range(4))
+    seen = assessed(reading=blank_reading(NOW_S, executors=busy, executors_running=4, executors_requested=4))
+    assert wrapped.decide(seen) == policy.decide(seen) and policy.decide(seen).executors > 4
 
 
 def overloaded(engine: MicroBatchSettings) -> Setup:

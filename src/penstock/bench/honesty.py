@@ -24,9 +24,9 @@ from penstock.wiring.simulation import simulate
 
 NAME, DEMO = "bench-honesty", "penstock-demo"
 WAVE_SHARE = 0.85
-"""Of a run: the length of the wave that its load is; the rest is the start, and a little after it."""
+"""The wave of the load lasts this share of a run; the rest is the start, and a little after the wave."""
 SEEDS = 3
-"""The simulator's numbers are the middle ones of so many runs of chance."""
+"""The simulator's numbers are the medians of this many runs, each with another seed."""
 EXECUTORS_OFF, RESCALES_OFF, LATENCY_OFF = 0.15, 2.0, 0.30
 """How far the simulator may be off: shares of the real run's, and a number of rescales."""
 

@@ -20,11 +20,11 @@ from penstock.core.errors import UserMistake
 from penstock.stores.reader import HistoryReader
 
 LOOK_BACK_S = (3600.0, 86400.0, float("inf"))
-"""A decision is looked for so far back, then further: a history may hold weeks of them."""
+"""How far back a decision is looked for, in seconds, each after the last found none: a history may hold weeks."""
 
 CONTEXT_S = 3600.0
 FOLLOWED_S = 6 * 3600.0
-"""What came before a decision matters for so long, and what came of it."""
+"""An explanation looks at the hour before a decision, and at the six after it."""
 
 
 def explain(

@@ -24,7 +24,7 @@ from penstock.core.models.estimate import COVERAGE
 from penstock.stores.reader import HistoryReader
 
 LEAST_WITHIN = 0.6
-"""A smaller share within the bounds is no bad luck: grades a minute apart are of the same quarter of an hour, so some is."""
+"""Below this share bounds are too narrow. The promise is 0.8, but neighbouring grades cover the same quarter of an hour, so some shortfall is chance."""
 
 
 def grade(

@@ -77,7 +77,7 @@ class Assessment:
         return None if known is None else known.value
 
     def peak(self, until_s: float) -> float:
-        """The largest rate expected within so many seconds from now, at most to the end of the forecast; the load without one."""
+        """The largest forecast rate of the next `until_s` seconds, at most to the forecast's end; the load without a forecast."""
         if self.forecast is None:
             return self.load_rows_per_s or 0.0
         path = self.forecast.mean

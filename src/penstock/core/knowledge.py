@@ -66,7 +66,7 @@ class Pending:
 class Knowledge:
     """`declared` is what the job file said when `desired` was formed: a changed file wins over what was remembered.
 
-    `stuck_executors`: with so many running, an attempt to have another number has failed; only more than those are let go without being told to.
+    `stuck_executors` is how many ran when a rescale failed. Surplus up to that number is left alone; only executors beyond it are dismissed automatically.
     """
 
     declared: Desired

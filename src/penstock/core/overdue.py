@@ -8,7 +8,7 @@ from penstock.core.domain.rate_limit import rows_per_batch
 from penstock.core.domain.reading import QueryReading, Reading
 
 ROW_S = "task seconds of a row, query "
-"""In a memo, before the name of a query."""
+"""Prefix of a key of the memo, before the name of a query."""
 
 
 def row_costs(reading: Reading, memo: Mapping[str, float]) -> dict[str, float]:
@@ -28,7 +28,7 @@ def without_row_costs(memo: Mapping[str, float]) -> dict[str, float]:
 
 
 def overdue_s(query: QueryReading) -> float | None:
-    """For how long more rows wait than a healthy query has, without a commit, and longer than for a trigger: a batch must be running. None where it is not so.
+    """How long a batch must have been running, in seconds: excess rows wait, and no commit has come for longer than a trigger interval. None otherwise.
 
     >>> from penstock.core.domain.trigger import Trigger
     >>> late = dict(name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, excess_lag_rows=9000.0)
@@ -63,6 +63,6 @@ def overdue_busyness(reading: Reading, costs: Mapping[str, float]) -> float | No
 
 
 def most_rows(query: QueryReading) -> float:
-    """That wait in excess, and that one batch takes."""
+    """Excess rows that one batch will take: all of them, or as many as the rate limit allows."""
     excess, limit = query.excess_lag_rows or 0.0, query.rate_limit_rows_per_s
     return excess if limit is None else min(excess, rows_per_batch(query.trigger, limit))

@@ -1,4 +1,4 @@
-"""How much of what a reading looks back on an executor was there for."""
+"""The share of a reading's window during which an executor existed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ def looked_back_s(query: QueryReading) -> float:
 
 
 def presence(executor: ExecutorReading, reading: Reading) -> float:
-    """From 0 to 1, a mean over the windows of the queries in micro-batches by how busy they keep executors; 0 for one that came after the last commit."""
+    """Share of the window (0 to 1) in which the executor ran, averaged over the micro-batch queries weighted by their busyness.
+
+    It is 0 if the executor came after the last commit, and 1 if no window is known.
+    """
     weighed = [(query.busyness, query.window_s, looked_back_s(query)) for query in reading.queries if query.batch and query.busyness]
     total = sum(busy for busy, _, _ in weighed)
     if total <= 0.0:

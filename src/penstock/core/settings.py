@@ -14,7 +14,7 @@ def setting(default: float, meaning: str, *, lowest: float, highest: float) -> A
 
 
 def timer(default: float, meaning: str, *, lowest: float = 0.0, highest: float = 86400.0) -> Any:
-    """A setting in seconds that a job with faster days divides by its time scale: periods, graces, windows, horizons."""
+    """A setting in seconds that `autopilot.time_scale` multiplies, for a job with shorter days: periods, graces, windows, horizons."""
     return field(default=default, metadata={"meaning": meaning, "lowest": lowest, "highest": highest, "scales": True})
 
 

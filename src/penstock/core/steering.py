@@ -85,12 +85,12 @@ class MeanLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steering:
-    """Timers, the last decision, what waits for a word, and predictions that wait for their truth.
+    """Timers, the last decision, the proposal that waits for an answer, and the predictions that wait to be graded.
 
-    `own_scale_down_s` is when the policy itself last gave executors away; `broken_since_s` since when the latency is above its promise, `broken_said_s`
-    when that was last said, `broken_s` when promises were broken soon after an own scale-down; `graded` the last relative errors of capacity and
-    recovery; `infeasible` the targets that were said to be out of reach, `doubted` how often in a row each was then found to be otherwise; `said_s` when
-    a decision was last written down; a phase of analysis that failed is not tried again before `analyze_from_s`.
+    `own_scale_down_s` is when the policy itself last reduced the executors. `broken_since_s` is when the latency rose above its promise, `broken_said_s`
+    when that was last said, and `broken_s` are the times at which promises broke soon after a scale-down of its own. `graded` are the last relative errors
+    of capacity and recovery. `infeasible` are the targets that were said to be out of reach, and `doubted` counts how often in a row a target was found
+    otherwise than was last said. `said_s` is when a decision was last written down. After a failure the analyze phase rests until `analyze_from_s`.
     """
 
     mode: Mode = "observe"

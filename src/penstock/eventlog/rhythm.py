@@ -9,13 +9,13 @@ from penstock.core.domain.trigger import Trigger
 
 KEPT = 400
 WAITED_S = 0.1
-"""A batch that starts so long after the end of the one before it has waited for something; one that starts as soon as it can takes a hundredth of it."""
+"""A batch that starts more than this after the end of the one before it has waited for something; one that starts as soon as it can takes a hundredth of it."""
 LEAST_WAITS = 5
 QUICK = 0.2
 """The quantile of cycles that is taken for the interval: longer ones have skipped a trigger."""
 NEAR = 0.05
 REGULAR = 0.7
-"""A trigger is a clock if so large a share of the cycles is a whole number of intervals; else it was the arrival of rows that was waited for."""
+"""A trigger is a clock if at least this share of the cycles is a whole number of intervals; else it was the arrival of rows that was waited for."""
 SHORTEST_STEADY_S = 5.0
 STEADY = 0.02
 ALL_THE_TIME = 0.9

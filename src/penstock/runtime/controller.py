@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from penstock.core.domain.command import Command
-from penstock.core.domain.event import Event, MemoryLost, TurnFailed
+from penstock.core.domain.event import Event, MemoryLost, SideWorkFailed, TurnFailed
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
@@ -22,6 +22,7 @@ from penstock.core.policies.policy import Policy
 from penstock.core.recorded import Keyframe, Recorded
 from penstock.core.terms import Terms
 from penstock.ports import Actuator, Clock, EventSink, Fitter, KnowledgeStore, Source
+from penstock.runtime.attempts import Attempts
 from penstock.runtime.inbox import Inbox, too_late
 from penstock.runtime.reread import Reread
 
@@ -60,7 +61,7 @@ class Controller:
         self._reread = reread
         self._inbox = Inbox()
         self._turning = threading.Lock()
-        self._blind: set[Callable[[Any], None]] = set()
+        self._side_work = Attempts()
         self._thread = threading.Thread(target=self._run, name="penstock-controller", daemon=True)
         self._remembered = memory.load()
         self.terms = terms
@@ -96,13 +97,13 @@ class Controller:
         waiting.refuse(too_late())
         self._inbox.taken_in(waiting)
         self._remember(now_s, self._inbox.noted(), outcomes=[(outcome, now_s) for outcome in waiting.outcomes])
-        self._show(self._memory.save, self.knowledge)
+        self._aside("saving what was learnt", self._memory.save, self.knowledge)
 
     def step(self) -> None:
         """One turn, now. If it fails, the outcomes and the fits it was given wait for the next one."""
         waiting = self._inbox.look()
         now_s = self._clock.now_s()
-        self._show(self._look_again, self._reread)
+        self._aside("looking at the job file", self._look_again, self._reread)
         try:
             reading, missed = self._read(now_s)
             commands = tuple(command for command, _ in waiting.commands)
@@ -126,7 +127,7 @@ class Controller:
             recorded=recorded,
         )
         if reading is not None:
-            self._show(self._on_reading, reading)
+            self._aside("showing a reading", self._on_reading, reading)
         for instruction in done.instructions:
             self._perform(instruction)
         if self._fitter is not None and done.fit is not None:
@@ -145,7 +146,7 @@ class Controller:
         self._inbox.note([found.event])
 
     def _read(self, now_s: float) -> tuple[Reading | None, list[Event]]:
-        """A reading; none, with the reason, where that has gone on for so long that the policy is to be rolled back."""
+        """A reading; None, with the reason, once readings have failed for so long that the policy is to be rolled back."""
         try:
             return self._source.read(), []
         except Exception as error:
@@ -184,7 +185,7 @@ class Controller:
                 self.recent[number] = event
                 self.recent.pop(number - _REMEMBERED, None)
         for sink in self._sinks:
-            self._show(sink.emit, said)
+            self._aside("telling what happened", sink.emit, said)
 
     def _write(self, at_s: float, **entry: Any) -> Sequence[Event]:
         try:
@@ -192,16 +193,14 @@ class Controller:
         except Exception as error:
             return [MemoryLost(at_s=at_s, reason=in_words(error))]
 
-    def _show(self, look: Callable[[Any], None], what: Any) -> None:
-        """Let somebody look. One who cannot is no reason to stop: that is remembered once, until he can again."""
-        try:
-            look(what)
-            self._blind.discard(look)
-        except Exception as error:
-            if look not in self._blind:
-                self._blind.add(look)
-                now_s = self._clock.now_s()
-                self._write(now_s, events=[TurnFailed(at_s=now_s, error=in_words(error))])
+    def _aside(self, what: str, work: Callable[[Any], None], given: Any) -> None:
+        """Do work that the turn does not need; that it fails is remembered once, until it works again."""
+
+        def tell(error: Exception) -> None:
+            now_s = self._clock.now_s()
+            self._write(now_s, events=[SideWorkFailed(at_s=now_s, what=what, error=in_words(error))])
+
+        self._side_work.attempt(work, lambda: work(given), tell)
 
     def _run(self) -> None:
         due_s = self._clock.now_s()

@@ -14,7 +14,7 @@ from penstock.core.errors import Refused
 from penstock.core.fitting import FitDone
 
 MOST_FAILED = 10
-"""Fits are dropped after so many failed turns in a row: one of them may be why."""
+"""Fits are dropped after this many failed turns in a row: one of them may be why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.core.domain.event import Event, LeaseLost, SnapshotFailed
+from penstock.core.domain.event import Event, LeaseLost, LeaseNotRenewed, SnapshotFailed
 from penstock.ports import BesideCheckpoint, Clock
+from penstock.runtime.attempts import Attempts
 from penstock.runtime.joblease import CheckpointLease
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
 
@@ -50,7 +51,7 @@ class Snapshots:
         self._clock = clock
         self._note = note
         self._on_lost = on_lost
-        self._failing: set[str] = set()
+        self._attempts = Attempts()
         self._lost = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-snapshots", daemon=True)
@@ -63,10 +64,10 @@ class Snapshots:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout=60)
-        self._attempt("lease", self._renew)
+        self._attempt(self._renew, LeaseNotRenewed)
         if not self._lost:
             self.take()
-            self._attempt("lease", self._lease.release)
+            self._attempt(self._lease.release, LeaseNotRenewed)
 
     def take(self) -> None:
         def copy() -> None:
@@ -74,12 +75,12 @@ class Snapshots:
                 take_snapshot(self._history, target)
                 self._beside.upload(target, NAME)
 
-        self._attempt("snapshot", copy)
+        self._attempt(copy, SnapshotFailed)
 
     def _run(self) -> None:
         due_s = self._clock.now_s() + self._interval_s
         while not self._stopping.wait(max(0.0, min(due_s - self._clock.now_s(), self._lease.renewal_s))):
-            self._attempt("lease", self._renew)
+            self._attempt(self._renew, LeaseNotRenewed)
             if not self._lost and self._clock.now_s() >= due_s:
                 self.take()
                 due_s = self._clock.now_s() + self._interval_s
@@ -92,12 +93,6 @@ class Snapshots:
             self._stopping.set()
             self._on_lost()
 
-    def _attempt(self, what: str, work: Callable[[], None]) -> None:
-        """Do it; a failure is said once, until it works again."""
-        try:
-            work()
-            self._failing.discard(what)
-        except Exception as error:
-            if what not in self._failing:
-                self._failing.add(what)
-                self._note([SnapshotFailed(at_s=self._clock.now_s(), reason=" ".join(str(error).split())[:300])])
+    def _attempt(self, work: Callable[[], None], failed: type[SnapshotFailed | LeaseNotRenewed]) -> None:
+        """Do it; a failure is said once as the event `failed`, until it works again."""
+        self._attempts.attempt(failed.__name__, work, lambda error: self._note([failed(at_s=self._clock.now_s(), reason=" ".join(str(error).split())[:300])]))

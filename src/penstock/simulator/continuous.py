@@ -31,7 +31,7 @@ AHEAD_S = 300
 HAIR_S = 1e-6
 """What rounding may do to a time of a clock that counts from 1970."""
 HOP_S = 0.5
-"""What a query writes in one second others can read so long after its end: in the next."""
+"""Seconds after the end of a second at which other queries can read what was written in it: in the middle of the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -92,10 +92,11 @@ class SparkEngine:
             return all(list(pool.map(lambda query: stop_one(query, grace_s, stop_now), self.queries)))
 
     def lives(self) -> bool:
-        """Whether Spark's driver is still there: its JVM may die under us."""
+        """Whether Spark's driver is still there: its owner may have stopped it, or its JVM may die under us."""
+        context = self.session.sparkContext._jsc
         try:
-            return not self.session.sparkContext._jsc.sc().isStopped()
-        except Exception:
+            return context is not None and not context.sc().isStopped()
+        except (Py4JError, OSError):  # a gateway that is gone refuses connections with a bare error of the socket
             return False
 
     def close(self) -> None:

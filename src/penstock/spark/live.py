@@ -99,7 +99,7 @@ class LiveRows:
         self._run.seen[task["taskId"]] = rows
 
     def _at_most(self, told: float, lasted_s: float) -> float:
-        """The most rows tasks can have read of which so many were told: the last heartbeat may be one interval old, and a little more."""
+        """The most rows that tasks can have read if they told of `told`: the last heartbeat may be one interval old, and a little more."""
         return told * (1 + 2 * self._heartbeat_s / max(lasted_s, self._heartbeat_s))
 
     def beyond(self, committed: int | None) -> BatchTasks | None:
@@ -132,7 +132,7 @@ class LiveRows:
         return rows
 
     def replay(self, rows: float | None) -> float | None:
-        """So many rows of a batch that was logged are read again; unknown counts for none."""
+        """Count the rows of a logged batch that are read again; unknown counts as none."""
         self.replayed_rows += rows or 0.0
         return rows
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from penstock.core.config import Config
-from penstock.core.domain.event import ClockSkewed, CpuUnknown, Event, ExecutorLost
+from penstock.core.domain.event import ClockSkewed, CpuKnown, CpuUnknown, Event, ExecutorLost
 from penstock.core.domain.reading import Reading
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.core.monitor.observe import Memory, observe
@@ -113,7 +113,7 @@ class SparkMonitor:
         if query.name not in self._readers:
             self._readers[query.name] = QueryReader(
                 query, self._store, self._clock, heartbeat_s=self._heartbeat_s, default_partitions=self._default_partitions,
-                say=lambda event: self._emit([replace(event, at_s=self._clock.now_s())]),
+                say=lambda event: self._emit([event]),
             )  # fmt: skip
         return self._readers[query.name].facts()
 
@@ -132,4 +132,4 @@ class SparkMonitor:
         problem = self._cpu.problem
         if problem != self._seen.cpu_problem:
             self._seen.cpu_problem = problem
-            self._emit([CpuUnknown(at_s=at_s, problem=problem)])
+            self._emit([CpuKnown(at_s=at_s) if problem is None else CpuUnknown(at_s=at_s, problem=problem)])

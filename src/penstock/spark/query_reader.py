@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from penstock.core.domain.event import CannotDo, Event
+from penstock.core.domain.event import Event, LatencyUnknown
 from penstock.core.errors import NotReachable, PenstockError
 from penstock.core.monitor.facts import BatchFact, OutputSample, PartitionFact, QueryFacts, StageFact
 from penstock.kafka.options import client_options
@@ -142,7 +142,7 @@ class QueryReader:
     def _give_up_tail(self, why: str) -> None:
         self._mute = True
         self.close()
-        self._say(CannotDo(at_s=0.0, query=self.query.name, what="latency", remedy=f"{why}; until then the latency at the sink is unknown"))
+        self._say(LatencyUnknown(at_s=self._clock.now_s(), query=self.query.name, reason=why))
 
     def close(self) -> None:
         if self._tail is not None:

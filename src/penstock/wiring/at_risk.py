@@ -21,9 +21,9 @@ AT_RISK = 0.8
 """A latency above this share of its promise leaves little room."""
 RARELY = 0.01
 MOST_FAILURES = 100
-"""Failures are imagined at so many moments of a recorded run, evenly apart."""
+"""Failures are imagined at no more than this many moments of a run, evenly apart."""
 FOLLOWED = 3.0
-"""A recovery is followed for so many times as long as it may take, then the load stays as it is."""
+"""A recovery is followed for this many times as long as is promised; then the load stays as it is."""
 
 
 def risks(whole: Ran, promises: Promises, short_share: float, late_share: float, failures: int) -> tuple[str, ...]:

@@ -21,9 +21,9 @@ from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
 READING_SHARE = 0.4
-"""Of the time that an audit takes, about so much is spent on reading the log."""
+"""About this share of the time of an audit is spent on reading the log."""
 SEARCHED = 4
-"""Sizes are looked at up to so many times the largest the job had."""
+"""Sizes are looked at up to this many times the largest the job had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
-    """Of what was watched of a job that had so many executors at most."""
+    """The audit of a job that was watched, and had `most` executors at most."""
     like = calibrated_by(seen.name, seen.readings, (), asked.seed)
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
@@ -116,7 +116,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         Asked(policies=asked.policies, limits=limits, promises=asked.promises, seed=asked.seed),
         lambda done_s, total_s: progress(done_s / total_s),
     )
-    costs = settings_of_all(like.found, seen.readings)
+    costs, unknown = settings_of_all(like.found, seen.readings)
     needed = needed_executors(seen.readings, {name: capacities(each, asked.promises, SEARCHED * most) for name, each in costs.items()})
     lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = ran(seen.readings, asked.promises)
@@ -133,7 +133,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         batch_p95_s=batch_p95_s(seen.readings),
         risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, late, seen.readings[-1].failures),
         what_if=tried,
-        notes=(*seen.notes, *like.found.notes),
+        notes=(*seen.notes, *like.found.notes, *unknown),
     )
 
 

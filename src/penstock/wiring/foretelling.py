@@ -14,7 +14,7 @@ FORETELLS: frozenset[Need] = frozenset({"load", "capacity"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretelling:
-    """A policy as it is, for which capacity is learnt too, so that recoveries are foretold that it does not itself ask about."""
+    """Decides exactly as `policy` does, but has the load and the capacity learnt too, so that recoveries can be predicted."""
 
     policy: Policy
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -21,16 +20,19 @@ from penstock.simulator.microbatch_settings import MicroBatchSettings
 Settings = MicroBatchSettings | ContinuousSettings
 
 
-def settings_of_all(found: Calibrated, readings: Sequence[Reading]) -> dict[str, Settings]:
-    """What each query of the job costs, by its name; a query that did nothing costs nothing."""
+def settings_of_all(found: Calibrated, readings: Sequence[Reading]) -> tuple[dict[str, Settings], tuple[str, ...]]:
+    """What each query of the job costs, by its name, and a note on each whose cost is not known, which counts as nothing."""
     if not found.left_out:
-        return {found.settings.query: found.settings}
+        return {found.settings.query: found.settings}, ()
+    notes: list[str] = []
     known = {found.settings.query: by_tasks(found.settings)}
     for name in found.left_out:
         alone = [replace(reading, queries=tuple(query for query in reading.queries if query.name == name)) for reading in readings]
-        with suppress(UserMistake):
+        try:
             known[name] = by_tasks(calibrated(alone, (), EVEN).settings)
-    return known
+        except UserMistake as mistake:
+            notes.append(f"what query {name} needs is not known, and counted as nothing: {mistake}")
+    return known, tuple(notes)
 
 
 def by_tasks(settings: Settings) -> Settings:
@@ -59,9 +61,9 @@ def needed_executors(readings: Sequence[Reading], carried: Mapping[str, FloatArr
 
 
 def fewest(reading: Reading, carried: Mapping[str, FloatArray]) -> int:
-    """Each query takes the share of the executors' time that its rows are of what they would carry of it alone: all shares together fit.
+    """The fewest executors at which the queries' loads fit together; at least one, and the largest size where none is enough.
 
-    At least one executor, and the largest size where none is enough.
+    Each query uses its rate divided by what that size carries of it alone, and these shares sum to at most 1.
     """
     largest = max(len(each) for each in carried.values())
     shares = np.zeros(largest)

@@ -15,7 +15,7 @@ from penstock.wiring.setup import Setup, engine_of
 PROFILED_SIZES = 6
 PROFILED_RATES = 30
 PROFILED_TO = 1.25
-"""A profile goes up to so many times the largest rate of the load."""
+"""A profile goes up to this many times the largest rate of the load."""
 
 
 def profiled(setup: Setup) -> Profiled:

@@ -16,7 +16,7 @@ from penstock.core.shapes.chance import FloatArray
 
 OFTEN = 0.05
 LONGEST = 3.0
-"""A reading stands for the time until the next one, and for at most so many times the usual one: after that nobody looked."""
+"""A reading stands for the time until the next one, and for at most this many times the usual one: after that nobody looked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Ran:
 
 
 def ran(readings: Sequence[Reading], promises: Promises) -> Ran:
-    """From the first of these readings to the last."""
+    """How the job ran from the first of these readings to the last."""
     lasted_s = lasted(readings)
     workers = np.array([float(reading.executors_running) for reading in readings])
     duration_s = float(lasted_s.sum())

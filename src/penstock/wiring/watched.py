@@ -17,7 +17,7 @@ from penstock.eventlog.files import EventLog
 from penstock.eventlog.observed import LoggedApplication, observations
 
 MOST_EXECUTORS = 64
-"""Of so many a reading keeps what each did; of all it keeps how many there were and how busy they were: logs of days fit into memory."""
+"""A reading keeps what each of this many executors did, and of all their number and busyness: so logs of days fit into memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What turns cost in CPU time: printed, as it depends on the machine."""
+"""Long runs and large jobs are learnt as small ones are; what their turns cost in CPU time is printed, as it depends on the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAEDALUS: frozenset[Need] = frozenset({"load", "capacity", "regression", "foreca
 
 
 @pytest.mark.long
-def test_six_hours_of_turns_forecasts_and_fits() -> None:
+def test_capacity_is_known_at_nearly_every_assessment_of_six_hours() -> None:
     analysed = Analysed(SteadyJob(load=lambda at_s: daily(at_s) + 100.0 * math.sin(at_s)), replace(TERMS, limits=Limits(max_executors=12)), DAEDALUS)
     spent = {"turns": 0.0, "assessments": 0.0, "fits": 0.0}
     number, known = 0, 0
@@ -42,7 +42,7 @@ def test_six_hours_of_turns_forecasts_and_fits() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("needs", [DAEDALUS, DAEDALUS - {"regression"}])
-def test_a_turn_with_1000_executors(needs: frozenset[Need]) -> None:
+def test_the_capacity_of_1000_executors_is_learnt_within_five_percent(needs: frozenset[Need]) -> None:
     terms = replace(TERMS, limits=Limits(min_executors=990, max_executors=1010))
     analysed = Analysed(SteadyJob(executors=1000, each_rows_per_s=10.0, load=lambda at_s: 2.0 * daily(at_s)), terms, needs)
     analysed.turns(40)

@@ -39,7 +39,7 @@ def capacity(data: Path | None = None) -> list[Measured]:
 
 
 def extrapolated(load: str, limit: float, kind: str | None = None) -> Measured:
-    """Capacity of twelve skewed workers, learnt as `penstock fit capacity` does from moments at which the busiest was at most so busy."""
+    """Capacity of twelve skewed workers, learnt as `penstock fit capacity` does from moments at which the busiest was at most at `limit`."""
     errors: dict[Method, list[float]] = {method: [] for method in METHODS}
     constant: list[float] = []
     for seed in SEEDS:

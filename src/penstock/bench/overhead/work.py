@@ -19,7 +19,7 @@ class Work:
     jobs_s: float
 
     def alone_s(self, took_s: float, cores: int) -> float:
-        """What batches that took so long take where nobody else is: their tasks on all cores, and what the driver does before, between and after its jobs.
+        """Seconds that the batches would take alone on the machine: their task time over all cores, plus the time that the driver spent outside of its jobs.
 
         >>> Work(task_s=5.0, jobs_s=3.0).alone_s(took_s=3.5, cores=2)
         3.0

@@ -90,7 +90,7 @@ def within(option: str, utilization: float, highest: float) -> None:
 
 
 def utilization_of(worker: str, reading: WorkersReading) -> float:
-    """That of the worker that is the busiest on average; where it was not there, the highest."""
+    """The utilisation of `worker` in a reading; the highest of all workers if it is not in it."""
     return next((each.utilization for each in reading.workers if each.worker == worker), peak(reading))
 
 

@@ -12,7 +12,7 @@ from penstock.core.models.estimate import Estimate, NotReady
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityAnswer:
-    """For `workers` workers; `shares` has each of them, and nothing where only others were read for long enough."""
+    """The capacity of `workers` workers; `shares` lists each, and is empty where only others were read for long enough."""
 
     model: JobCapacity
     workers: int
@@ -23,7 +23,7 @@ class CapacityAnswer:
 
 
 def answered(empty: JobCapacity, used: Sequence[WorkersReading], *, present: tuple[str, ...], at_utilization: float) -> CapacityAnswer | NotReady:
-    """Of the `present` workers where enough is known of them; else of those before them, times how many more they are, and a note says so."""
+    """The capacity of the `present` workers; if too little is known of them, that of the workers before them, scaled, and a note says so."""
     whole = model = empty.learn(used).settled()
     left = list(used)
     while left and isinstance(model.skew(), NotReady):

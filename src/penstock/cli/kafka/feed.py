@@ -41,7 +41,7 @@ def feed(
     state: Annotated[Path | None, typer.Option("--state", help="A folder in which it remembers how far it is; started again, it goes on.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines: a JSON object a second.")] = False,
 ) -> None:
-    """Produce a trace into a topic, each row when its time has come, until Ctrl-C; say a second by second whether it keeps up.
+    """Produce a trace into a topic, each row when its time has come, until Ctrl-C; say every second whether it keeps up.
 
     To change its rate while it runs, say `penstock kafka rate 500/s --state FOLDER` with the same folder.
     """

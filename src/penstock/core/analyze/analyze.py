@@ -32,9 +32,10 @@ NOTHING = Promises()
 
 
 def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, list[Event], FitAsked | None]:
-    """Watch the job where something is promised or needed, learn only what is needed; new knowledge, what is to be said, and slow work to be done elsewhere.
+    """Follow disturbances if anything is promised or the policy needs models, and learn only the models it needs.
 
-    The newest reading is the knowledge's last already. Targets and fits are looked at whenever a forecast is due.
+    Returns the new knowledge, the events, and a fit to run elsewhere. The newest reading is the knowledge's last already. Targets and fits are looked at
+    whenever a forecast is due.
     """
     if not needs and terms.promises == NOTHING:
         return knowledge, [], None

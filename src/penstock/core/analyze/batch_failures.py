@@ -14,7 +14,7 @@ from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batch
 from penstock.core.models.recovery.over_forecast import RecoveryModel, bounds_of
 
 SETTLED_S = 0.01
-"""A downtime is sought to so many seconds."""
+"""Seconds to which a downtime is searched for."""
 OVERHEADS = (0.5, 0.0, 0.25, 0.75, 1.0)
 """Shares of a batch that may be overhead while nobody knows; the first is taken."""
 
@@ -45,7 +45,7 @@ def last_start_s(seen: Assessment, failed_s: float) -> float:
 
 
 def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
-    """What a failure does to the batch that it hits, but for how long: Spark tries lost tasks again, so that it takes longer than it would.
+    """The outage a failure causes, with its duration left at 0 for the caller to fill in. Spark retries lost tasks, so the batch it hits only takes longer.
 
     Where the query died it begins anew, with what came meanwhile; so does in effect a batch that hung until the failure was noticed.
     Rows that came while batches took longer than their interval are part of the lag, and counted once.

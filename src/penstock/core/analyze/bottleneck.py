@@ -6,7 +6,7 @@ from penstock.core.domain.decision import Comparison
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 
 SKEWED = 2.0
-"""An executor that does so many times the mean holds the others up."""
+"""Work is skewed if one executor processes more than this many times the mean."""
 
 MOSTLY = 0.5
 LAST_STAGE = 0.6
@@ -50,7 +50,7 @@ def _skewed(reading: Reading) -> Comparison | None:
 
 
 def _slow_sink(query: QueryReading, slots: int) -> Comparison | None:
-    """By the last of several stages, or by time in which a batch writes though none of its tasks run."""
+    """The sink is slow if the last of several stages takes most task time, or a batch mostly writes while no task runs."""
     run_s_per_s = [stage.run_time_s_per_s for stage in query.stages]
     share = run_s_per_s[-1] / sum(run_s_per_s) if len(run_s_per_s) > 1 and sum(run_s_per_s) > 0 else 0.0
     if share > LAST_STAGE:

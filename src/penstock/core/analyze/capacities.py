@@ -11,11 +11,11 @@ from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.estimate import Estimate
 
 MOST_TIMES = 10.0
-"""No bound says more than so many times the value: a few batches may leave open whether a row costs anything at all."""
+"""An upper bound is at most this many times the value: a few batches may leave open whether a row costs anything at all."""
 
 
 def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
-    """Rows/s of every size of which something is known; an answer that may be nothing at all is none.
+    """Capacity in rows/s of each size that is known. Sizes whose lower bound is 0 are left out unless the upper bound is 0 too.
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
@@ -51,7 +51,7 @@ def carried_by(seen: Assessment, executors: int) -> Estimate | None:
 
 
 def bounded(capacity: Estimate) -> Estimate:
-    """With an upper bound that is a number.
+    """The capacity with an upper bound that is finite.
 
     >>> bounded(Estimate(value=100.0, low=50.0, high=float("inf"))).high
     1000.0

@@ -35,7 +35,7 @@ def kind_of(rescale: Rescale) -> DisturbanceKind:
 
 
 def charged(learnt: Learnt, rescale: Rescale | None, outcomes: Iterable[Outcome]) -> Learnt:
-    """With what the rescale took that is now done: for how long it stopped the job or, where it did not, how long it took, which makes it a live one."""
+    """Learn the cost of the rescale that has just ended: its downtime, or its duration if the job kept running; in that case its kind is marked as live."""
     for outcome in outcomes:
         if rescale is None or outcome.number != rescale.number or not outcome.done:
             continue
@@ -72,7 +72,7 @@ def told_of_failures(learnt: Learnt, reading: Reading, failure: Failure | None) 
 
 
 def is_calm(health: RecoveryWatch, at_s: float, interval_s: float) -> bool:
-    """Whether nothing is being recovered from and the watch was told of a healthy job within the interval: more often is only for those who learn more."""
+    """Whether this reading can be skipped: no recovery is open, and the watch had a reading less than `interval_s` ago."""
     return not health.open and bool(health.keeping_up.recent) and at_s - health.keeping_up.recent[-1][0] < interval_s - ROUNDING_S
 
 

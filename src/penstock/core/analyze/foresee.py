@@ -23,9 +23,9 @@ from penstock.core.models.recovery.transition import LiveRescale, transition_s
 from penstock.core.policies.charged import downtime_s, repeated_s
 
 LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
-"""Of the horizon: a forecast is graded a minute, five and fifteen ahead."""
+"""Shares of the horizon at which a forecast is graded: 1, 5 and 15 of 15 minutes ahead."""
 LASTING_S = 900.0
-"""Where no horizon is known, what is predicted of a size holds for so long."""
+"""Seconds for which a prediction about a size holds if no horizon is known."""
 PERCENTILE, AVERAGE = "p95", "average"
 """Which latency was predicted: that of micro-batches, or the one of a profile."""
 
@@ -105,7 +105,7 @@ def _capacity(seen: Assessment, executors: int) -> Iterator[Prediction]:
 
 
 def _latency(seen: Assessment, executors: int) -> Iterator[Prediction]:
-    """Of a size that keeps up: in overload it grows with time, and has no bound."""
+    """The latency of a size that keeps up; in overload it has no bound, and is not predicted."""
     known = seen.latencies.get(executors)
     if known is not None and math.isfinite(known.high):
         about, due_s = PERCENTILE if seen.plant == "micro_batch" else AVERAGE, seen.at_s + LEAD_SHARES[0] * lasting_s(seen)
@@ -113,7 +113,7 @@ def _latency(seen: Assessment, executors: int) -> Iterator[Prediction]:
 
 
 def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
-    """From the outage that a rescale is or, where it goes on live, from its transition; nothing where no lag would come of it."""
+    """The recovery from a rescale: from an outage if it stops the job, else from its live transition; nothing if that leaves no lag."""
     now, new = carried_by(seen, decision.current), carried_by(seen, decision.executors)
     if decision.direction == "keep" or seen.arrivals is None or now is None or new is None:
         return
@@ -134,7 +134,7 @@ def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
 
 
 def _recovery(seen: Assessment, executors: int, kind: str, expected: Estimate | None) -> Prediction | None:
-    """Void when three times as long has passed, and a while."""
+    """A predicted recovery; it expires after three times its value plus `lasting_s`."""
     if expected is None or not math.isfinite(expected.value):
         return None
     return _predicted(seen, "recovery", expected, executors, expires_s=seen.at_s + 3 * expected.value + lasting_s(seen), about=kind)

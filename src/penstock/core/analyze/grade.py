@@ -66,7 +66,7 @@ def _error(graded: Graded, terms: Terms) -> float:
 
 
 def _superseded(made: Prediction, later: Sequence[Prediction]) -> bool:
-    """Of a size's capacity the newest word counts: one overload would else judge a quarter of an hour of them."""
+    """Whether a later prediction of the same size's capacity replaces it: else one overload would grade a quarter of an hour of them."""
     return made.kind == "capacity" and any(each.kind == "capacity" and each.executors == made.executors for each in later)
 
 

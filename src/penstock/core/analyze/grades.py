@@ -14,7 +14,7 @@ from penstock.core.domain.prediction import PredictionKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """Of `count` predictions: the mean relative error, the mean with its sign (above 0: predicted too much), the share that came within its bounds."""
+    """`error` is the mean relative error of `count` predictions, `bias` its signed mean (above 0: too much), `within` the share inside its bounds."""
 
     kind: PredictionKind
     about: str

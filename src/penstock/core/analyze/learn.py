@@ -47,7 +47,7 @@ def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]
 
 
 def _with_profile(learnt: Learnt, reading: Reading, terms: Terms, *, decided: bool) -> Learnt:
-    """With the pace that this moment shows, and with a row more of the profile once after each decision."""
+    """Learn the pace that this reading shows, and add one row to the profile after each decision."""
     shown = pace_seen(learnt, reading, terms)
     learnt = replace(learnt, pace=learnt.pace.interrupted() if shown is None else learnt.pace.learn([shown]))
     row = profile_row(learnt, reading, terms) if decided else None
@@ -69,7 +69,7 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
 
 
 def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: frozenset[Need]) -> Learnt:
-    """With how long batches took and how busy the executors were. The cost of batches is that of the job only where it has a single query."""
+    """Learn how long batches took and how busy the executors were. The cost of batches is that of the job only where it has a single query."""
     capacity, latencies, ids = learnt.capacity, dict(learnt.batches), dict(learnt.batch_ids)
     by_batches = capacity.by_batches if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
     fresh_batches: list[BatchMeasured] = []

@@ -36,7 +36,7 @@ def t_max_of(learnt: Learnt, reading: Reading, sizes: Sequence[int], interval_s:
 
 
 def by_waves(t_max: ScaleoutCapacity, sizes: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:
-    """What a profile says of micro-batches of so many tasks, sizes that need as many waves being one; as it is where the tasks are not known.
+    """The capacities of a profile, where sizes that run `tasks` in equally many waves count as one; unchanged where the tasks are not known.
 
     >>> profile = [ScaleoutMeasured(scaleout=size, throughput_rows_per_s=rate) for size, rate in ((3, 300.0), (6, 600.0), (10, 600.0), (12, 1200.0))]
     >>> found = by_waves(ScaleoutCapacity().learn(profile), [1, 10, 11], 12, 1)

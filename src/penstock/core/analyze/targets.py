@@ -18,7 +18,7 @@ from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.policies.charged import downtime_s, failure_of, repeated_s
 
 LOOKS = 3
-"""So often in a row a target is found out of reach, or back within it, before that is said: while capacity is being learnt it may be both by turns."""
+"""A target must be found out of reach, or back in reach, this often in a row before that is said: while capacity is learnt it may alternate."""
 
 
 def watch_targets(knowledge: Knowledge, seen: Assessment, autopilot: Autopilot) -> tuple[Knowledge, list[Event]]:
@@ -48,7 +48,7 @@ def is_certain(why: Comparison, knowledge: Knowledge, seen: Assessment, autopilo
 
 
 def targets(seen: Assessment) -> dict[str, Comparison]:
-    """By target, why not even the largest size can meet it; by the bounds in its favour, so that little knowledge makes no alarm."""
+    """Why not even the largest size can meet a target, by target; judged by the bounds in its favour, so that little knowledge makes no alarm."""
     why = {"recovery time": _recovery(seen), "latency": _latency(seen), THROUGHPUT: _throughput(seen)}
     return {target: each for target, each in why.items() if each is not None}
 

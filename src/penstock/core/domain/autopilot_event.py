@@ -93,7 +93,7 @@ class PolicyResumed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack(Event):
-    """`policy` is who decided, here and in other events; empty in histories that are older than the word."""
+    """`policy` names the policy that decided, here and in other events; it is empty in histories recorded before the field existed."""
 
     reason: RollbackReason
     before: int

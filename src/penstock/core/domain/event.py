@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from penstock.core.domain.units import count_words, duration_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something worth remembering, at a moment."""
+    """Something worth remembering, at a moment; `trouble` is whether somebody should look at it."""
 
+    trouble: ClassVar[bool] = False
     at_s: float
 
     def words(self) -> str:
@@ -55,10 +57,23 @@ class NothingToDo(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFailed(Event):
+    trouble: ClassVar[bool] = True
     error: str
 
     def words(self) -> str:
         return f"a turn of the loop failed and was skipped: {self.error}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideWorkFailed(Event):
+    """Something failed that the controller does beside its turns; the turn itself was not touched by it."""
+
+    trouble: ClassVar[bool] = True
+    what: str
+    error: str
+
+    def words(self) -> str:
+        return f"{self.what} failed, the loop goes on: {self.error}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +135,7 @@ class InstructionDone(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionFailed(Event):
+    trouble: ClassVar[bool] = True
     number: int
     knob: str
     took_s: float
@@ -133,6 +149,7 @@ class InstructionFailed(Event):
 class ExecutorsMissing(Event):
     """Executors that have not come; `number` is the instruction that waited for them, None if they were lost later."""
 
+    trouble: ClassVar[bool] = True
     requested: int
     running: int
     waited_s: float
@@ -152,6 +169,7 @@ class ExecutorsComplete(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorLost(Event):
+    trouble: ClassVar[bool] = True
     executor_id: str
     reason: str
 
@@ -170,6 +188,7 @@ class QueryStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFailed(Event):
+    trouble: ClassVar[bool] = True
     query: str
     cause: str
     traceback: str = ""
@@ -193,6 +212,7 @@ class QueryRestarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryGivenUp(Event):
+    trouble: ClassVar[bool] = True
     query: str
     restarts: int
     cause: str
@@ -206,6 +226,7 @@ class QueryGivenUp(Event):
 class QueryUnwatched(Event):
     """The supervisor could not do for a query what was to be done."""
 
+    trouble: ClassVar[bool] = True
     query: str
     cause: str
 
@@ -224,6 +245,7 @@ class QueryEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSkewed(Event):
+    trouble: ClassVar[bool] = True
     query: str
     skew_s: float
 
@@ -232,13 +254,32 @@ class ClockSkewed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuUnknown(Event):
-    """Why whoever was to tell the CPU of executors tells nothing; None: it does again."""
+class LatencyUnknown(Event):
+    """Why the latency that Real-Time Mode measures at the sink cannot be measured."""
 
+    trouble: ClassVar[bool] = True
+    query: str
+    reason: str
+
+    def words(self) -> str:
+        return f"the latency of {self.query} at its sink is unknown: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuUnknown(Event):
+    """Why whoever was to tell the CPU of executors tells nothing; None, in older histories, is what `CpuKnown` says."""
+
+    trouble: ClassVar[bool] = True
     problem: str | None
 
     def words(self) -> str:
         return "the CPU of executors is known again" if self.problem is None else f"the CPU of executors is unknown: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuKnown(Event):
+    def words(self) -> str:
+        return "the CPU of executors is known again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +305,7 @@ class ConnectorFound(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedBehind(Event):
+    trouble: ClassVar[bool] = True
     topic: str
     behind_rows: float
     behind_s: float
@@ -282,6 +324,7 @@ class FeedCaughtUp(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedFailed(Event):
+    trouble: ClassVar[bool] = True
     topic: str
     reason: str
 
@@ -301,6 +344,7 @@ class FeedEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLost(Event):
+    trouble: ClassVar[bool] = True
     reason: str
 
     def words(self) -> str:
@@ -317,6 +361,7 @@ class MemoryRegained(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFailed(Event):
+    trouble: ClassVar[bool] = True
     reason: str
 
     def words(self) -> str:
@@ -324,7 +369,19 @@ class SnapshotFailed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseNotRenewed(Event):
+    """The lease could not be signed, to renew it or to give it back."""
+
+    trouble: ClassVar[bool] = True
+    reason: str
+
+    def words(self) -> str:
+        return f"the lease beside the checkpoint could not be signed: {self.reason}; it runs out unless a later try succeeds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseLost(Event):
+    trouble: ClassVar[bool] = True
     holder: str
 
     def words(self) -> str:

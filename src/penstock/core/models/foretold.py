@@ -19,7 +19,7 @@ class Foretold:
 
     seen: int = 0
     mean: float = 0.0
-    """Of the truths seen: what a constant says next."""
+    """Mean of the truths seen: what a constant says next."""
     scored: int = 0
     error: float = 0.0
     constant_error: float = 0.0
@@ -27,7 +27,7 @@ class Foretold:
     """None where the paper had nothing to say."""
 
     def with_one(self, truth: float, said: float | None, paper_said: float | None) -> Foretold:
-        """With what came, above 0; it is scored if the model had said something and a constant could have."""
+        """Add the truth that came, above 0; it is scored if the model had said something and a constant could have."""
         more = replace(self, seen=self.seen + 1, mean=self.mean + (truth - self.mean) / (self.seen + 1))
         if said is None or not self.seen:
             return more

@@ -67,7 +67,7 @@ def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, 
 
 
 def least_s(config: Config) -> float:
-    """Arrivals and CPU are measured from one reading to the next, but not over a hair's breadth when two follow each other."""
+    """The shortest time in seconds over which a rate of arrivals or of CPU is measured: half a reading interval."""
     return config.reading_interval_s / 2
 
 

@@ -8,7 +8,10 @@ from penstock.core.knowledge import Knowledge, with_executors
 
 
 def adopt(knowledge: Knowledge, executors: int, at_s: float, *, own: bool = True) -> Knowledge:
-    """Knowledge in which this size is desired, and that remembers when the policy gave executors away; not its `own` are those that its owner took."""
+    """Make this size the desired one.
+
+    A reduction that the policy itself wanted (`own`) is remembered as its scale-down; one that the owner's limits forced is not.
+    """
     fewer = executors < knowledge.desired.executors
     steering = replace(knowledge.steering, own_scale_down_s=at_s) if fewer and own else knowledge.steering
     return with_executors(replace(knowledge, steering=steering), executors)

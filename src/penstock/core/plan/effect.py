@@ -19,7 +19,7 @@ SETTLED_S = 120.0
 """A new size is judged when it has stood for so long, and for two windows of readings."""
 
 LEAST_GAIN = 0.1
-"""Of the gain that a size in proportion would bring; less is none."""
+"""A scale-up counts as effective if throughput grew by at least this share of what proportional growth would have added."""
 
 BLOCKED_S = 1800.0
 

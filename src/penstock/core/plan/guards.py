@@ -38,7 +38,7 @@ def guarded(seen: Assessment, decision: Decision, guarding: Guarding) -> Decisio
 
 
 def slower_down(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
-    """Down only to the most that was recommended within the window, and not within it of a scale-up."""
+    """Never shrink below the largest size recommended within `down_stable_s`, and do not shrink at all within that time after a scale-up."""
     if decision.direction != "down":
         return decision
     since_s = seen.at_s - guarding.autopilot.scaled(guarding.autopilot.down_stable_s)

@@ -14,16 +14,16 @@ from penstock.core.terms import Terms
 
 LATENCY, RECOVERY = "latency p95", "recovery"
 TARGETS = {LATENCY: "latency", RECOVERY: "recovery time"}
-"""By their names in `Steering.infeasible`: what no size can keep is not held against the one that was chosen."""
+"""The names of promises in `Steering.infeasible`: what no size can keep is not held against the one that was chosen."""
 
 COUNTS_S = 3600.0
 """A promise broken within this time of an own scale-down counts against the policy, for as long."""
 
 STILL_BROKEN_S = 600.0
-"""A promise that stays broken is broken again every so often."""
+"""A promise that stays broken counts as broken again after these seconds."""
 
 EXCUSED_S = 600.0
-"""A failure or a rescale excuses a high latency for as long as recovery may take; for so long where nobody has promised anything."""
+"""A failure or a rescale excuses a high latency for as long as recovery may take; for these seconds where none is promised."""
 
 
 def watch_promises(knowledge: Knowledge, recovered: Sequence[Recovered], at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:

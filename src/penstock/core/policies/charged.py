@@ -62,7 +62,7 @@ def repeated_s(seen: Assessment, batches_longer: float = 1.0) -> float:
 
 
 def longer(capacity_now: float | None, capacity_then: float) -> float:
-    """How many times as long a batch takes at another size: its work, for its overhead stays. So a smaller size is not judged by the batches of a larger.
+    """Factor by which a batch's work takes longer at `capacity_then` than at `capacity_now`; 1.0 while the present capacity is unknown.
 
     >>> longer(400.0, 200.0), longer(None, 200.0)
     (2.0, 1.0)

@@ -71,3 +71,18 @@ def test_on_a_swing_with_noise_it_beats_what_each_model_says_alone() -> None:
     load = sum(origin.came.sum() for _, origin in results)
     assert found.wape is not None and found.wape < 0.9 * min(alone.values()) / load
     assert 0.6 < found.coverage_80 < 0.95 and abs(sum(found.models.values()) - 1.0) < 1e-6
+
+
+def test_a_simple_forecaster_without_memory_is_no_last_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(error: type[Exception]) -> None:
+        def forecast(*given: object) -> None:
+            raise error("no fit")
+
+        monkeypatch.setattr("statsforecast.models.AutoETS.forecast", forecast)
+
+    origin = origins(*swing(4000))[0]
+    fails(ValueError)
+    assert baselines_at(origin)["autoets"] == baselines_at(origin)["naive"]
+    fails(MemoryError)
+    with pytest.raises(MemoryError):
+        baselines_at(origin)

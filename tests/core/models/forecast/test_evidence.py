@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.arima import Arima
-from penstock.core.models.forecast.candidate import Learner
+from penstock.core.models.forecast.candidate import Learner, Parameters
 from penstock.core.models.forecast.ets import Ets
 from penstock.core.models.forecast.evidence import due
 from penstock.core.models.forecast.history import History
@@ -85,3 +85,23 @@ def test_a_fit_that_failed_is_repeated_after_a_horizon_and_not_before() -> None:
 def test_a_swing_that_is_foretold_to_the_last_digit_is_not_fitted_for_its_rounding() -> None:
     line = 1000.0 + 3.0 * np.arange(LENGTH) + 1e-9 * np.array([math.sin(number) for number in range(LENGTH)])
     assert fitted_at(line, Ets(), range(200, LENGTH, 10)) == [200]
+
+
+@dataclass(frozen=True)
+class Failing(Ets):
+    """A model whose fit raises this."""
+
+    error: type[Exception] = ValueError
+
+    def fit(self, values: Floats) -> Parameters:
+        raise self.error("no fit")
+
+
+def test_a_fit_that_fails_on_its_numbers_is_left_out() -> None:
+    assert fitted(Failing(), until(steady(1), 200)).parameters is None
+
+
+@pytest.mark.parametrize("error", [MemoryError, ImportError])
+def test_a_fit_without_the_memory_or_the_library_it_needs_is_told_to_whoever_asked(error: type[Exception]) -> None:
+    with pytest.raises(error, match="no fit"):
+        fitted(Failing(error=error), until(steady(1), 200))

@@ -18,7 +18,7 @@ MEMORY = 1000
 WINDOW = 100
 """Past errors that the threshold looks at."""
 SIGMAS = 4.0
-"""Times the usual error that makes a value unexpected: at one value a second by chance about once in four hours."""
+"""A value is unexpected if it is off by this many usual errors: at one value a second by chance about once in four hours."""
 FEWEST_ERRORS = 20
 RIDGE = 1e-6
 """Keeps the regression solvable when past values say the same, as a share of their squares."""

@@ -25,7 +25,7 @@ MOST_BATCHES = 600
 MOST_ALIKE = 40
 """Batches kept of one scale-out and one size (a factor of the square root of 2): a steady hour must not push out the sizes that tell overhead from cost."""
 APART = 1.25
-"""Batches differ in size if the second largest is so many times the second smallest: one stray batch shows nothing."""
+"""Batches differ in size if the second largest is this many times the second smallest: one stray batch shows nothing."""
 
 ONE_SIZE_ONLY = "batches of one size only: the fixed overhead and the cost of a row cannot be told apart until the rows in a batch, or the executors, change"
 

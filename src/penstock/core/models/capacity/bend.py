@@ -10,7 +10,7 @@ from penstock.core.models.capacity.curve import Curve, Point
 from penstock.core.models.capacity.in_logarithms import log_scaleouts, regressed
 
 BENDS_ON = 2.0
-"""Beyond what was measured a bend counts so many times: what saturates bends faster than a parabola in logarithms does."""
+"""Beyond the largest measured scale-out a bend grows this many times as fast: what saturates bends faster than a parabola in logarithms does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

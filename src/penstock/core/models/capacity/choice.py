@@ -9,7 +9,7 @@ from penstock.core.models.estimate import Estimate
 MICRO_BATCH = "micro-batch cost"
 UTILIZATION = "utilisation regression"
 TIMES_SURER = 2.0
-"""The regression overrules the physical form where its bounds are so many times narrower."""
+"""The regression overrules the physical form where its bounds are more than this many times narrower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,7 +108,7 @@ class JobCapacity:
         return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
 
     def settled(self) -> JobCapacity:
-        """With the waiting readings judged by what is known now and learnt: many questions are then cheap."""
+        """The model after the readings that wait were judged and learnt: many questions are then cheap."""
         return _settled(self)
 
     def workers(self, *, at_utilization: float = 1.0) -> tuple[WorkerShare, ...]:
@@ -153,7 +153,7 @@ class JobCapacity:
         return settled and reading.is_whole and any(worker.utilization > 0.0 for worker in reading.workers)
 
     def _stayed(self, readings: tuple[WorkersReading, ...]) -> Self:
-        """With more readings of the present workers: those with a whole window after them are judged and learnt."""
+        """Add readings of the present workers, and judge and learn those with a whole window after them."""
         stay = self.stay or first_stay(readings[0])
         waiting = (*self.waiting, *readings)
         judged = len(waiting) - WINDOW + 1
@@ -174,7 +174,7 @@ class JobCapacity:
         return _measured_here(self)
 
     def _law(self) -> WorkersLaw | None:
-        """Of every present worker; the paper has none."""
+        """The law of every present worker; None for the paper's method."""
         return _law_here(self) if self.method == "utilization_law" else None
 
     def _line(self, stay: Stay) -> CapacityLine | None:
@@ -192,7 +192,7 @@ class JobCapacity:
         return replace(self, stay=None, waiting=(), remembered=tuple(sorted([*others, joined], key=lambda each: each.scaleout)))
 
     def _belief(self, memory: Remembered | None, here: Remembered | None, newest: Remembered, at_utilization: float, scaleout: int) -> Belief:
-        """Of a scale-out of which this is the `memory`, if there is any."""
+        """The capacity believed of a scale-out; `memory` is what is remembered of it."""
         if memory is None:
             return newest.belief_elsewhere(at_utilization, scaleout)
         fresh = math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s)

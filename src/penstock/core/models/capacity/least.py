@@ -10,9 +10,9 @@ from penstock.core.models.estimate import Estimate
 
 NEWEST = 20
 PROVEN_BY = 3
-"""So many of the newest batches must have been as quick, or quicker: one alone may have been lucky."""
+"""At least this many of the newest batches must have been as quick: one alone may have been lucky."""
 SURE_SHARE = 0.9
-"""Of what is proven: batches that do the same differ by some percent."""
+"""Lower bound as a share of what is proven: equal batches differ by some percent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ class Plateau:
         return self.noise * math.sqrt(1.0 + 1.0 / self.measurements + (x - self.mean_x) ** 2 / self.m2_x)
 
     def rising(self, points: Sequence[Point]) -> list[Point]:
-        """Of what was measured that below the plateau, which a curve is fitted to; the first scale-out of the plateau is added to a single one."""
+        """The measured points below the plateau, to which the curve is fitted; if there are fewer than two, the first two points."""
         below = [point for point in points if point.scaleout < self.first]
         return below if len(below) > 1 else list(points[:2])
 

@@ -29,7 +29,7 @@ class Belief:
     freedom: float
 
     def doubted(self, relative_spread: float) -> Belief:
-        """With an independent relative error more."""
+        """The belief with one more independent relative error."""
         return Belief(value=self.value, variance=self.variance + (relative_spread * self.value) ** 2, freedom=self.freedom)
 
 
@@ -52,7 +52,7 @@ class Remembered:
         return math.hypot(MODEL_SPREAD, EXTRAPOLATION_SPREAD * max(0.0, at_utilization / self.highest_utilization - 1.0))
 
     def belief(self, at_utilization: float) -> Belief:
-        """Both together."""
+        """What was measured, and the doubt about it, together."""
         return self.measured(at_utilization).doubted(self.doubt(at_utilization))
 
     def belief_elsewhere(self, at_utilization: float, scaleout: int) -> Belief:

@@ -27,7 +27,7 @@ DOUBLING_SPREAD = 0.15
 
 
 MOST_PARTS = 50
-"""Scale-outs are left out one by one up to so many, and in so many parts beyond."""
+"""Up to this many scale-outs are left out one by one; more are divided into this many parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

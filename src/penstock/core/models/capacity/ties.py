@@ -11,7 +11,7 @@ TIE_NOISE = 0.03
 """Relative standard deviation of a measured capacity, where repetitions do not tell it."""
 
 TIE_SIGMAS = 2.5
-"""Capacities further apart than so many standard deviations are not one: six equal ones, compared one after the other, stay together in nine cases of ten."""
+"""Capacities more than this many standard deviations apart are not one: six equal ones, compared one after the other, stay together in nine cases of ten."""
 
 
 def measured_ties(points: Sequence[Point], *, noise: float = TIE_NOISE) -> tuple[tuple[int, ...], ...]:

@@ -17,7 +17,7 @@ STEP_S = AVERAGING_S
 """A minute is judged at a time: utilisation is an average over as long."""
 
 LATER_S = (180.0, 120.0, 60.0)
-"""A minute is judged by what came so long after it began, or by what came sooner where too little did."""
+"""A minute is judged by what came this many seconds after it began, or later; where that is too little, the next number counts."""
 
 FEWEST_LATER = 10
 """Moments that tell what workers are like when they are warm."""
@@ -26,7 +26,7 @@ LONGEST_SHARE = 0.25
 """No more than this share of the time is taken for a warm-up."""
 
 BEGINS_SIGMA, ENDS_SIGMA = 3.0, 1.0
-"""A first minute so many standard deviations busier than its load explains is one of a warm-up; it lasts while a minute is still so many busier."""
+"""Standard deviations by which a minute is busier than its load explains: for the first to begin a warm-up, and for each next to continue it."""
 
 
 LEAST_SCATTER = 0.002

@@ -13,7 +13,7 @@ from penstock.core.models.forecast.series import varies
 MOST_VALUES = 120
 """The search for an order is the slowest part of a forecast, and minutes ahead do not need every step: longer histories are averaged to no more than these."""
 LARGEST_ROOT = 0.98
-"""Of the moving average: nearer to one, the unknown errors before the window are never forgotten."""
+"""Largest root of the moving average: nearer to one, the unknown errors before the window are never forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Arima:
 
 
 def _coarse(windows: Floats, steps: int) -> Floats:
-    """Averages of so many steps, the last of them ending with the window."""
+    """Averages over `steps` steps each; the last one ends with the window."""
     count = windows.shape[1] // steps
     return np.asarray(windows[:, windows.shape[1] - count * steps :].reshape(len(windows), count, steps).mean(axis=2))
 

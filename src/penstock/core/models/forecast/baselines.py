@@ -52,5 +52,7 @@ def _alone(model: Any, values: Floats, ahead: int, late: int) -> tuple[float, ..
     """What a model of statsforecast says from the moment of the origin on; where it cannot be fitted, the last value."""
     try:
         return tuple(float(value) for value in model.forecast(values, ahead + late)["mean"][late:])
+    except (MemoryError, ImportError):
+        raise
     except Exception:  # statsforecast raises bare exceptions where a history is too short or too even
         return (float(values[-1]),) * ahead

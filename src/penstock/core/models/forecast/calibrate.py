@@ -11,28 +11,28 @@ from penstock.core.models.forecast.evidence import ROUNDING
 LEAD_SHARES = (1 / 90, 1 / 30, 1 / 10, 1 / 5, 1 / 3, 1 / 2, 2 / 3, 5 / 6, 1.0)
 """Leads, as a share of the horizon, at which errors are remembered; between them they are interpolated."""
 SOON, LATE = 0.8, 2.8
-"""In spreads: what four in five errors are taken to stay within, at the first and at the last lead, before any were seen."""
+"""Spreads within which four in five errors are taken to stay before any were seen, at the first and at the last lead."""
 BORROWED = 15
 """How many errors that is worth: those of one horizon."""
 TRUSTED = 5
-"""So many errors found say half of how large those borrowed should have been."""
+"""After this many errors, borrowed ones are half of the way (in logarithms) to their size."""
 LEAST = 1e-3
-"""Of what was borrowed: the smallest errors that are told from none."""
+"""Errors found count as at least this share of the borrowed ones."""
 CAUTION = 3.0
 """In horizons: the log-odds of a level are stretched by 1 + CAUTION / (horizons seen + CAUTION), for weights and errors come from one past, and it overlaps.
 What is borrowed does not, so the stretch is in proportion to what was found."""
 MISSES = 0.15
 """The share of errors that may come outside of their bounds where these promise one in five: they are of fits that know what came."""
 SLOWNESS = 25.0
-"""In origins: so many, all of them within or all outside, make the log-odds smaller by a seventh or larger by more than twice."""
+"""After this many origins the stretch is a seventh smaller if all errors were within their bounds, and 2.3 times as large if all were outside."""
 NARROWEST, WIDEST = 0.5, 1.25
-"""Of that stretch. Little is needed upwards, as CAUTION has been there before, and the largest of a hundred errors are no measure."""
+"""The limits of the stretch. Little is needed upwards, as CAUTION has been there before, and the largest of a hundred errors are no measure."""
 RECENT = 60
 """Steps over which the noise of the history is measured."""
 JUMPS = 0.5
-"""Of the root mean square of all steps of the window: no noise is less, so that a load which jumps is not taken for calm between two jumps."""
+"""Noise is at least this share of the root mean square of the window's steps, so that a load which jumps is not taken for calm between two jumps."""
 FURTHEST = 10.0
-"""In spreads: no error is remembered as more. After the first jump of a calm load the spread is large, and a hundred of those are many jumps."""
+"""No error is remembered as more than this many spreads. After the first jump of a calm load the spread is large, and a hundred of those are many jumps."""
 
 
 def leads(horizon: int) -> tuple[int, ...]:

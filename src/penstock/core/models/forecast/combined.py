@@ -23,7 +23,7 @@ HORIZON_S = 900.0
 FEWEST = 6
 """Bins without which there is no forecast."""
 SCORE_AFTER_SHARE = 1 / 3
-"""Of the horizon: how often what the forecasters did is added to the memory."""
+"""After this share of the horizon the forecasters' results are added to the memory again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

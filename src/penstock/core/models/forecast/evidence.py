@@ -13,13 +13,13 @@ from penstock.core.models.forecast.fits import Fit
 from penstock.core.models.forecast.history import ORIGINS_A_HORIZON, History
 
 LEFT = 1.5
-"""Times the promised error, or one over it: the load has changed."""
+"""The load has changed if the error is this many times larger or smaller than promised."""
 ENOUGH = 5
-"""Forecasts after the fit, without which nothing is said."""
+"""From fewer forecasts than this no error is told."""
 ROUNDING = 1e-3
-"""Of the load: errors below it are all the same."""
+"""Errors below this share of the load are all the same."""
 MORE_HISTORY = 2
-"""Times what the fit saw: worth a fit, whatever its errors."""
+"""A history this many times as long as the fit saw is worth a new one."""
 
 
 def due(candidate: Learner, fit: Fit | None, history: History) -> bool:
@@ -38,7 +38,7 @@ def due(candidate: Learner, fit: Fit | None, history: History) -> bool:
 
 
 def error_of(candidate: Learner, parameters: Parameters, history: History, since: int | None) -> float | None:
-    """WAPE over the first steps of forecasts from the last horizon of origins, none before `since`; None of too few of them, and for a load of zero."""
+    """WAPE of the first steps of the forecasts made within the last horizon and not before `since`; None if these are too few, or the load was zero."""
     origins = history.origins(None if since is None else since - 1, history.soon)[-ORIGINS_A_HORIZON:]
     if len(origins) < ENOUGH or candidate.needs > history.window:
         return None
@@ -48,7 +48,7 @@ def error_of(candidate: Learner, parameters: Parameters, history: History, since
 
 
 def _left(promised: float, found: float | None) -> bool:
-    """Whether errors are so much larger, or smaller, than promised.
+    """Whether an error is `LEFT` times larger or smaller than promised.
 
     >>> _left(0.02, 0.04), _left(0.02, 0.01), _left(0.02, 0.025), _left(1e-9, 1e-6), _left(0.02, None)
     (True, True, False, False, False)

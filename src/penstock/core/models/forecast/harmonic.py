@@ -12,7 +12,7 @@ from penstock.core.models.forecast.candidate import Parameters
 PERIODS = 40
 """Periods tried before the best is refined."""
 SHORTEST_SHARE, LONGEST_SHARE = 1 / 6, 8.0
-"""Of the window: the periods tried. One that is longer still looks like a parabola."""
+"""The shortest and longest period tried, in windows. A longer one looks like a parabola."""
 REFINEMENTS = 3
 LARGEST_REFINEMENT = 0.15
 

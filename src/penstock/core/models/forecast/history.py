@@ -12,9 +12,9 @@ from penstock.core.models.arrays import Floats
 
 ORIGINS_A_HORIZON = 15
 SLACK_SHARE = 2 / 3
-"""Of the horizon: how late a test may come before origins are lost from the window."""
+"""Share of the horizon by which a test may be late before origins are lost from the window."""
 SOON_SHARE = 1 / 9
-"""Of the horizon: an origin is tested once this much of it has come."""
+"""An origin is tested once this share of its horizon has come."""
 
 
 def testing(horizon: int) -> int:

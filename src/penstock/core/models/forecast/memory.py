@@ -33,7 +33,7 @@ class Memory:
     errors: tuple[tuple[float, ...], ...] = ()
     """Errors of the combination in units of its spread, by origin and lead, the newest last."""
     stretch: float = 1.0
-    """Of the log-odds of a quantile: below 1 where fewer than the promised share of errors came outside of their bounds."""
+    """Factor on the log-odds of a quantile: below 1 where fewer than the promised share of errors came outside of their bounds."""
 
     def faded(self, end: int, horizon: int) -> Memory:
         """The same as it counts at the bin `end`.
@@ -48,7 +48,7 @@ class Memory:
         return replace(self, at=end, losses=losses, load=self.load * share, horizons=self.horizons * share)
 
     def with_losses(self, candidates: Sequence[Candidate], trial: Backtest, counts: Floats, stride: int) -> Memory:
-        """With the losses of a trial, each of its origins by what it counts; they are `stride` steps apart."""
+        """Add the losses of a trial, each origin weighted by its count; origins are `stride` steps apart."""
         added = trial.losses() @ counts
         losses = {each.name: self.losses.get(each.name, 0.0) + float(loss) for each, loss in zip(candidates, added, strict=True)}
         tested = np.isfinite(trial.truth).sum(axis=1) / trial.truth.shape[1] ** 2
@@ -56,5 +56,5 @@ class Memory:
 
 
 def counts_of(origins: Sequence[int], end: int, horizon: int) -> Floats:
-    """How much what was found at each origin counts at the bin `end`."""
+    """The weight of each origin's result as seen from bin `end`; it decays exponentially with age."""
     return np.asarray(np.exp((np.asarray(origins, dtype=float) - end) / (MEMORY_HORIZONS * horizon)))

@@ -15,7 +15,7 @@ from penstock.core.models.forecast.memory import Memory
 from penstock.core.models.forecast.weights import weights_of
 
 SMALLEST = 1e-9
-"""In rows/s: the spread of a load of zero throughout."""
+"""The least spread in rows/s: that of a load of zero."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Mixture:
 
     @classmethod
     def of(cls, candidates: tuple[Candidate, ...], fitted: Mapping[str, Parameters], memory: Memory) -> Mixture:
-        """By the losses remembered; a candidate that was not fitted has no weight."""
+        """Weighted by the losses remembered; a candidate that was not fitted has no weight."""
         found = weights_of(memory.losses, pool.beliefs(tuple(each.name for each in candidates if each.name in fitted)), memory.load, memory.horizons)
         return cls(candidates=candidates, fitted=fitted, weights=np.array([found.get(each.name, 0.0) for each in candidates]))
 

@@ -35,6 +35,8 @@ def _found(candidate: Learner, history: History) -> Parameters | None:
         return None
     try:
         found = candidate.fit(history.latest)
+    except (MemoryError, ImportError):  # nothing that another history would change: whoever asked must hear of it
+        raise
     except Exception:  # statsforecast raises bare exceptions where a history is too short or too even
         return None
     return found if all(np.isfinite(value) for value in found.values()) else None

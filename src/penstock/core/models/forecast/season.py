@@ -7,7 +7,7 @@ import numpy as np
 from penstock.core.models.arrays import Floats
 
 SHORTEST = 6
-"""In steps: what repeats faster is noise to a forecast of minutes."""
+"""The shortest season in steps: what repeats faster is noise to a forecast of minutes."""
 PERIODS_SEEN = 2
 CORRELATION = 0.5
 """A season explains at least half of what is left when the line through the history is taken away."""

@@ -9,7 +9,7 @@ SHARPNESS = 8.0
 A_HORIZON = 3.0
 """What each horizon seen adds to the sharpness, from 1 on: a test on a few steps says little of the horizon."""
 NEGLIGIBLE = 1e-6
-"""Of the load: differences below it are rounding."""
+"""Losses that differ by less than this share of the load are equal."""
 
 
 def weights_of(losses: Mapping[str, float], beliefs: Mapping[str, float], load: float, horizons: float) -> dict[str, float]:

@@ -23,7 +23,7 @@ WIDEST = log(8.0)
 """Where a scale-out carried no rate that was tried, its limit is looked for down to this far below the smallest."""
 LEAST = 1e-9
 LEFT_OUT = 12.0
-"""Laws whose logarithm of the likelihood is so much less than the best's have nothing to say."""
+"""Laws whose log-likelihood is this much below the best's are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,5 +83,5 @@ def _laws(low: Floats, high: Floats, log_sizes: Floats) -> tuple[Floats, Floats]
 
 
 def _share_below(edge: Floats, centre: Floats, scatter: Floats) -> Floats:
-    """Of limits about a centre, how many are below: the logistic distribution, whose tails forgive a scale-out that is like no other."""
+    """The share of limits about a centre that is below an edge: the logistic distribution, whose tails forgive a scale-out that is like no other."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * (edge - centre) / scatter)))

@@ -17,7 +17,7 @@ SCALE = 0.2
 NOISE = 0.1
 """Relative noise of a measurement, as believed before any."""
 NOISE_WEIGHT = 2.0
-"""That belief counts as much as so many measurements."""
+"""The belief in `NOISE` counts as much as this many measurements."""
 HUBER = 1.345
 """Residuals beyond so many standard deviations pull no harder."""
 ROUNDS = 10

@@ -14,9 +14,9 @@ from penstock.core.models.surrogate.points import Points
 FEWEST = 4
 """Three parts, and a row to doubt them."""
 SURE = 1.5
-"""Of the interval: the mean latency of a batch that just fits it, so that what is faster was in time."""
+"""A batch that just fills its interval has a mean latency of this many intervals, so any batch with less fitted its interval."""
 ROUNDS = 3
-"""In which it is found which other batches were."""
+"""At most this many times the model is fitted and then asked which batches fitted their interval."""
 FULL = 0.98
 """Beyond this share of the capacity latency is a matter of time: the form answers as if it were this."""
 

@@ -47,7 +47,7 @@ class Ceiling:
         return float(np.interp(scaleout, [each for each, _ in self.points], [rate for _, rate in self.points]))
 
     def _exponent(self, alone: float) -> float:
-        """Of the power law through all points, between 0 and 1; a single point tells nothing of it."""
+        """The exponent of the power law through all points, between 0 and 1; `alone` of a single point."""
         if len(self.points) < 2 or min(rate for _, rate in self.points) <= 0:
             return alone
         logarithms = np.log(np.array(self.points))

@@ -29,7 +29,7 @@ RIDGE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """What is thought of an amount before any row: about `centre`, give or take `width`; that it adds no more than about `share` to the row it adds most to."""
+    """Prior belief about one amount: near `centre`, with standard deviation `width`, and contributing at most about `share` of the value of any row."""
 
     centre: float = 0.0
     width: float = math.inf
