@@ -46,6 +46,11 @@ def test_a_number_may_name_a_column_beside_those_needed(written: Callable[[str],
     assert read_csv(written("t,rate,2024\n0,1,5\n"), TRACE)["rate"].tolist() == [1.0]
 
 
+def test_a_name_in_quotes_may_have_commas_and_columns_that_are_not_needed_may_be_named_alike_or_not_at_all(written: Callable[[str], Path]) -> None:
+    found = read_csv(written('"t", "load, in rows/s",rate,,,x,x\n0,7,1,,,5,6\n'), TRACE)
+    assert found["t"].tolist() == [0.0] and found["rate"].tolist() == [1.0]
+
+
 def test_texts_are_names_and_an_optional_column_may_be_absent(written: Callable[[str], Path]) -> None:
     found = read_csv(written("worker,utilization\n7,0.5\nw2,1\n"), WORKERS)
     assert found["worker"].tolist() == ["7", "w2"] and "scaleout" not in found

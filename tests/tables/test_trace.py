@@ -50,6 +50,7 @@ def test_a_rate_of_zero_and_a_time_before_zero_are_kept(tmp_path: Path) -> None:
         (("0,NaN",), 'row 1 after the header: rate is "NaN"'),
         (("0,inf",), 'row 1 after the header: rate is "inf"'),
         (("0,", "1,"), "no row has a rate"),
+        (("1700000000000,5", "1700000015000,6"), "t looks like milliseconds since 1970, the first is 1700000000000; seconds are needed"),
     ],
 )
 def test_what_is_no_trace_is_refused_in_one_line(tmp_path: Path, rows: tuple[str, ...], said: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.tables.workers import LONGEST_LACK, read_workers
 
@@ -20,7 +21,7 @@ def rows(moments: range, workers: str, begin_s: float = 0.0) -> list[Row]:
 def readings(folder: Path, given: list[Row]) -> list[WorkersReading]:
     path = folder / "workers.csv"
     path.write_text("t_s,worker,utilization,throughput\n" + "\n".join(",".join(map(str, row)) for row in given))
-    return read_workers(path)
+    return list(read_workers(path).readings)
 
 
 def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
@@ -71,9 +72,69 @@ def test_workers_of_other_names_are_a_rescale_even_if_they_are_as_many(tmp_path:
     assert {each.scaleout for each in found} == {3} and found[20].since_change_s == 0.0
 
 
-def test_a_gap_of_the_whole_file_is_no_rescale(tmp_path: Path) -> None:
-    found = readings(tmp_path, [*rows(range(10), "abc"), *rows(range(500, 510), "abc")])
-    assert len(found) == 20 and {each.since_change_s for each in found} == {None}
+def test_after_a_silence_of_the_whole_file_workers_of_the_same_names_may_have_restarted(tmp_path: Path) -> None:
+    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(500, 510), "abc")])
+    assert [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        [*range(20), *range(25, 45)],
+        [40 * moment for moment in range(20)],
+        [40 * moment for moment in range(20) if moment not in (7, 8, 9)],
+        [100 * burst + moment for burst in range(8) for moment in range(6)],
+    ],
+    ids=["a hole of some moments", "read every ten minutes", "and some of them lost", "read in short bursts"],
+)
+def test_a_short_hole_and_a_file_that_is_read_seldom_are_no_silence(tmp_path: Path, moments: list[int]) -> None:
+    found = readings(tmp_path, [row for moment in moments for row in rows(range(moment, moment + 1), "abc")])
+    assert len(found) == len(moments) and {each.since_change_s for each in found} == {None}
+
+
+def every_second(seconds: range, workers: str) -> list[Row]:
+    return [(float(second), worker, 0.3, 100.0) for second in seconds for worker in workers]
+
+
+@pytest.mark.parametrize("lacking_s", [7, 60, 90])
+def test_series_that_end_or_begin_some_seconds_apart_are_of_workers_that_are_there(tmp_path: Path, lacking_s: int) -> None:
+    given = every_second(range(600), "abc")
+    early = readings(tmp_path, [row for row in given if row[1] != "b" or row[0] < 600 - lacking_s])
+    late = readings(tmp_path, [row for row in given if row[1] != "b" or row[0] >= lacking_s])
+    for found in (early, late):
+        assert len(found) == 600 - lacking_s and {(each.scaleout, each.since_change_s) for each in found} == {(3, None)}
+
+
+def test_a_hole_of_some_seconds_is_no_rescale_and_minutes_without_a_worker_are_one(tmp_path: Path) -> None:
+    given = every_second(range(600), "abc")
+    hole, away = (readings(tmp_path, [row for row in given if row[1] != "b" or not 300 <= row[0] < end]) for end in (306, 500))
+    assert len(hole) == 594 and {(each.scaleout, each.since_change_s) for each in hole} == {(3, None)}
+    assert [each.scaleout for each in away] == [3] * 300 + [2] * 200 + [3] * 100 and away[500].since_change_s == 0.0
+
+
+def test_workers_that_came_shortly_before_a_ragged_end_are_there(tmp_path: Path) -> None:
+    given = [*every_second(range(300), "abc"), *every_second(range(300, 360), "abcd")]
+    found = readings(tmp_path, [row for row in given if row[1] != "b" or row[0] < 355])
+    assert (found[-1].at_s, found[-1].scaleout, found[-1].since_change_s) == (354.0, 4, 54.0)
+
+
+def test_workers_that_all_others_replaced_in_the_last_moments_are_gone(tmp_path: Path) -> None:
+    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "defghi")])
+    assert [(each.scaleout, each.since_change_s) for each in found[19:]] == [(3, None), (6, 0.0), (6, 15.0)]
+
+
+def test_a_row_without_a_number_is_a_reading_that_was_not_made_of_a_worker_that_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    given = [(t, w, "" if w == "b" and 5 <= t / 15 < 15 else u, z if (t, w) != (0.0, "a") else "") for t, w, u, z in rows(range(20), "abc")]
+    path.write_text("t_s,worker,utilization,throughput\n" + "\n".join(",".join(map(str, row)) for row in given))
+    table = read_workers(path)
+    assert table.lacking == 11 and len(table.readings) == 9 and {(each.scaleout, each.since_change_s) for each in table.readings} == {(3, None)}
+
+
+def test_a_worker_of_which_nothing_was_read_is_named(tmp_path: Path) -> None:
+    given: list[Row] = [(t, w, u, "" if w == "b" else z) for t, w, u, z in rows(range(9), "abc")]
+    with pytest.raises(UserMistake, match="no row of the worker b has both utilization and throughput"):
+        readings(tmp_path, given)
 
 
 def test_workers_read_at_moments_of_their_own_are_joined(tmp_path: Path) -> None:
@@ -84,4 +145,4 @@ def test_workers_read_at_moments_of_their_own_are_joined(tmp_path: Path) -> None
 def test_one_row_is_one_moment_and_columns_may_have_other_names(tmp_path: Path) -> None:
     path = tmp_path / "workers.csv"
     path.write_text("t_s,worker,cpu,throughput\n0,a,0.5,10\n")
-    assert [each.workers[0].utilization for each in read_workers(path, columns={"utilization": "cpu"})] == [0.5]
+    assert [each.workers[0].utilization for each in read_workers(path, columns={"utilization": "cpu"}).readings] == [0.5]

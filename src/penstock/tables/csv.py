@@ -30,7 +30,7 @@ def read_csv(path: Path, columns: Sequence[Column]) -> Columns:
     """The named columns of a file, numbers as floats and texts as objects; other columns are passed over."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            names = _names(path, file.readline(), columns)
+            names = _names(path, next(csv.reader(file, skipinitialspace=True), []), columns)
             present = _present(path, names, columns)
             parts = [[_values(path, column, cells, first) for column, cells in wanted] for first, wanted in _pieces(path, file, names, present)]
     except UnicodeDecodeError:
@@ -44,20 +44,20 @@ def read_csv(path: Path, columns: Sequence[Column]) -> Columns:
     return {column.name: np.concatenate(each) for column, each in zip(present, zip(*parts, strict=True), strict=True)}
 
 
-def _names(path: Path, header: str, columns: Sequence[Column]) -> list[str]:
-    _text_only(path, header)
-    if not header.strip():
+def _names(path: Path, header: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    names = [name.strip() for name in header]
+    _text_only(path, ",".join(names))
+    if not any(names):
         raise UserMistake(f"{path}: it is empty; its first line must name the columns")
-    names = [name.strip().strip('"') for name in header.strip().split(",")]
     for character, word in PARTED_BY.items():
-        if len(names) == 1 and character in header.strip():
+        if len(names) == 1 and character in names[0]:
             raise UserMistake(f"{path}: found columns parted by {word}, commas are needed")
     if not any(column.name in names for column in columns) and any(math.isfinite(_number(name)) for name in names):
         wanted = ", ".join(column.name for column in columns if not column.optional)
         raise UserMistake(f"{path}: its first line must name the columns {wanted}; found {_shown(', '.join(names))}")
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise UserMistake(f"{path}: the column {min(twice)} is there twice")
+    twice = next((column.name for column in columns if names.count(column.name) > 1), None)
+    if twice is not None:
+        raise UserMistake(f"{path}: the column {twice} is there twice")
     return names
 
 

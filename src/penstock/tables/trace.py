@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.tables.clock import refuse_milliseconds
 from penstock.tables.column import Column
 from penstock.tables.csv import read_csv
 
@@ -18,6 +19,7 @@ COLUMNS = (Column(name="t"), Column(name="rate", lowest=0, may_lack=True))
 def read_rates(path: Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Times and rates in the order of time; cells without a rate are left out, of several rates at one time the mean counts."""
     columns = read_csv(path, COLUMNS)
+    refuse_milliseconds(path, "t", columns["t"])
     known = ~np.isnan(columns["rate"])
     if not known.any():
         raise UserMistake(f"{path}: no row has a rate")

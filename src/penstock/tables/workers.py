@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.models.arrays import Floats
+from penstock.core.errors import UserMistake
+from penstock.core.models.arrays import Flags, Floats
+from penstock.core.models.capacity.job import WARM_UP_S
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.tables.clock import refuse_milliseconds
 from penstock.tables.column import Column
 from penstock.tables.csv import read_csv
 
@@ -20,44 +24,58 @@ Numbers = npt.NDArray[np.intp]
 COLUMNS = (
     Column(name="t_s"),
     Column(name="worker", text=True),
-    Column(name="utilization", lowest=0, highest=1.2),
-    Column(name="throughput", lowest=0),
+    Column(name="utilization", lowest=0, highest=1.2, may_lack=True),
+    Column(name="throughput", lowest=0, may_lack=True),
 )
 TOGETHER = 1.2
 """Workers were read together if there are hardly more moments than readings of the worker that was read most."""
 
-LONGEST_LACK = 5
-"""A worker that is missing for at most so many moments in a row was not read; one missing for longer was not there."""
+LONGEST_LACK, LONGEST_LACK_S = 5, 90.0
+"""A worker that is missing for at most so many moments in a row, or for no longer than this, was not read; one missing for more of both was not there."""
+
+SPARED_SHARE = 0.25
+"""Silences tell of restarts if no more than this share of what was read is lost to them: a file read in short bursts would lose all."""
 
 MOST_MOMENTS = 20_000
 """Of more moments than this every second, third or so is taken: they tell the same."""
 
 
-def read_workers(path: Path, columns: Mapping[str, str] | None = None) -> list[WorkersReading]:
-    """One reading for each moment at which every worker that was there was read, in the order of time; `columns` names those with other names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersTable:
+    """One reading for each moment at which every worker that was there was read, in the order of time; `lacking` rows had no utilisation or throughput."""
 
-    Of two readings of a worker at one moment the mean counts.
-    """
+    readings: tuple[WorkersReading, ...]
+    lacking: int
+
+
+def read_workers(path: Path, columns: Mapping[str, str] | None = None) -> WorkersTable:
+    """The readings of a file; `columns` names those with other names. Of two readings of a worker at one moment the mean counts."""
     named = columns or {}
     wanted = tuple(replace(column, name=named.get(column.name, column.name)) for column in COLUMNS)
     found = read_csv(path, wanted)
     at_s, worker, utilization, throughput = (found[column.name] for column in wanted)
-    return readings_of(at_s, worker, utilization, throughput)
+    refuse_milliseconds(path, wanted[0].name, at_s)
+    read = ~(np.isnan(utilization) | np.isnan(throughput))
+    unread = set(worker) - set(worker[read])
+    if unread:
+        raise UserMistake(f"{path}: no row of the worker {min(unread)} has both {wanted[2].name} and {wanted[3].name}")
+    return WorkersTable(readings=tuple(readings_of(at_s, worker, utilization, throughput)), lacking=int((~read).sum()))
 
 
 def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, throughput: Floats) -> list[WorkersReading]:
-    """Rows in any order as readings of all workers, moment by moment."""
+    """Rows in any order as readings of all workers, moment by moment; NaN is what was not read of a worker that was there."""
     names, number = np.unique(worker.astype(str), return_inverse=True)
     moments, moment = np.unique(aligned(at_s, number), return_inverse=True)
     keys, place = np.unique(moment * len(names) + number, return_inverse=True)
-    counts = np.bincount(place)
-    each_utilization, each_throughput = np.bincount(place, utilization) / counts, np.bincount(place, throughput) / counts
+    read = ~(np.isnan(utilization) | np.isnan(throughput))
+    counts, *sums = (np.bincount(place[read], of, minlength=len(keys)) for of in (None, utilization[read], throughput[read]))
+    each_utilization, each_throughput = (total / np.maximum(counts, 1) for total in sums)
     moment, number = keys // len(names), keys % len(names)
     first = np.searchsorted(moment, np.arange(len(moments) + 1))
-    stretches = whole_moments(moment, number, len(moments))
+    stretches = whole_moments(moment, number, moments, counts > 0)
     stride = -(-sum(map(len, stretches)) // MOST_MOMENTS)
     readings: list[WorkersReading] = []
-    changed_s: float | None = None
+    resumed_s, changed_s = after_silences(moments), -math.inf
     for stretch in stretches:
         for place, at in enumerate(stretch[::stride]):
             here = slice(first[at], first[at + 1])
@@ -67,32 +85,50 @@ def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, thr
             )
             if place == 0 and readings and [each.worker for each in workers] != [each.worker for each in readings[-1].workers]:
                 changed_s = float(moments[at])
-            since_s = None if changed_s is None else float(moments[at]) - changed_s
+            changed_s = max(changed_s, float(resumed_s[at]))
+            since_s = None if changed_s == -math.inf else float(moments[at]) - changed_s
             readings.append(WorkersReading(at_s=float(moments[at]), scaleout=len(workers), since_change_s=since_s, workers=workers))
     return readings
 
 
-def whole_moments(moment: Numbers, number: Numbers, moments: int) -> list[Numbers]:
+def after_silences(moments: Floats) -> Floats:
+    """For each moment the end of the last silence of the whole file before it, -inf if there was none: who comes back under the same name may have restarted.
+
+    >>> after_silences(np.append(15.0 * np.arange(20), [900.0, 915.0]))[[0, 19, 20, 21]].tolist()
+    [-inf, -inf, 900.0, 900.0]
+    """
+    apart_s = np.diff(moments)
+    silent = apart_s > max(LONGEST_LACK_S, (LONGEST_LACK + 1) * float(np.median(apart_s))) if len(apart_s) else np.zeros(0, dtype=bool)
+    if silent.sum() * WARM_UP_S > SPARED_SHARE * apart_s[~silent].sum():
+        silent = np.zeros_like(silent)
+    return np.asarray(np.maximum.accumulate(np.where(np.append(False, silent), moments, -np.inf)))
+
+
+def whole_moments(moment: Numbers, number: Numbers, moments: Floats, read: Flags) -> list[Numbers]:
     """For each stretch of time with the same workers, the moments at which all of them were read.
 
-    Stretches of a few moments count only if there is no other, or if they end the file with a worker that came: then they are who is there now.
-    `moment` and `number` say which worker was read at which moment, in the order of moments. A worker is there from its first reading to its last, but
-    for silences of more than `LONGEST_LACK` moments.
+    Short stretches count only if there is no other, or if they end the file with a worker that came: then they are who is there now.
+    `moment` and `number` say which worker has a row at which of the `moments`, in the order of moments, and `read` which rows say all. A worker is there
+    from its first row to its last, but for silences too long to be a lack; one that falls silent shortly before the end, and after whom nobody came, stays.
 
     >>> moment, number = np.array([0, 0, 1, 2, 2, 3, 3, 4, 4]), np.array([0, 1, 0, 0, 1, 0, 1, 0, 1])
-    >>> [stretch.tolist() for stretch in whole_moments(moment, number, 5)]
-    [[0, 2, 3, 4]]
+    >>> [stretch.tolist() for stretch in whole_moments(moment, number, 15.0 * np.arange(5), moment < 4)]
+    [[0, 2, 3]]
     """
-    order = np.lexsort((moment, number))
+    order, size = np.lexsort((moment, number)), len(moments)
     at, who = moment[order], number[order]
-    comes = np.append(True, (np.diff(who) != 0) | (np.diff(at) > LONGEST_LACK + 1))
-    goes = np.append(comes[1:], True)
-    there = np.cumsum(np.bincount(at[comes], minlength=moments + 1) - np.bincount(at[goes] + 1, minlength=moments + 1))[:moments]
-    edges = np.unique(np.concatenate([[0, moments], at[comes], at[goes] + 1]))
-    whole = np.bincount(moment, minlength=moments) == there
+    away = (np.diff(at) > LONGEST_LACK + 1) & (np.diff(moments[at]) > LONGEST_LACK_S)
+    comes = np.append(True, (np.diff(who) != 0) | away)
+    ends = at[np.append(comes[1:], True)] + 1
+    ragged = (size - ends <= LONGEST_LACK) | (moments[-1] - moments[ends - 1] <= LONGEST_LACK_S)
+    ends[ragged & (ends > at[comes].max())] = size
+    there = np.cumsum(np.bincount(at[comes], minlength=size + 1) - np.bincount(ends, minlength=size + 1))[:size]
+    edges = np.unique(np.concatenate([[0, size], at[comes], ends]))
+    whole = np.bincount(moment[read], minlength=size) == there
     stretches = [start + np.flatnonzero(whole[start:end]) for start, end in pairwise(edges)]
-    long = [each for each in stretches if len(each) > LONGEST_LACK]
-    newcomers = long and 0 < len(stretches[-1]) <= LONGEST_LACK and bool(np.any(at[comes] == edges[-2]))
+    lasting_s = moments[np.minimum(edges[1:], size - 1)] - moments[np.maximum(edges[:-1] - 1, 0)]
+    long = [each for each, lasts_s in zip(stretches, lasting_s, strict=True) if lasts_s > LONGEST_LACK_S and len(each) > LONGEST_LACK]
+    newcomers = long and len(stretches[-1]) > 0 and long[-1] is not stretches[-1] and bool(np.any(at[comes] == edges[-2]))
     return [*long, stretches[-1]] if newcomers else long or [each for each in stretches if len(each)]
 
 

@@ -127,7 +127,7 @@ def test_a_strange_file_has_a_correct_answer(tmp_path: Path, text: str, capacity
         (ramp(12, line="{t},,{u:.3f},5"), "worker is nothing, a name is needed"),
         (ramp(12, line="now,{w},{u:.3f},5"), 't_s is "now", a number is needed'),
         (ramp(12).replace(",0.", ","), "a number from 0 to 1.2 is needed"),
-        (ramp(12, line="{t},{w},,5"), "row 1 after the header: utilization is nothing, a number from 0 to 1.2 is needed"),
+        (ramp(12, line="{t},{w},,5"), "no row of the worker a has both utilization and throughput"),
     ],
 )
 def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: str, method: str) -> None:
@@ -174,6 +174,15 @@ def test_a_file_that_ends_just_after_a_rescale_is_answered_for_the_workers_at_th
     assert fitted["notes"] == ["too few readings of the 9 workers at the end can be used: this is what the 6 before them can take, times 9/6"]
     assert "capacity of 9 workers" in table("fit", "capacity", path)
     assert "capacity at 100%: 9,000" in drawn(tmp_path, "fit", "capacity", path)
+
+
+def test_a_series_that_ends_some_seconds_early_and_cells_that_are_empty_change_no_capacity(tmp_path: Path) -> None:
+    path = tmp_path / "workers.csv"
+    each = [(second, worker, 0.1 + 0.001 * second) for second in range(400) for worker in "abcd" if worker != "c" or second < 393]
+    path.write_text(HEADER + "\n".join(f"{t},{w},{'' if (t, w) == (50, 'a') else f'{u:.4f}'},{1000 * u:.1f}" for t, w, u in each))
+    fitted = found("fit", "capacity", path)
+    assert fitted["capacity"] == pytest.approx(4000, rel=0.01) and len(fitted["workers"]) == 4
+    assert fitted["notes"] == ["left out 1 row without utilization or throughput, and the moment it is of"]
 
 
 def test_workers_that_were_read_for_long_enough_need_no_note(tmp_path: Path) -> None:

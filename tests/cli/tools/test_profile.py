@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ def written(folder: Path, rows: list[str], header: str = "scaleout,rate,latency_
 def test_a_profile_gives_latency_validity_and_the_knee_of_each_scale_out_that_has_one(tmp_path: Path) -> None:
     fitted = found("fit", "profile", written(tmp_path, [*profiled(), "24,12000,640", "24,60000,660", "24,96000,690"]))
     assert fitted["mape"] < fitted["constant_mape"] and fitted["validity_accuracy"] > 0.8
+    assert 0.5 <= fitted["constant_validity_accuracy"] < fitted["validity_accuracy"]
     assert list(fitted["t_max"]) == ["2", "6", "10", "14", "24"] and fitted["t_max"]["24"] is None
     assert [fitted["t_max"][str(s)] for s in (2, 6)] == [18_000, 54_000]
 
@@ -74,6 +76,7 @@ def test_a_million_rows_are_answered(tmp_path: Path) -> None:
 def test_the_table_says_the_forms_their_errors_and_the_knees(tmp_path: Path) -> None:
     said = table("fit", "profile", written(tmp_path, profiled()[::2]))
     assert "latency over scale-out and rate" in said and "validity by" in said and "the paper's boosting" in said and "validity foretold" in said
+    assert re.search(r"validity foretold \d+%; a constant \d+%", said)
     assert "t_max at 2 " in said and "t_max at 14 " in said and "rows/s" in said
 
 

@@ -32,6 +32,37 @@ def test_the_error_is_that_of_what_was_held_out(tmp_path: Path, what: str, leave
     assert fitted["parts"] == (5 if leave_out == "interval" else 20) and fitted["paper_mape"] > 0
 
 
+@pytest.mark.parametrize("what", FILES)
+def test_where_the_scale_out_moved_it_is_a_third_input(tmp_path: Path, what: str) -> None:
+    """A job of 250 rows/s a worker: without the scale-out the same rate means anything from idle to overload."""
+    rng = np.random.default_rng(7)
+    places = [(i, share * 250 * s, s, share) for i in (10, 30, 60, 120) for s in (2, 4, 8) for share in (0.3, 0.5, 0.7, 0.85)]
+    truth = {"recovery": lambda i, u: 60 + (i + 60) * u / (1 - u), "latency": lambda i, u: 300 + 2000 / i + 200 * u / (1 - u)}[what]
+    rows = [f"{i},{rate:.1f},{truth(i, share) * rng.lognormal(0, 0.04):.2f},{s}" for i, rate, s, share in places]
+    path = tmp_path / f"{what}.csv"
+    path.write_text(FILES[what][0].replace("\n", ",scaleout\n") + "\n".join(rows))
+    fitted = found("fit", what, path)
+    assert ("physical" if what == "recovery" else "pauses") in fitted["form"]
+    assert fitted["mape"] < 0.1 < fitted["paper_mape"] and fitted["parts"] == 4 and fitted["held_out"] == 48
+    without = found("fit", what, written(tmp_path, what, [row.rpartition(",")[0] for row in rows]))
+    assert fitted["mape"] < 0.5 * without["mape"]
+
+
+def test_of_more_than_sixty_rows_some_are_left_out_at_a_time(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    rows = [f"{i},{r},{(60 + r * (i + 60) / (1000 - r)) * rng.lognormal(0, 0.05):.2f}" for i in (10, 40, 80, 120) for r in range(100, 900, 50)]
+    fitted = found("fit", "recovery", written(tmp_path, "recovery", rows), "--leave-out", "one")
+    assert fitted["held_out"] == 64 and fitted["parts"] == 20 and fitted["mape"] < 0.08 < fitted["constant_mape"]
+
+
+def test_recoveries_longer_than_a_quarter_of_an_hour_are_flagged_and_those_of_it_are_not(tmp_path: Path) -> None:
+    rows = [f"{i},{r},{60 + r * (i + 60) / (1000 - r):.2f}" for i in (10, 60, 120) for r in (200, 500, 800)]
+    assert found("fit", "recovery", written(tmp_path, "recovery", [*rows, "30,500,900"]))["notes"] == []
+    path = written(tmp_path, "recovery", [*rows, "30,900,901", "60,920,1400"])
+    said = "2 of 11 recoveries took longer than 15 min: no rate stays constant so long, so they may not be those of the rate beside them"
+    assert found("fit", "recovery", path)["notes"] == [said] and f"note {said[:40]}" in table("fit", "recovery", path)
+
+
 def test_another_way_to_leave_out_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
     said = mistake("fit", "recovery", written(tmp_path, "recovery"), "--leave-out", "all")
     assert "'one'" in said and "'interval'" in said and "--leave-out" in said

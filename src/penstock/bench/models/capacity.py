@@ -63,7 +63,7 @@ def extrapolated(load: str, limit: float, kind: str | None = None) -> Measured:
 
 def saturated(path: Path) -> list[Measured]:
     """Twelve workers at maximum load: what they process on average is their capacity, so that a constant is right by definition."""
-    readings = read_workers(path, columns={"utilization": "cpu"})
+    readings = read_workers(path, columns={"utilization": "cpu"}).readings
     third = len(readings) // 3
     first, rest = readings[:third], readings[third:]
     busiest = float(np.mean([max(worker.utilization for worker in reading.workers) for reading in rest]))

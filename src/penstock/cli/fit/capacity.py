@@ -39,7 +39,8 @@ def capacity(
     finite(at=at, max_utilization=max_utilization)
     within("--at", at, 1.0)
     within("--max-utilization", max_utilization, HIGHEST)
-    read = read_workers(workers)
+    given = read_workers(workers)
+    read = given.readings
     empty = JobCapacity(method=METHODS[method], half_life_s=math.inf)
     cold = warm_ups(quiet(read, max_utilization))
     readings = without(read, cold)
@@ -50,7 +51,7 @@ def capacity(
         raise UserMistake(f"{usable}: {answer.why}{blamed(max_utilization, len(readings) - len(used), readings)}")
     shown = max_utilization if len(used) < len(readings) else busiest_third(readings)
     above = score_extrapolation(readings, max_utilization=shown, model=empty)
-    notes = [*(in_words_of(each) for each in cold), *answer.notes]
+    notes = [*lacking_in_words(given.lacking), *(in_words_of(each) for each in cold), *answer.notes]
     found, shares, model = answer.capacity, answer.shares, answer.model
 
     def draw(path: Path) -> None:
@@ -78,6 +79,16 @@ def blamed(max_utilization: float, busier: int, readings: Sequence[WorkersReadin
     if not busier:
         return ""
     return f"; --max-utilization {max_utilization:g} leaves out {busier}, the quietest moment has its busiest worker at {min(map(peak, readings)):.2g}"
+
+
+def lacking_in_words(rows: int) -> list[str]:
+    """
+    >>> lacking_in_words(1), lacking_in_words(0)
+    (['left out 1 row without utilization or throughput, and the moment it is of'], [])
+    """
+    if not rows:
+        return []
+    return [f"left out {rows} row{'s' if rows > 1 else ''} without utilization or throughput, and the moment{'s they are' if rows > 1 else ' it is'} of"]
 
 
 def in_words_of(cold: WarmUp) -> str:

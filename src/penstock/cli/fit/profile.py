@@ -23,11 +23,11 @@ def profile(
     """Latency and validity over scale-out and rate (Phoebe's M_L), and the rate at which each scale-out stops keeping up."""
     seen = read_profile(profile)
     model = ScaleoutLatency(reading=ProfileReading(threshold_s=None if limit_ms is None else limit_ms / 1000)).learn(seen)
-    score, accuracy, forms = model.score(), model.validity_accuracy(), model.forms()
-    for answer in (score, accuracy, forms):
-        if isinstance(answer, NotReady):
-            raise UserMistake(f"{profile}: {answer.why}")
-    assert not (isinstance(score, NotReady) or isinstance(accuracy, NotReady) or isinstance(forms, NotReady))
+    forms = model.forms()
+    if isinstance(forms, NotReady):
+        raise UserMistake(f"{profile}: {forms.why}")
+    score, accuracy, constant_accuracy = model.score(), model.validity_accuracy(), model.constant_validity_accuracy()
+    assert not (isinstance(score, NotReady) or isinstance(accuracy, NotReady) or isinstance(constant_accuracy, NotReady))
     knees = {knee.scaleout: model.t_max(knee.scaleout) for knee in model.knees()}
 
     def draw(path: Path) -> None:
@@ -40,6 +40,7 @@ def profile(
         "constant_mape": score.constant_mape,
         "paper_mape": score.paper_mape,
         "validity_accuracy": accuracy,
+        "constant_validity_accuracy": constant_accuracy,
         "t_max": {str(s): each.value if isinstance(each, Estimate) else None for s, each in knees.items()},
         "form": forms[0],
         "validity_form": forms[1],
@@ -47,7 +48,7 @@ def profile(
     rows = [
         ("form", f"{forms[0]}; validity by {forms[1]}"),
         ("error of the latency, left out", f"{score.mape:.1%}; a constant {score.constant_mape:.1%}, the paper's boosting {score.paper_mape or 0:.1%}"),
-        ("validity foretold", f"{accuracy:.0%}"),
+        ("validity foretold", f"{accuracy:.0%}; a constant {constant_accuracy:.0%}"),
         *((f"t_max at {s}", f"{each.value:,.0f} rows/s" if isinstance(each, Estimate) else each.why) for s, each in knees.items()),
     ]
     present(Report(title="latency over scale-out and rate", found=found, rows=rows, draw=draw), as_json, plot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.latency.regression import LatencyRegression, LatencySeen
+from penstock.core.models.recovery.over_forecast import TRUSTED_S
 from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
@@ -36,7 +38,8 @@ def recovery(
     columns = read_csv(failures, (*INPUTS, RECOVERY))
     kept = thinned(columns)
     seen = [RecoverySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, recovery_s=y) for i, r, s, y in rows_of(kept, "recovery_s")]
-    present(report(failures, RecoveryRegression().learn(seen), columns, kept, "recovery_s", leave_out), as_json, plot)
+    notes = long_in_words(int((columns["recovery_s"] > TRUSTED_S).sum()), len(columns["recovery_s"]))
+    present(report(failures, RecoveryRegression().learn(seen), columns, kept, "recovery_s", leave_out, notes), as_json, plot)
 
 
 def latency(
@@ -64,7 +67,18 @@ def rows_of(columns: Columns, what: str) -> list[tuple[float, float, int | None,
     return list(zip(columns["interval_s"].tolist(), columns["rate"].tolist(), scaleouts, columns[what].tolist(), strict=True))
 
 
-def report(path: Path, model: RecoveryRegression | LatencyRegression, columns: Columns, kept: Columns, what: str, leave_out: LeaveOut) -> Report:
+def long_in_words(long: int, rows: int) -> tuple[str, ...]:
+    """
+    >>> long_in_words(2, 60), long_in_words(0, 60)
+    (('2 of 60 recoveries took longer than 15 min: no rate stays constant so long, so they may not be those of the rate beside them',), ())
+    """
+    since = f"longer than {TRUSTED_S / 60:g} min: no rate stays constant so long, so they may not be those of the rate beside them"
+    return (f"{long} of {rows} recoveries took {since}",) if long else ()
+
+
+def report(
+    path: Path, model: RecoveryRegression | LatencyRegression, columns: Columns, kept: Columns, what: str, leave_out: LeaveOut, notes: Sequence[str] = ()
+) -> Report:
     study = model.study
     if isinstance(study, NotReady):
         raise UserMistake(f"{path}: {study.why}")
@@ -93,26 +107,24 @@ def report(path: Path, model: RecoveryRegression | LatencyRegression, columns: C
         "parts": study.parts(leave_out),
         "candidates": dict(candidates),
         "intervals_s": np.unique(np.round(kept["interval_s"], 6)).tolist(),
+        "notes": list(notes),
     }
-    return Report(
-        title=f"{what.partition('_')[0]} over interval and rate",
-        found=found,
-        rows=in_words(model, score, len(columns["rate"]), study.parts(leave_out), leave_out, sorted(candidates.items(), key=lambda each: each[1])),
-        draw=draw,
-    )
+    rows = in_words(model, score, len(columns["rate"]), study.parts(leave_out), leave_out, sorted(candidates.items(), key=lambda each: each[1]))
+    title = f"{what.partition('_')[0]} over interval and rate"
+    return Report(title=title, found=found, rows=[*rows, *(("note", note) for note in notes)], draw=draw)
 
 
 def in_words(
     model: RecoveryRegression | LatencyRegression, score: Score, rows: int, parts: int, leave_out: LeaveOut, candidates: list[tuple[str, float]]
 ) -> list[tuple[str, str]]:
     thin = f", spread over all {rows}" if rows > score.held_out else ""
-    never = f"; {score.never} more were said never to end" if score.never else ""
+    never = f"; {score.never} of them were said never to end, an error of 100% each" if score.never else ""
     return [
         ("form", f"{model.form}"),
         ("  of the first", ", ".join(f"{name} {value:.6g}" for name, value in model.parameters.items())),
         (
             f"error, leaving {'an interval' if leave_out is LeaveOut.INTERVAL else 'one'} out",
-            f"{score.mape:.1%} of {score.held_out - score.never} rows{thin} in {parts} parts{never}",
+            f"{score.mape:.1%} of {score.held_out} rows{thin} in {parts} parts{never}",
         ),
         ("  a constant", f"{score.constant_mape:.1%}"),
         ("  the paper's plane", "unknown" if score.paper_mape is None else f"{score.paper_mape:.1%}"),

@@ -17,7 +17,7 @@ class Score:
     paper_mape: float | None
     held_out: int
     never: int = 0
-    """Of these, rows of which the model said that it never ends: `mape` is that of the others."""
+    """Of these, rows of which the model said that it never ends: each counts as an error of 100 %."""
 
 
 def mape(predicted: Sequence[float], actual: Sequence[float]) -> float:

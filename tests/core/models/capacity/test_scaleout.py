@@ -183,6 +183,20 @@ def test_repetitions_are_left_out_together() -> None:
     assert score == once.score() and score.held_out == len(SCALEOUTS)
 
 
+def test_the_score_of_three_scale_outs_is_that_of_their_form() -> None:
+    three = ScaleoutCapacity().learn(measured(line, (2, 4, 8)))
+    score = three.score()
+    assert three.form == "line" and isinstance(score, Score) and score.mape < 1e-9
+
+
+def test_where_a_line_without_a_scale_out_falls_below_zero_there_the_score_is_that_of_the_power_law() -> None:
+    rates = {4: 500.0, 6: 1000.0, 9: 4000.0, 10: 5000.0, 12: 7000.0}
+    seen = [ScaleoutMeasured(scaleout=s, throughput_rows_per_s=rate) for s, rate in rates.items()]
+    left_out = [answer(ScaleoutCapacity().learn([each for each in seen if each.scaleout != s]), s).value for s in rates]
+    score = ScaleoutCapacity().learn(seen).score()
+    assert isinstance(score, Score) and score.mape == pytest.approx(mape(left_out, list(rates.values()))) and left_out[0] > 0
+
+
 def test_the_score_is_beside_that_of_a_constant_and_of_the_line() -> None:
     score = ScaleoutCapacity().learn(measured(power)).score()
     assert isinstance(score, Score) and score.paper_mape is not None

@@ -197,3 +197,15 @@ def test_a_history_shorter_than_the_horizon_is_fitted_as_soon_as_a_model_can_be(
     assert {"autoets", "autoarima"} <= set(fitted.fits) and not refit_due(fitted)
     found = forecast(fitted)
     assert found.mean[-1] > 1400.0 and found.at(0.9)[-1] > 1000.0 + 5.0 * 149, "the line may go on"
+
+
+@pytest.mark.parametrize("every", [4, 6, 30])
+def test_what_is_tested_on_a_trace_sampled_seldom_knows_no_sample_that_came_later(every: int) -> None:
+    chance = random.Random(9)
+    samples = [LoadSeen(at_s=10.0 * number, rate_rows_per_s=chance.uniform(0.0, 1e4)) for number in range(0, 180, every)]
+    history = SMALL.learn(samples).history()
+    origins = history.origins(None, 1)
+    assert origins
+    for origin, window in zip(origins, history.windows(origins), strict=True):
+        known = SMALL.learn([each for each in samples if each.at_s < 10.0 * origin]).series
+        assert known.end == origin and window == pytest.approx(known.even()[-history.window :])

@@ -211,3 +211,15 @@ def test_a_row_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
     row: dict[str, float] = {"scaleout": 1, "rate_rows_per_s": 1.0, "latency_s": 1.0, **wrong}
     with pytest.raises(ValueError, match=r"it (must be|starts)"):
         ProfileSeen(scaleout=int(row["scaleout"]), rate_rows_per_s=row["rate_rows_per_s"], latency_s=row["latency_s"])
+
+
+def test_rates_that_hardly_differ_are_repetitions_and_are_held_out_together() -> None:
+    rng = random.Random(4)
+    nominal = [(s, rate) for s in (2, 5) for rate in (10_000.0, 20_000.0, 30_000.0)]
+    rows = [ProfileSeen(scaleout=s, rate_rows_per_s=rate * rng.uniform(0.99, 1.01), latency_s=1.0) for s, rate in nominal for _ in range(3)]
+    assert profile_trial.points(rows) == 6
+    for held, others in profile_trial.parts(rows, most=5):
+        left = {(row.scaleout, round(row.rate_rows_per_s, -4)) for row in others}
+        assert not left & {(row.scaleout, round(row.rate_rows_per_s, -4)) for row, out in zip(rows, held, strict=True) if out}
+    alike = ScaleoutLatency().learn([row for row in rows if row.scaleout == 2])
+    assert alike.predict(2, 20_000.0) == NotReady(why="profiled at 3 of at least 4 different scale-outs and rates")

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.score import Score
-from penstock.core.models.surrogate.choice import choose
+from penstock.core.models.surrogate.choice import choose, groups_of
 from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
 from penstock.core.models.surrogate.linear import LogLinear, Plane
 from penstock.core.models.surrogate.points import Points
@@ -69,9 +69,18 @@ class Endless(Flat):
         return np.where(points.rate > 400, np.inf, 100.0)
 
 
-def test_rows_that_are_said_never_to_end_are_counted_and_leave_the_error_of_the_others() -> None:
-    score = Study(GRID, np.full(20, 80.0), [Endless()]).score(LeaveOut.INTERVAL)
-    assert isinstance(score, Score) and (score.never, score.held_out) == (4, 20) and score.mape == pytest.approx(0.25)
+def test_rows_that_are_said_never_to_end_are_counted_and_each_is_an_error_of_all_of_it() -> None:
+    study = Study(GRID, np.full(20, 80.0), [Endless()])
+    score = study.score(LeaveOut.INTERVAL)
+    assert isinstance(score, Score) and (score.never, score.held_out) == (4, 20) and score.mape == pytest.approx((16 * 0.25 + 4 * 1.0) / 20)
+    assert study.candidates(LeaveOut.INTERVAL) == {Endless().name: pytest.approx(score.mape)}
+
+
+def test_of_one_interval_rows_that_are_there_twice_are_held_out_together() -> None:
+    points = Points(interval_s=np.full(6, 30.0), rate=np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0]))
+    trials = Trials(points, np.array([5.0, 6.0, 7.0, 5.0, 6.0, 7.0]))
+    assert groups_of(trials, np.ones(6, dtype=bool)).tolist() == [0, 1, 2, 0, 1, 2]
+    assert len(np.unique(groups_of(Trials(points, np.full(6, 5.0)), points.rate == 1.0)[points.rate == 1.0])) == 2, "where all are the same, some are left"
 
 
 def test_the_interval_held_out_by_a_score_is_in_no_fit_at_all() -> None:

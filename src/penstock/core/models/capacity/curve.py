@@ -70,15 +70,15 @@ def fitted(form: Form, points: Sequence[Point]) -> Curve:
     return Curve(form=form, moments=PairedMoments.of(*_columns(form, points)))
 
 
-def chosen(points: Sequence[Point]) -> Curve:
+def chosen(points: Sequence[Point], *, of_two: Form = "power") -> Curve:
     """The line or the power law, whichever errs less when a scale-out is left out (Phoebe sec. III-D).
 
-    Below three scale-outs leaving one out leaves no curve: two give the power law through them, one gives proportion.
+    Below three scale-outs leaving one out leaves no curve: two give the power law through them, or the form `of_two`, one gives proportion.
     """
     if len(points) == 1:
         return fitted("proportional", points)
     if len(points) == 2:
-        return fitted("power", points)
+        return fitted(of_two, points)
     errors: dict[Form, float] = {form: left_out_error(form, points) for form in ("line", "power")}
     return fitted(min(errors, key=lambda form: errors[form]), points)
 

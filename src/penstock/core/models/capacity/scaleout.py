@@ -121,15 +121,18 @@ class ScaleoutCapacity:
         return Estimate(value=min(rising.value, level.value), low=min(rising.low, level.low), high=min(rising.high, level.high))
 
     def score(self) -> Score | NotReady:
-        """Errors at scale-outs left out one by one, form and plateau found without them too; the paper's plain regression is the line."""
-        points = self._points()
+        """Errors at scale-outs left out one by one, form and plateau found without them too; the paper's plain regression is the line.
+
+        The two that are left of three tell no form: they are fitted by the form of all three.
+        """
+        points, form = self._points(), self.form or "power"
         if len(points) < 3:
             return NotReady(why=f"{len(points)} scale-outs were measured, at least 3 are needed to leave one out")
         noise, parts = self._noise(), [points[start::MOST_PARTS] for start in range(min(len(points), MOST_PARTS))]
         answered: list[tuple[Point, float, float]] = []
         for start, part in enumerate(parts):
             rest = [point for number, point in enumerate(points) if number % MOST_PARTS != start]
-            values, mean = _values(rest, [point.scaleout for point in part], noise), sum(rates(rest)) / len(rest)
+            values, mean = _values(rest, [point.scaleout for point in part], noise, form), sum(rates(rest)) / len(rest)
             answered += [(point, value, mean) for point, value in zip(part, values, strict=True)]
         actual = rates([point for point, _, _ in answered])
         return Score(
@@ -158,9 +161,7 @@ class ScaleoutCapacity:
 
 def _by_curve(points: Sequence[Point], scaleout: int, noise: float) -> Estimate:
     """What the line or the power law through these says."""
-    curve = chosen(points)
-    if curve.value_at(scaleout) <= 0.0:
-        curve = fitted("power", points)
+    curve = _above_zero(chosen(points), points, scaleout)
     value = curve.value_at(scaleout)
     if len(points) < 3:
         return student_estimate_by_ratio(value, _distant_spread(points, scaleout), 4.0)
@@ -170,11 +171,18 @@ def _by_curve(points: Sequence[Point], scaleout: int, noise: float) -> Estimate:
     return replace(straight, low=straight.low * math.exp(-bend.depth_at(scaleout))) if bend else straight
 
 
-def _values(points: Sequence[Point], scaleouts: Sequence[int], noise: float) -> list[float]:
+def _values(points: Sequence[Point], scaleouts: Sequence[int], noise: float, of_two: Form) -> list[float]:
     """What is predicted there, without bounds."""
     plateau = plateau_of(points, noise)
-    curve = chosen(plateau.rising(points) if plateau else points)
-    return [plateau.capped(curve.value_at(scaleout), scaleout) if plateau else curve.value_at(scaleout) for scaleout in scaleouts]
+    rising = plateau.rising(points) if plateau else points
+    curve = chosen(rising, of_two=of_two)
+    values = [_above_zero(curve, rising, scaleout).value_at(scaleout) for scaleout in scaleouts]
+    return [plateau.capped(value, scaleout) for value, scaleout in zip(values, scaleouts, strict=True)] if plateau else values
+
+
+def _above_zero(curve: Curve, points: Sequence[Point], scaleout: int) -> Curve:
+    """The curve, or the power law through its points where the curve has no capacity left at that scale-out."""
+    return curve if curve.value_at(scaleout) > 0.0 else fitted("power", points)
 
 
 def _other_form(curve: Curve, points: Sequence[Point], scaleout: int) -> float:

@@ -15,7 +15,7 @@ from penstock.core.models.forecast.forecast import LEVELS, Forecast
 from penstock.core.models.forecast.history import History, testing
 from penstock.core.models.forecast.memory import Memory
 from penstock.core.models.forecast.refit import any_due, refitted
-from penstock.core.models.forecast.series import LoadSeen, Series
+from penstock.core.models.forecast.series import LoadSeen, Series, steps_in
 from penstock.core.models.forecast.tested import Tested, remembered, tested
 
 HISTORY_S = 3600.0
@@ -59,7 +59,7 @@ class LoadForecast:
         history = self.history()
         if len(history.values) < FEWEST:
             return NotReady(why=f"{len(history.values)} of the {FEWEST} readings of {self.series.step_s:g} s that a forecast needs, without a long gap")
-        steps = max(1, round((horizon_s or self.horizon_s) / self.series.step_s))
+        steps = steps_in(horizon_s or self.horizon_s, self.series.step_s)
         test = tested(history, self.memory, self.fits)
         mean, spread = test.mixture.continued(history.latest[None, :], steps)
         forecast = _quantiles(test, history, mean[0], spread[0], self.series)
@@ -68,11 +68,11 @@ class LoadForecast:
     def history(self) -> History:
         """What is known, as an even series."""
         horizon, reach = self._steps()
-        return History(values=self.series.even(), end=self.series.end, horizon=horizon, reach=reach)
+        return History(values=self.series.even(), end=self.series.end, horizon=horizon, reach=reach, sampled=self.series.sampled())
 
     def _steps(self) -> tuple[int, int]:
         """The horizon and the history in bins."""
-        return max(1, round(self.horizon_s / self.series.step_s)), max(1, round(self.history_s / self.series.step_s))
+        return steps_in(self.horizon_s, self.series.step_s), steps_in(self.history_s, self.series.step_s)
 
 
 def refit_due(model: LoadForecast) -> bool:

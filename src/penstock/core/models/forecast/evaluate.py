@@ -11,6 +11,7 @@ from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.forecast.origins import Origin
+from penstock.core.models.forecast.series import steps_in
 
 Progress = Callable[[int, int], None]
 
@@ -60,7 +61,8 @@ def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Fore
     if refit_due(model):
         model = model.with_fits(fit(model))
     model = model.scored()
-    made = model.predict(model.horizon_s + origin.late * model.series.step_s)
+    step_s = model.series.step_s
+    made = model.predict((steps_in(model.horizon_s, step_s) + origin.late) * step_s)
     return model, made if isinstance(made, NotReady) else made.later(origin.late)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.models.arrays import Floats
+from penstock.core.models.arrays import Flags, Floats
 
 ORIGINS_A_HORIZON = 15
 SLACK_SHARE = 2 / 3
@@ -24,12 +24,16 @@ def testing(horizon: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """An even series that ends before the bin `end`; in steps, the horizon on which forecasts of it are tested and how far back a forecast looks."""
+    """An even series that ends before the bin `end`; in steps, the horizon on which forecasts of it are tested and how far back a forecast looks.
+
+    `sampled` says which values have samples of their own; None for all. The others lie on the line to the sample that came after them.
+    """
 
     values: Floats
     end: int
     horizon: int
     reach: int
+    sampled: Flags | None = None
 
     @property
     def latest(self) -> Floats:
@@ -47,15 +51,31 @@ class History:
         return max(1, self.horizon // ORIGINS_A_HORIZON)
 
     @property
+    def apart(self) -> float:
+        """Steps between two origins: the stride, or the usual distance of samples where that is longer."""
+        return self.stride if self.sampled is None else max(self.stride, len(self.values) / max(1, int(self.sampled.sum())))
+
+    @property
     def soon(self) -> int:
         """Steps after an origin from which on it is tested."""
         return max(1, math.ceil(SOON_SHARE * self.horizon))
 
     def origins(self, after: int | None, ahead: int) -> list[int]:
-        """Numbers of the bins, every `stride`, that can be tested on `ahead` steps at least; later than `after`."""
+        """Numbers of the bins, every `stride`, that can be tested on `ahead` steps at least; later than `after`.
+
+        Where the bin before has no sample, the one after the newest sample is taken instead: before the next one came nobody knew more.
+
+        >>> History(values=np.arange(6.0), end=6, horizon=1, reach=1, sampled=np.array([1, 0, 0, 1, 0, 1], dtype=bool)).origins(None, 1)
+        [1, 4]
+        """
         first = self.end - len(self.values) + self.window
         first = first if after is None else max(first, after + 1)
-        return list(range(-(-first // self.stride) * self.stride, self.end - ahead + 1, self.stride))
+        wanted = range(-(-first // self.stride) * self.stride, self.end - ahead + 1, self.stride)
+        if self.sampled is None:
+            return list(wanted)
+        known = self.end - len(self.values) + np.flatnonzero(self.sampled) + 1
+        newest = np.unique(known[np.searchsorted(known, wanted, side="right") - 1])
+        return [int(origin) for origin in newest if origin >= first]
 
     def places(self, origins: Sequence[int]) -> list[int]:
         """Where in `values` these bins are."""

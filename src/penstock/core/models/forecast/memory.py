@@ -47,12 +47,12 @@ class Memory:
         losses = {name: loss * share for name, loss in self.losses.items()}
         return replace(self, at=end, losses=losses, load=self.load * share, horizons=self.horizons * share)
 
-    def with_losses(self, candidates: Sequence[Candidate], trial: Backtest, counts: Floats, stride: int) -> Memory:
-        """Add the losses of a trial, each origin weighted by its count; origins are `stride` steps apart."""
+    def with_losses(self, candidates: Sequence[Candidate], trial: Backtest, counts: Floats, apart: float) -> Memory:
+        """Add the losses of a trial, each origin weighted by its count; origins are `apart` steps apart."""
         added = trial.losses() @ counts
         losses = {each.name: self.losses.get(each.name, 0.0) + float(loss) for each, loss in zip(candidates, added, strict=True)}
         tested = np.isfinite(trial.truth).sum(axis=1) / trial.truth.shape[1] ** 2
-        return replace(self, losses=losses, load=self.load + float(trial.load() @ counts), horizons=self.horizons + stride * float(tested @ counts))
+        return replace(self, losses=losses, load=self.load + float(trial.load() @ counts), horizons=self.horizons + apart * float(tested @ counts))
 
 
 def counts_of(origins: Sequence[int], end: int, horizon: int) -> Floats:

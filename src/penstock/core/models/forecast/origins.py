@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
-from penstock.core.models.forecast.series import LoadSeen, longest_gap_s
+from penstock.core.models.forecast.series import LoadSeen, longest_gap_s, steps_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ def origins_of(time_s: Floats, rate: Floats, *, history_s: float, horizon_s: flo
     start = unbroken_from(time_s)
     bins, place = np.unique(np.floor(time_s[start:] / step_s).astype(np.int64), return_inverse=True)
     averages = np.bincount(place, weights=rate[start:]) / np.bincount(place)
-    back, ahead = round(history_s / step_s), round(horizon_s / step_s)
+    back, ahead = steps_in(history_s, step_s), steps_in(horizon_s, step_s)
     if not len(bins) or bins[-1] + 1 - bins[0] < back + ahead:
         return
     came = dict(zip(bins.tolist(), averages.tolist(), strict=True))

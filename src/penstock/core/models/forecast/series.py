@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.models.arrays import Floats
+from penstock.core.models.arrays import Flags, Floats
 
 STEP_S = 10.0
 """Width of a bin."""
@@ -50,7 +50,7 @@ class Series:
             return self
         numbers = [math.floor(each.at_s / self.step_s) for each in seen]
         end = max(*numbers, self.first + len(self.sums) - 1 if self.sums else numbers[0]) + 1
-        start = max(min(*numbers, self.first if self.sums else numbers[0]), end - max(1, round(keep_s / self.step_s)))
+        start = max(min(*numbers, self.first if self.sums else numbers[0]), end - steps_in(keep_s, self.step_s))
         sums, counts = [0.0] * (end - start), [0] * (end - start)
         for offset, (total, count) in enumerate(zip(self.sums, self.counts, strict=True), self.first - start):
             if offset >= 0:
@@ -72,13 +72,35 @@ class Series:
         >>> Series(first=0, sums=(2.0, 0.0, 6.0), counts=(1, 0, 1)).even().tolist()
         [2.0, 4.0, 6.0]
         """
-        known = np.flatnonzero(self.counts)
+        known = self._unbroken()
         if not len(known):
             return np.zeros(0)
-        broken = np.flatnonzero(np.diff(known) > longest_gap_s(known * self.step_s) / self.step_s)
-        known = known[broken[-1] + 1 :] if len(broken) else known
         averages = np.asarray(self.sums)[known] / np.asarray(self.counts)[known]
         return np.asarray(np.interp(np.arange(known[0], known[-1] + 1), known, averages))
+
+    def sampled(self) -> Flags:
+        """Which bins of `even` have samples; the others are known only once the next sample is.
+
+        >>> Series(first=0, sums=(2.0, 0.0, 6.0), counts=(1, 0, 1)).sampled().tolist()
+        [True, False, True]
+        """
+        known = self._unbroken()
+        return np.asarray(self.counts)[known[0] : known[-1] + 1] > 0 if len(known) else np.zeros(0, dtype=bool)
+
+    def _unbroken(self) -> npt.NDArray[np.intp]:
+        """The bins with samples after the last gap that is too long to bridge, counted from the oldest bin."""
+        known = np.flatnonzero(self.counts)
+        broken = np.flatnonzero(np.diff(known) > longest_gap_s(known * self.step_s) / self.step_s)
+        return known[broken[-1] + 1 :] if len(broken) else known
+
+
+def steps_in(duration_s: float, step_s: float) -> int:
+    """How many steps a duration is, at least one.
+
+    >>> steps_in(900.0, 10.0), steps_in(25.0, 10.0), steps_in(1.0, 10.0)
+    (90, 2, 1)
+    """
+    return max(1, round(duration_s / step_s))
 
 
 def longest_gap_s(times_s: npt.ArrayLike) -> float:

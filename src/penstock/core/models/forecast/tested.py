@@ -79,7 +79,7 @@ def _rows(errors: tuple[tuple[float, ...], ...]) -> Floats:
 
 
 def _horizons(errors: Floats, history: History) -> float:
-    return len(errors) * history.stride / history.horizon
+    return len(errors) * history.apart / history.horizon
 
 
 def fitted_now(history: History, fits: Mapping[str, Fit]) -> dict[str, Parameters]:
@@ -95,4 +95,4 @@ def _since(history: History, memory: Memory, fits: Mapping[str, Fit], ahead: int
     if not origins:
         return Since(origins=origins, trial=None, past=past, total=past, fitted=fitted)
     trial, counts = backtest(candidates, fitted, history, origins), counts_of(origins, history.end, history.horizon)
-    return Since(origins=origins, trial=trial, past=past, total=past.with_losses(candidates, trial, counts, history.stride), fitted=fitted)
+    return Since(origins=origins, trial=trial, past=past, total=past.with_losses(candidates, trial, counts, history.apart), fitted=fitted)

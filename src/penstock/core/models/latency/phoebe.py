@@ -86,6 +86,14 @@ class ScaleoutLatency:
         missing = self._missing()
         return _left_out(self)[1] if missing is None else missing
 
+    def constant_validity_accuracy(self) -> float | NotReady:
+        """The same of who calls every row what most of them are."""
+        missing = self._missing()
+        if missing is not None:
+            return missing
+        valid = float(np.mean(_fit(self).kept_up))
+        return max(valid, 1.0 - valid)
+
     def _missing(self) -> NotReady | None:
         profiled = points(self.observations)
         if profiled < FEWEST_POINTS:

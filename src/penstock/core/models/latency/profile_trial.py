@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.latency.boosting import plain
@@ -18,6 +19,8 @@ CHOICE_PARTS = 5
 """Parts that a profile is held out in, to choose the forms and to know their bounds."""
 SCORE_PARTS = 10
 """Parts for a score, each with a choice of its own."""
+SAME_RATE = 0.03
+"""Rates within this share of each other are measurements of one nominal rate."""
 FEWEST_POINTS = 4
 """Different (scale-out, rate) below which nothing can be held out and nothing be said."""
 
@@ -99,7 +102,24 @@ def chosen(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Forms:
 
 def points(rows: Sequence[ProfileSeen]) -> int:
     """How many different (scale-out, rate) were profiled."""
-    return len({(row.scaleout, row.rate_rows_per_s) for row in rows})
+    return int(point_numbers(rows).max()) + 1 if rows else 0
+
+
+def point_numbers(rows: Sequence[ProfileSeen]) -> npt.NDArray[np.int64]:
+    """The number of the (scale-out, rate) of each row, in their order; rates that hardly differ at a scale-out are repetitions of one.
+
+    >>> rows = [ProfileSeen(scaleout=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(2, 10.1), (1, 20.0), (2, 10.0), (1, 10.0)]]
+    >>> point_numbers(rows).tolist()
+    [2, 1, 2, 0]
+    """
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    number, scaleout, lowest = -1, 0, 0.0
+    for place in sorted(range(len(rows)), key=lambda each: (rows[each].scaleout, rows[each].rate_rows_per_s)):
+        row = rows[place]
+        if row.scaleout != scaleout or row.rate_rows_per_s > lowest * (1 + SAME_RATE):
+            number, scaleout, lowest = number + 1, row.scaleout, row.rate_rows_per_s
+        numbers[place] = number
+    return numbers
 
 
 def parts(rows: Sequence[ProfileSeen], most: int) -> Iterator[tuple[Flags, list[ProfileSeen]]]:
@@ -109,7 +129,6 @@ def parts(rows: Sequence[ProfileSeen], most: int) -> Iterator[tuple[Flags, list[
     >>> [held.tolist() for held, _ in parts(rows, most=2)]
     [[True, False, True, True], [False, True, False, False]]
     """
-    number = {point: index % most for index, point in enumerate(sorted({(row.scaleout, row.rate_rows_per_s) for row in rows}))}
-    groups = np.array([number[row.scaleout, row.rate_rows_per_s] for row in rows])
+    groups = point_numbers(rows) % most
     for group in np.unique(groups):
         yield groups == group, [row for row, each in zip(rows, groups, strict=True) if each != group]

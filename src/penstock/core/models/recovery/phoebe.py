@@ -16,8 +16,9 @@ def recovery_s(arrivals: Arrivals, outage: Outage, capacity_rows_per_s: float, *
     """Seconds from the stop until the job has caught up: R = D + c(0) + c(1) + ...; infinite only if the capacity does not suffice in the long run.
 
     Phoebe sec. III-B, in real-valued time: c(0) = integral of f over [t0 - I, t_1] / T_max with t_1 = t0 + D, c(n) = integral of f over [t_n, t_(n+1)] / T_max
-    with t_(n+1) = t_n + c(n-1). With `tail=False` the sum ends with the first c(n) < `stop_s`, as in the paper. With `tail` what is then left is worked off
-    to the end: for a constant utilisation u that adds c(n) u/(1-u) and R = D + (I+D) u/(1-u).
+    with t_(n+1) = t_n + c(n-1), as the paper has it; PAPER-NOTES prints t_n + c(n), by which steps would overlap and arrivals count twice. With `tail=False`
+    the sum ends with the first c(n) < `stop_s`, as in the paper. With `tail` what is then left is worked off to the end: for a constant utilisation u that
+    adds c(n) u/(1-u) and R = D + (I+D) u/(1-u).
 
     A step is at least `stop_s` long or the last, so there are at most (end of the forecast - t_1) / `stop_s` + 1; beyond the end the sum is in closed form.
 

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.surrogate.candidate import Fitted, Form
 from penstock.core.models.surrogate.correction import Corrected
-from penstock.core.models.surrogate.crossvalidation import Groups, interval_groups, row_groups
+from penstock.core.models.surrogate.crossvalidation import Groups, different_rows, interval_groups, row_groups
 from penstock.core.models.surrogate.points import Points
 from penstock.core.models.surrogate.trials import Trials
 
@@ -75,8 +75,14 @@ def groups_of(trials: Trials, rows: Flags) -> Groups:
     """By interval where these rows have two or more, else row by row."""
     groups = interval_groups(trials.points.interval_s, most=INTERVALS_HELD_OUT)
     if len(np.unique(groups[rows])) == 1:
-        groups[rows] = row_groups(int(rows.sum()), most=ROWS_HELD_OUT)
+        groups[rows] = by_row(trials.points.where(rows), trials.seen[rows])
     return groups
+
+
+def by_row(points: Points, seen: Floats) -> Groups:
+    """Each row by itself or with some others, those that are the same together; where all are, nothing else is left than to hold out some of them."""
+    different = different_rows(points, seen)
+    return np.asarray(different % ROWS_HELD_OUT) if np.any(different) else row_groups(len(seen), most=ROWS_HELD_OUT)
 
 
 def _held_out_error(trials: Trials, form: Form, rows: Flags) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.core.models.arrays import Flags, Floats
+from penstock.core.models.surrogate.points import Points
 
 Groups = npt.NDArray[np.int64]
 
@@ -50,6 +51,18 @@ def row_groups(rows: int, *, most: int) -> Groups:
     [0, 1, 0, 1, 0]
     """
     return np.arange(rows, dtype=np.int64) % max(1, min(rows, most))
+
+
+def different_rows(points: Points, seen: Floats) -> Groups:
+    """The number of each row, by interval, rate and so on; a row that is there twice has the same number twice: else it would be predicted from itself.
+
+    >>> points = Points(interval_s=np.array([60.0, 10.0, 60.0]), rate=np.array([5.0, 5.0, 5.0]))
+    >>> different_rows(points, np.array([80.0, 70.0, 80.0])).tolist()
+    [1, 0, 1]
+    """
+    sizes = np.zeros(len(seen)) if points.scaleout is None else points.scaleout
+    rows = np.column_stack([points.interval_s, points.rate, sizes, seen])
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1])
 
 
 def folds(groups: Groups) -> Iterator[Flags]:

@@ -14,8 +14,8 @@ from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
 from penstock.core.models.surrogate.bounds import within_errors
 from penstock.core.models.surrogate.candidate import Form
-from penstock.core.models.surrogate.choice import ROWS_HELD_OUT, Chosen, choose, groups_of, together
-from penstock.core.models.surrogate.crossvalidation import SAME_INTERVAL, Groups, LeaveOut, folds, interval_groups, row_groups
+from penstock.core.models.surrogate.choice import Chosen, by_row, choose, groups_of, together
+from penstock.core.models.surrogate.crossvalidation import SAME_INTERVAL, Groups, LeaveOut, different_rows, folds, interval_groups
 from penstock.core.models.surrogate.linear import Plane
 from penstock.core.models.surrogate.points import Points, point
 from penstock.core.models.surrogate.trials import Trials
@@ -76,13 +76,12 @@ class Study:
             return NotReady(why=f"all rows are {'of one interval' if leave_out is LeaveOut.INTERVAL else 'the same'}: none can be predicted from the others")
         groups, plane = self._groups(leave_out), Plane()
         answered = self._held_out(groups)
-        ends = np.isfinite(answered)
         return Score(
-            mape=mape(list(answered[ends]), list(self.seen[ends])) if np.any(ends) else math.inf,
+            mape=self._mape(answered),
             constant_mape=self._held_out_mape(groups, lambda rows, held: np.full(int(held.sum()), self.seen[rows].mean())),
             paper_mape=self._held_out_mape(groups, lambda rows, held: plane.fit(self.points.where(rows), self.seen[rows]).at(self.points.where(held))),
             held_out=len(self.seen),
-            never=int((~ends).sum()),
+            never=int(np.isinf(answered).sum()),
         )
 
     def candidates(self, leave_out: LeaveOut) -> Mapping[str, float]:
@@ -90,7 +89,7 @@ class Study:
         if self.parts(leave_out) < 2:
             return {}
         groups = self._groups(leave_out)
-        return {form.name: mape(list(self._trials.held_out(form, self._all, groups)), list(self.seen)) for form in self.forms}
+        return {form.name: self._mape(self._trials.held_out(form, self._all, groups)) for form in self.forms}
 
     def parts(self, leave_out: LeaveOut) -> int:
         """In how many parts the rows are held out, one after the other."""
@@ -110,10 +109,9 @@ class Study:
         """A row that is there twice is held out twice at once: else it would be predicted from itself."""
         if leave_out is LeaveOut.INTERVAL:
             return interval_groups(self.points.interval_s)
-        sizes = np.zeros(len(self.seen)) if self.points.scaleout is None else self.points.scaleout
-        rows = np.column_stack([self.points.interval_s, self.points.rate, sizes, self.seen])
-        different, which = np.unique(rows, axis=0, return_inverse=True)
-        return np.asarray(which % (len(different) if len(different) <= HELD_OUT_SINGLY else PARTS_OF_MORE))
+        rows = different_rows(self.points, self.seen)
+        different = int(rows.max()) + 1
+        return np.asarray(rows % (different if different <= HELD_OUT_SINGLY else PARTS_OF_MORE))
 
     def _never(self, interval_s: float) -> Estimate:
         """Infinite; should the capacity be greater than thought, still no less than what lower rates took at this interval or a shorter one."""
@@ -123,7 +121,11 @@ class Study:
         predicted = np.zeros(len(self.seen))
         for held in folds(groups):
             predicted[held] = answer(~held, held)
-        return mape(list(predicted), list(self.seen))
+        return self._mape(predicted)
+
+    def _mape(self, predicted: Floats) -> float:
+        """Over all rows; one that is said never to end is wrong by 100 %, as an answer of zero is."""
+        return mape(list(np.where(np.isfinite(predicted), predicted, 0.0)), list(self.seen))
 
     def _errors_like(self, interval_s: float) -> Floats:
         groups = groups_of(self._trials, self._all)
@@ -142,7 +144,7 @@ class Study:
 
     @cached_property
     def _errors_by_row(self) -> Floats:
-        errors = self._errors(row_groups(len(self.seen), most=ROWS_HELD_OUT))
+        errors = self._errors(by_row(self.points, self.seen))
         return errors[np.isfinite(errors)]
 
     def _errors(self, groups: Groups) -> Floats:
