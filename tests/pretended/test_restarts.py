@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 from pretended_query import FAST, FLOWING, SLOW, Pretended
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from waiting import wait_until
 
 from penstock.core.config import Config
 from penstock.core.domain.event import QueryFailed, QueryGivenUp, QueryRestarted, QueryUnwatched
@@ -147,3 +149,41 @@ def test_a_script_that_stops_such_a_batch_hears_sparks_error_and_is_done_with_th
     with pytest.raises(Py4JJavaError):
         handle.stop()
     assert ended == ["once"] and handle.awaitTermination(1) and not handle.isActive
+
+
+def begin_to_change(pretended: Pretended, said: list[Exception]) -> threading.Thread:
+    """Change the query in a thread of its own, while its batch runs."""
+
+    def change() -> None:
+        try:
+            pretended.query.change(FAST, commit_wait_s=1.0)
+        except Exception as error:
+            said.append(error)
+
+    pretended.recipe.run.in_batch = True
+    changing = threading.Thread(target=change)
+    changing.start()
+    wait_until(lambda: pretended.query.state == "restarting")
+    return changing
+
+
+def test_a_stop_in_the_middle_of_a_change_gives_the_batch_the_grace_time() -> None:
+    pretended, said = Pretended(), list[Exception]()
+    changing = begin_to_change(pretended, said)
+    pretended.query.close(30.0, lambda: False)
+    changing.join(1.5)
+    assert changing.is_alive() and pretended.recipe.run.isActive, "the batch goes on, longer than the change would have waited"
+    pretended.recipe.run.end_the_batch()
+    changing.join(5)
+    assert ["is being stopped" in str(error) for error in said] == [True] and len(pretended.recipe.runs) == 1
+    assert stop_one(pretended.query, 1.0, lambda: False), "no batch was interrupted"
+
+
+def test_a_batch_that_outlasts_the_grace_time_in_the_middle_of_a_change_is_said_to_be_interrupted() -> None:
+    for grace_s, at_once in ((0.0, False), (30.0, True)):
+        pretended, said = Pretended(), list[Exception]()
+        changing = begin_to_change(pretended, said)
+        pretended.query.close(grace_s, lambda at_once=at_once: at_once)  # type: ignore[misc]
+        changing.join(5)
+        assert not changing.is_alive() and not pretended.recipe.run.isActive
+        assert not stop_one(pretended.query, 1.0, lambda: False)

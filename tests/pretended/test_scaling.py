@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -13,6 +14,8 @@ import pytest
 from penstock.core.config import Config
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
+from penstock.core.execute.reconcile import reconcile
+from penstock.core.knowledge import Desired, Knowledge
 from penstock.runtime.fakes import blank_reading
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.executors import ExecutorPool, Scaled
@@ -79,3 +82,16 @@ def test_a_scaling_costs_what_the_excess_lag_grew_by_and_is_unknown_if_nothing_w
     same = scaled_between(first, first)
     assert same.done and same.delayed_rows is None
     assert scaled_between(first, blank_reading(5.0)).delayed_rows is None
+
+
+def test_where_nobody_has_said_how_many_executors_there_should_be_those_that_come_stay() -> None:
+    context = Context(0)
+    driver = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), master="spark://host:7077", getConf=dict)
+    pool = ExecutorPool(SimpleNamespace(_jvm=MagicMock(), sparkContext=driver), context, None)  # type: ignore[arg-type]
+    knowledge = Knowledge(declared=Desired(executors=1), desired=Desired(executors=1))
+    for running in (0, 2, 4, 3):
+        context.alive = [str(number) for number in range(running)]
+        assert pool.requested == running
+        reading = blank_reading(0.0, executors_running=running, executors_requested=pool.requested, unable=pool.unable)
+        assert reconcile(replace(knowledge, last=reading), 0.0)[1] == []
+    assert "max_executors" in pool.unable["executors"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from penstock.core.domain.job import JobSpec, Limits, QuerySpec, SinkSpec, Sourc
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor
+from penstock.spark import cpu
 from penstock.spark.logs import LogPipe
 from penstock.spark.session import launch_apart, settings_for
 
@@ -42,3 +46,14 @@ def test_what_the_jvm_prints_is_masked_on_the_terminal_too(capsys: pytest.Captur
     os.write(pipe.end, b"the password is hunter2\n")
     pipe.close()
     assert pipe.said() == "the password is ***\n" == capsys.readouterr().err
+
+
+def test_executors_report_their_cpu_to_where_spark_submit_says_the_driver_is_and_not_on_a_local_master(monkeypatch: pytest.MonkeyPatch) -> None:
+    submitted = replace(job("trace"), master=None)
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    monkeypatch.setattr(cpu, "given_settings", lambda: {"spark.master": "k8s://https://host:443", "spark.driver.host": "driver-service"})
+    listening: Any = SimpleNamespace(address=("0.0.0.0", 4711))
+    assert cpu.reports_cpu(submitted)
+    assert "driver-service" in cpu.reporting_settings(submitted, listening).values()
+    monkeypatch.setattr(cpu, "given_settings", lambda: {"spark.master": "local[2]"})
+    assert not cpu.reports_cpu(submitted)

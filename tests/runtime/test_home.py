@@ -13,7 +13,7 @@ import pytest
 from penstock.core.errors import UserMistake
 from penstock.remote.client import RemoteJob
 from penstock.remote.server import SocketServer
-from penstock.runtime.home import JobFolder, home, job_folders
+from penstock.runtime.home import JobFolder, home, job_folders, short_folder
 
 
 def test_the_state_is_where_the_user_says_else_where_his_system_keeps_such_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,3 +68,22 @@ def test_all_jobs_of_this_machine_are_found_in_order(tmp_path: Path) -> None:
         JobFolder(name, tmp_path).create()
     (tmp_path / "jobs" / "a file").write_text("")
     assert [folder.name for folder in job_folders(tmp_path)] == ["a", "b"]
+
+
+def test_a_folder_for_short_sockets_that_is_not_the_users_own_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = short_folder(tmp_path)
+    assert not folder.exists()
+    folder.mkdir(mode=0o700)
+    assert short_folder(tmp_path) == folder
+    folder.chmod(0o777)
+    with pytest.raises(UserMistake, match=r"^.*/penstock-\d+ is not a folder of this user alone"):
+        short_folder(tmp_path)
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(UserMistake, match="is not a folder of this user alone"):
+        short_folder(tmp_path)
+    foreign, nobody = tmp_path / f"penstock-{os.getuid() + 1}", os.getuid() + 1
+    foreign.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: nobody)
+    with pytest.raises(UserMistake, match="is not a folder of this user alone"):
+        short_folder(tmp_path)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import tempfile
 import urllib.request
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,9 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.autopilot_event import AutopilotChanged
 from penstock.core.domain.command import Pause
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import Event, MemoryLost
+from penstock.core.domain.event import Event, HistoryReplaced, MemoryLost
 from penstock.core.domain.job import Limits
-from penstock.core.domain.reading import Reading
+from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake
 from penstock.core.fitting import FitAsked, FitDone
@@ -248,3 +250,30 @@ def test_closing_a_host_closes_its_fitter_even_if_nothing_was_opened(root: Path)
         host.close("the test is over")
         fitter.ask(FitAsked(number=1), said.append)
     assert [done.error for done in said] == ["the fitter was closed"] * 2
+
+
+def test_a_topic_that_is_a_secret_is_masked_in_the_metrics(root: Path) -> None:
+    host = opened(root, replace(TERMS, config=Config(reading_interval_s=60.0)))
+    wait_until(lambda: host.controller.last_reading)
+    reading = host.controller.last_reading
+    assert reading is not None and host.metrics_url is not None
+    partition = PartitionReading(name="hunter2-0", arrival_rows_per_s=None, lag_rows=5.0)
+    host.controller.last_reading = replace(reading, queries=(replace(reading.queries[0], source_partitions=(partition,)),))
+    text = host._metrics()
+    host.close("the test is over")
+    assert b'partition="***-0"' in text and b"hunter2" not in text
+
+
+def test_a_history_that_was_replaced_by_a_newer_one_is_said(root: Path) -> None:
+    opened(root).close("the job moves")
+    beside, here = FolderBeside(root / "checkpoint"), JobFolder("orders", root).history
+    there = root / "there.db"
+    assert beside.download("history.db", there)
+    with closing(sqlite3.connect(there)) as other:
+        other.execute("UPDATE events SET last_at_s = last_at_s + 60")
+        other.commit()
+    beside.upload(there, "history.db")
+    opened(root).close("the job is back")
+    with HistoryReader.open(here) as history:
+        said = [row.event for row in history.events() if isinstance(row.event, HistoryReplaced)]
+    assert len(said) == 1 and Path(said[0].aside).is_file()

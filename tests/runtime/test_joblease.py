@@ -147,3 +147,28 @@ def test_a_note_that_cannot_be_read_holds_nobody_up(beside: FolderBeside, note: 
 
 def test_two_renewals_may_fail_before_the_lease_runs_out(beside: FolderBeside) -> None:
     assert 2 * lease(beside).renewal_s < EXPIRY_S
+
+
+def test_a_driver_in_another_container_of_the_same_name_is_not_taken_for_dead(beside: FolderBeside) -> None:
+    leave_note(beside, host=socket.gethostname(), pid=1, processes="another-boot pid:[4026531836]")
+    with pytest.raises(UserMistake, match=r"^the driver with process id 1 on .* runs this job"):
+        lease(beside).take()
+    leave_note(beside, host=socket.gethostname(), pid=1, processes="another-boot pid:[4026531836]", renewed_s=time.time() - 2 * EXPIRY_S)
+    assert mine_now(beside)
+
+
+def test_a_note_of_a_penstock_that_did_not_tell_containers_apart_is_read_as_it_was(beside: FolderBeside) -> None:
+    leave_note(beside, host=socket.gethostname(), pid=2**22 + 1)
+    assert mine_now(beside), "no such process lives here"
+
+
+def test_a_driver_from_the_same_folder_has_ended_even_if_the_machine_was_started_anew_since(beside: FolderBeside, tmp_path: Path) -> None:
+    def from_folder(name: str) -> CheckpointLease:
+        return CheckpointLease(beside, "job", EXPIRY_S, tmp_path / name)
+
+    from_folder("here").take()
+    note = json.loads(beside.read(NOTE) or b"")
+    leave_note(beside, **{**note, "processes": "the boot before pid:[4026531836]"})
+    with pytest.raises(UserMistake, match="runs this job"):
+        from_folder("there").take()
+    from_folder("here").take()

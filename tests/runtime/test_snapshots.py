@@ -17,7 +17,7 @@ from penstock.core.redaction import Redactor
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.fakes import FolderBeside
 from penstock.runtime.joblease import NOTE, CheckpointLease
-from penstock.runtime.snapshots import COPY, NAME, Snapshots, restore_history
+from penstock.runtime.snapshots import COPY, NAME, Restored, Snapshots, restore_history
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 
@@ -110,11 +110,12 @@ def test_snapshots_are_taken_again_and_again_and_once_more_at_the_end(kept: Kept
     snapshots.start()
     wait_for(lambda: kept.beside.read(NAME))
     kept.beside.write(NAME, b"")
+    kept.history.append(8.0, events=[EVENT])
     wait_for(lambda: kept.beside.read(NAME))
     last = QueryEnded(at_s=9.0, query="q", reason="last words")
     kept.history.append(9.0, events=[last])
     snapshots.close()
-    assert restore_history(kept.beside, tmp_path / "elsewhere.db") and events_in(tmp_path / "elsewhere.db") == [EVENT, last]
+    assert restore_history(kept.beside, tmp_path / "elsewhere.db") and events_in(tmp_path / "elsewhere.db") == [EVENT, EVENT, last]
     assert kept.said == []
     CheckpointLease(kept.beside, "job", 60.0).take()
 
@@ -127,6 +128,7 @@ def test_a_failure_is_said_once_until_it_works_again(kept: Kept) -> None:
             snapshots.take()
         kept.beside.broken = None
         snapshots.take()
+        kept.history.append(8.0, events=[EVENT])
     assert [event.reason for event in kept.said if isinstance(event, SnapshotFailed)] == ["[Errno 28] No space left on device"] * 2
 
 
@@ -187,3 +189,56 @@ def test_one_who_has_taken_over_unnoticed_is_noticed_at_the_end(kept: Kept) -> N
     kept.steal()
     snapshots.close()
     assert kept.lost.is_set() and kept.beside.read(NAME) is None
+
+
+def test_a_job_that_comes_back_from_another_machine_brings_its_newer_history_and_the_older_one_is_kept(kept: Kept, tmp_path: Path) -> None:
+    kept.snapshots().take()
+    there, later = tmp_path / "there" / "history.db", QueryEnded(at_s=86_400.0, query="q", reason="on the other machine")
+    assert restore_history(kept.beside, there) == Restored(aside=None)
+    other = History.open(there, config=Config(), redactor=Redactor())
+    other.append(later.at_s, events=[later])
+    other.close()
+    kept.beside.upload(there, NAME)
+    kept.history.close()
+    aside = kept.path.with_name("history-until-19700101T000007Z.db")
+    assert restore_history(kept.beside, kept.path) == Restored(aside=aside)
+    assert events_in(kept.path) == [EVENT, later] and events_in(aside) == [EVENT]
+    assert restore_history(kept.beside, kept.path) is None, "once is enough"
+
+
+def test_a_damaged_snapshot_does_not_take_the_place_of_a_history_that_is_there(kept: Kept) -> None:
+    kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
+    kept.history.close()
+    assert restore_history(kept.beside, kept.path) is None
+    assert events_in(kept.path) == [EVENT]
+
+
+def test_the_lease_is_renewed_while_a_snapshot_is_slow(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, expiry_s=0.06)
+    begun, over = threading.Event(), threading.Event()
+
+    def slowly(local: Path, name: str) -> None:
+        begun.set()
+        over.wait(5)
+
+    kept.beside.upload = slowly  # type: ignore[method-assign]
+    snapshots = kept.snapshots(interval_s=0.01)
+    snapshots.start()
+    assert begun.wait(5)
+    signed = kept.beside.read(NOTE)
+    wait_for(lambda: kept.beside.read(NOTE) != signed)
+    over.set()
+    snapshots.close()
+    kept.history.close()
+
+
+def test_a_history_in_which_nothing_was_written_is_not_sent_again(kept: Kept) -> None:
+    sent: list[str] = []
+    kept.beside.upload = lambda local, name: sent.append(name)  # type: ignore[method-assign]
+    snapshots = kept.snapshots()
+    snapshots.take()
+    snapshots.take()
+    assert sent == [NAME]
+    kept.history.append(8.0, events=[EVENT])
+    snapshots.take()
+    assert sent == [NAME, NAME]

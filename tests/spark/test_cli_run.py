@@ -305,3 +305,30 @@ def test_spark_submit_gives_the_master_and_its_settings_win_over_penstocks_own(c
         cwd=cli.folder, env={**cli.environment, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, timeout=150, check=False,
     )  # fmt: skip
     assert refused.returncode == 2 and "dynamic allocation is on" in refused.stdout + refused.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("to_all", [False, True])
+def test_under_spark_submit_a_signal_to_its_jvm_or_to_all_its_processes_ends_the_job_in_order(cli: Cli, cluster: Any, to_all: bool) -> None:
+    (cli.folder / "job.toml").write_text(JOB.format(name=f"cli-submit-stop-{int(to_all)}").replace('master = "embedded"\n', ""))
+    command = [str(Path(sys.executable).with_name("spark-submit")), "--master", cluster.master, "--conf", "spark.driver.host=127.0.0.1"]
+    with open(cli.folder / "out.log", "a") as log:
+        submitted = subprocess.Popen(
+            [*command, cli("entry").strip(), "run", "job.toml"],
+            cwd=cli.folder, env={**cli.environment, "PYSPARK_PYTHON": sys.executable}, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    try:
+        wait_until(lambda: submitted.poll() is not None or count_rows(cli.folder / "ledger") > 0, 150, "rows of a submitted job")
+        assert submitted.poll() is None, cli.printed
+        if to_all:
+            os.killpg(submitted.pid, signal.SIGINT)
+        else:
+            submitted.send_signal(signal.SIGTERM)
+        assert submitted.wait(90) == 0, cli.printed
+    finally:
+        if submitted.poll() is None:
+            os.killpg(submitted.pid, signal.SIGKILL)
+            submitted.wait()
+    assert f"it was told to stop ({'SIGINT' if to_all else 'SIGTERM'})" in cli.printed
+    lease = json.loads((cli.folder / "checkpoint/_penstock/lease.json").read_text())
+    assert lease["renewed_s"] == 0, "Spark still lived when the lease was given back"

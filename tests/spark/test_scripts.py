@@ -123,3 +123,32 @@ def test_a_writer_without_a_checkpoint_is_refused_in_one_line(session: Any, tmp_
     with pytest.raises(UserMistake, match="checkpointLocation"):
         penstock.start(trace(session, tmp_path).writeStream.format("noop"), job=job, max_executors=3)
     assert not JobFolder(job).socket.exists()
+
+
+def test_a_query_that_has_ended_can_be_started_again_under_its_name_while_another_runs(session: Any, tmp_path: Path, job: str) -> None:
+    def writer(name: str, **trigger: Any) -> Any:
+        frame = session.readStream.format("rate").option("rowsPerSecond", 100).load()
+        return frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / name)).trigger(**trigger)
+
+    always = penstock.start(writer("always", processingTime="1 second"), job=job, name="always", max_executors=3, reading_interval_s=1.0)
+    remote = RemoteJob(JobFolder(job).socket)
+    try:
+        for _ in range(2):
+            hourly = penstock.start(writer("hourly", availableNow=True), job=job, name="hourly")
+            assert hourly.awaitTermination(60)
+        said = wait_until_said(remote, "hourly")
+        assert [query["name"] for query in said["queries"]] == ["always", "hourly"] and said["queries"][1]["state"] == "ended"
+        with pytest.raises(UserMistake, match="already has a query 'always'"):
+            penstock.start(writer("always", processingTime="1 second"), job=job, name="always")
+    finally:
+        always.stop()
+
+
+def wait_until_said(remote: RemoteJob, query: str) -> dict[str, Any]:
+    """A reading in which a query has ended."""
+
+    def reading() -> dict[str, Any]:
+        return dict(remote.ask("status")["reading"] or {"queries": []})
+
+    wait_until(lambda: any(each["name"] == query and each["state"] == "ended" for each in reading()["queries"]))
+    return reading()

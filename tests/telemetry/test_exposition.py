@@ -20,6 +20,7 @@ from penstock.core.domain.reading import (
     StageReading,
 )
 from penstock.core.domain.trigger import Trigger
+from penstock.core.redaction import Redactor
 from penstock.telemetry.exposition import AutopilotState, metrics_text
 
 
@@ -166,3 +167,16 @@ def test_any_name_of_a_job_survives_the_text_format(job: str) -> None:
     job = job.encode("utf-8", "ignore").decode()
     found = {each.name: each for each in samples(metrics_text(job, bare_reading(), {}, Promises()))}
     assert found["penstock_executors_running"].labels["job"] == job
+
+
+def test_a_topic_whose_name_is_a_secret_is_masked_and_two_that_look_alike_then_stay_apart() -> None:
+    secret = Redactor(frozenset({"clicks", "orders"}))
+    query = full_reading().queries[0]
+    partitions = tuple(
+        PartitionReading(name=name, arrival_rows_per_s=None, lag_rows=rows) for name, rows in (("clicks-0", 1.0), ("clicks-1", 2.0), ("orders-0", 3.0))
+    )
+    reading = replace(full_reading(), queries=(replace(query, source_partitions=partitions),))
+    text = metrics_text("demo", reading, {}, Promises(), redact=secret.text)
+    assert b"clicks" not in text and b"orders" not in text
+    lags = {each.labels["partition"]: each.value for each in samples(text) if each.name == "penstock_query_partition_lag_rows"}
+    assert lags == {"***-0": 1.0, "***-1": 2.0, "***-0 (2)": 3.0}

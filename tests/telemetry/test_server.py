@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from urllib.error import HTTPError
@@ -8,6 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from waiting import wait_until
 
 from penstock.core.domain.job import Promises
 from penstock.core.errors import UserMistake
@@ -105,3 +108,24 @@ def test_closing_frees_the_port_and_ends_the_thread(server: TelemetryServer) -> 
     assert again.address == address
     assert get(again, "/healthz")[0] == 200
     again.close()
+
+
+def test_a_client_that_resets_the_connection_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow() -> bytes:
+        asked.set()
+        go_on.wait(5)
+        return b"x" * 10_000_000
+
+    server = TelemetryServer("127.0.0.1:0", slow, lambda: WELL)
+    host, port = parse_address(server.address)
+    client = socket.create_connection((host, port))
+    client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+    assert asked.wait(5)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    go_on.set()
+    wait_until(lambda: not any("process_request" in thread.name for thread in threading.enumerate()))
+    server.close()
+    assert capfd.readouterr().err == ""

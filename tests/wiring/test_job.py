@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from jobfiles import HALF_FULL, loaded, write
+from jobfiles import HALF_FULL, RIGHT, loaded, write
 
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile import load_job
+from penstock.spark.session import SCRATCH, in_scratch
 from penstock.wiring.job import RunningJob, slots_beside
 
 
@@ -42,3 +43,26 @@ def test_the_slots_of_other_queries_that_run_are_taken() -> None:
 
     queries = [query("a", "running", 6), query("b", "running", 4), query("c", "restarting", 2), query("d", "given up", 8), query("e", "running", 0)]
     assert slots_beside(queries, "a") == 6
+
+
+def test_a_start_that_fails_leaves_no_scratch_folder_and_one_that_was_refused_touches_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("penstock.wiring.job.EmbeddedCluster", SimpleNamespace(join=lambda folder: SimpleNamespace(master="spark://127.0.0.1:1")))
+    scratch: list[Path] = []
+
+    def no_java(spec: Any, folder: Path, *_: Any) -> None:
+        in_scratch(folder)
+        scratch.append(folder / SCRATCH)
+        raise UserMistake("Spark's JVM did not start")
+
+    monkeypatch.setattr("penstock.wiring.job.open_session", no_java)
+    first, second = (RunningJob(load_job(write(tmp_path, job='master = "embedded"\n' + RIGHT))) for _ in range(2))
+    with pytest.raises(UserMistake, match="JVM did not start"):
+        first.start()
+    with pytest.raises(UserMistake, match="already runs on this machine"):
+        second.start()
+    second._cluster = first._cluster = None
+    second.stop("it could not be started")
+    assert scratch[0].is_dir()
+    first.stop("it could not be started")
+    assert not scratch[0].exists()

@@ -68,7 +68,7 @@ def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, 
     redact = Redactor(loaded.secrets).text
     view = view_for(console, spec.name, mode=spec.mode, master=spec.master or "given by spark-submit", promises=spec.promises, redact=redact)
     log = None if spark_log == "-" else Path(spark_log) if spark_log else JobFolder(spec.name).create().path / "spark.log"
-    job = RunningJob(loaded, views=[view], spark_log=log, on_step=signals.check)
+    job = RunningJob(loaded, views=[view], spark_log=log, on_step=signals.check, pass_on=signals.pass_on)
     ending, clean = Ending(reason="it could not be started"), True
     view.start()
     try:

@@ -43,6 +43,9 @@ class SocketServer:
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: all that fails outside of the answers is a client that went away."""
+
 
 def peer_uid(connection: socket.socket) -> int:
     """The user id of the process at the other end, as the kernel knows it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.core.errors import UserMistake
@@ -40,6 +42,11 @@ class JobFolder:
         return self.path / "lease"
 
     @property
+    def signature(self) -> Path:
+        """How the last driver from this folder has signed beside the checkpoint."""
+        return self.path / "signature"
+
+    @property
     def socket(self) -> Path:
         """In the job's folder; where that makes too long a path for a socket, a short one of the same user."""
         here = self.path / "socket"
@@ -47,7 +54,17 @@ class JobFolder:
             return here
         import hashlib
 
-        return Path(f"/tmp/penstock-{os.getuid()}") / hashlib.sha256(str(here).encode()).hexdigest()[:16]
+        return short_folder() / hashlib.sha256(str(here).encode()).hexdigest()[:16]
+
+
+def short_folder(root: Path = Path("/tmp")) -> Path:
+    """The folder for sockets whose own path is too long; one line if somebody else has made it, or can write there."""
+    folder = root / f"penstock-{os.getuid()}"
+    with suppress(FileNotFoundError):
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise UserMistake(f"{folder} is not a folder of this user alone, and the job's socket would be there: remove it, or give a shorter PENSTOCK_HOME")
+    return folder
 
 
 def job_folders(root: Path | None = None) -> list[JobFolder]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.core.domain.event import Event, NothingToDo, RunEnded, RunStarted
+from penstock.core.domain.event import Event, HistoryReplaced, NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.routine import is_routine
 from penstock.core.knowledge import Desired
@@ -73,6 +73,7 @@ class Host:
         self.clock = clock
         self.redactor = redactor
         self.lost = threading.Event()
+        self.on_lost: Callable[[], None] = lambda: None
         self.events_by_kind: Counter[str] = Counter()
         self.recent: list[Event] = []
         self.set_source_rate: Callable[[str | None, float | None], str] | None = None
@@ -121,9 +122,11 @@ class Host:
         self._about = about
         lease = None
         if beside is not None:
-            lease = CheckpointLease(beside, about.job, self.terms.config.lease_expiry_s)
+            lease = CheckpointLease(beside, about.job, self.terms.config.lease_expiry_s, self.folder.signature)
             lease.take()
-            restore_history(beside, self.history_path)
+            restored = restore_history(beside, self.history_path)
+            if restored is not None and restored.aside is not None:
+                self._early.append(HistoryReplaced(at_s=self.clock.now_s(), aside=str(restored.aside)))
         self._history = History.open(self.history_path, config=self.terms.config, redactor=self.redactor, recorder=this_penstock())
         self._controller = Controller(
             source=engine, actuator=engine, memory=self._history, clock=self.clock, terms=self.terms, declared=declared, sinks=[self], on_reading=self._show,
@@ -142,7 +145,7 @@ class Host:
         if beside is not None and lease is not None:
             self._snapshots = Snapshots(
                 beside=beside, history=self.history_path, lease=lease, interval_s=self.terms.config.snapshot_interval_s, clock=self.clock,
-                note=self.note, on_lost=self.lost.set,
+                note=self.note, on_lost=self._lose,
             )  # fmt: skip
 
     def start(self) -> None:
@@ -170,6 +173,11 @@ class Host:
         if self._local:
             self._local.close()
 
+    def _lose(self) -> None:
+        """Another driver holds the job; who is to be told must not wait for this thread."""
+        self.lost.set()
+        self.on_lost()
+
     def note(self, events: Sequence[Event]) -> None:
         """Take in events from any thread."""
         if self._controller is None:
@@ -193,7 +201,7 @@ class Host:
         controller = self._controller
         reading = controller.last_reading if controller else None
         autopilot = self._autopilot.state(controller.knowledge, controller.terms) if controller else None
-        return metrics_text(self.folder.name, reading, self.events_by_kind, self.terms.promises, autopilot)
+        return metrics_text(self.folder.name, reading, self.events_by_kind, self.terms.promises, autopilot, self.redactor.text)
 
     def _health(self) -> Health:
         if self._controller is None or self._controller.last_turn_s is None:

@@ -8,6 +8,7 @@ import socket
 import time
 import uuid
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import psutil
 
@@ -31,9 +32,17 @@ def take_local(folder: JobFolder) -> FileLease:
         raise UserMistake(f"the lease {folder.lease} cannot be taken: {error.strerror}; set PENSTOCK_HOME to a folder that can be written") from None
 
 
+def processes_here() -> str:
+    """What tells the processes that this one can see from those of other machines and containers: this boot, and the namespace of process ids."""
+    try:
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who holds a job: `renewed_s` is wall time, compared across machines only by the expiry."""
+    """Who holds a job: `renewed_s` is wall time, compared across machines only by the expiry. `processes` is where its process id means something."""
 
     token: str
     host: str
@@ -41,26 +50,38 @@ class Holder:
     born_s: float
     renewed_s: float
     job: str
+    processes: str = ""
 
     @property
     def words(self) -> str:
         return f"the driver with process id {self.pid} on {self.host}"
 
+    def is_here(self) -> bool:
+        """Whether this process could see that one: containers may share a name, but not their processes."""
+        return self.host == socket.gethostname() and (self.processes or processes_here()) == processes_here()
+
     def lives_here(self) -> bool:
         try:
-            return self.host == socket.gethostname() and abs(psutil.Process(self.pid).create_time() - self.born_s) < 1
+            return self.is_here() and abs(psutil.Process(self.pid).create_time() - self.born_s) < 1
         except psutil.Error:
             return False
 
 
 class CheckpointLease:
-    """The note beside the checkpoint."""
+    """The note beside the checkpoint.
 
-    def __init__(self, beside: BesideCheckpoint, job: str, expiry_s: float) -> None:
+    `signature` is a file of the job's own folder, whose lease is held: who signed as it says has ended, also if the machine was started anew since.
+    """
+
+    def __init__(self, beside: BesideCheckpoint, job: str, expiry_s: float, signature: Path | None = None) -> None:
         self._beside = beside
+        self._signature = signature
         self._expiry_s = expiry_s
         me = psutil.Process()
-        self._me = Holder(token=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid(), born_s=me.create_time(), renewed_s=time.time(), job=job)
+        self._me = Holder(
+            token=uuid.uuid4().hex, host=socket.gethostname(), pid=os.getpid(), born_s=me.create_time(), renewed_s=time.time(), job=job,
+            processes=processes_here(),
+        )  # fmt: skip
 
     @property
     def renewal_s(self) -> float:
@@ -72,14 +93,19 @@ class CheckpointLease:
         holder = self.holder()
         if holder is not None and holder.job != self._me.job:
             raise UserMistake(f"checkpoint: it belongs to the job {holder.job!r}, this one is {self._me.job!r}; give this one another checkpoint, or that name")
-        if holder is not None and holder.renewed_s > 0 and holder.token != self._me.token:
+        if holder is not None and holder.renewed_s > 0 and holder.token not in (self._me.token, self._signed_before()):
             age_s = time.time() - holder.renewed_s
-            elsewhere = holder.host != self._me.host and age_s < self._expiry_s
+            elsewhere = not holder.is_here() and age_s < self._expiry_s
             if elsewhere or holder.lives_here():
                 raise UserMistake(
                     f"{holder.words} runs this job (heard {age_s:.0f} s ago): stop it first, or wait until its lease of {self._expiry_s:.0f} s has run out"
                 )
         self._sign(time.time())
+        if self._signature is not None:
+            self._signature.write_text(self._me.token)
+
+    def _signed_before(self) -> str | None:
+        return self._signature.read_text() if self._signature is not None and self._signature.exists() else None
 
     def renew(self) -> Holder | None:
         """Sign again; the other one if somebody else has signed meanwhile."""

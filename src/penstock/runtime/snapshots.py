@@ -1,28 +1,41 @@
-"""Keep a copy of the history beside the checkpoint, and the lease there renewed, in a thread of its own."""
+"""Keep a copy of the history beside the checkpoint, and the lease there renewed, each in a thread of its own."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from penstock.core.domain.event import Event, LeaseLost, LeaseNotRenewed, SnapshotFailed
 from penstock.ports import BesideCheckpoint, Clock
 from penstock.runtime.attempts import Attempts
 from penstock.runtime.joblease import CheckpointLease
-from penstock.stores.snapshot import restore_snapshot, take_snapshot
+from penstock.stores.snapshot import newest_s, restore_snapshot, take_newer, take_snapshot
 
 NAME = "history.db"
 COPY = "history.copy"
 
 
-def restore_history(beside: BesideCheckpoint, history: Path) -> bool:
-    """Fetch the history from beside the checkpoint where the local one is gone; whether it was."""
-    if history.exists() and history.stat().st_size > 0:
-        return False
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """A history that came from beside the checkpoint; `aside` is where the older one that was here is kept."""
+
+    aside: Path | None
+
+
+def restore_history(beside: BesideCheckpoint, history: Path) -> Restored | None:
+    """Fetch the history from beside the checkpoint where the local one is gone, or ends earlier: then the job has run elsewhere since."""
     with on_its_way(history) as copy:
-        return beside.download(NAME, copy) and restore_snapshot(copy, history)
+        if not beside.download(NAME, copy):
+            return None
+        if restore_snapshot(copy, history):
+            return Restored(aside=None)
+        ended_s = max(0.0, newest_s(history))
+        aside = history.with_name(f"history-until-{datetime.fromtimestamp(ended_s, UTC):%Y%m%dT%H%M%SZ}.db")
+        return Restored(aside=aside) if take_newer(copy, history, aside) else None
 
 
 @contextmanager
@@ -38,7 +51,7 @@ def on_its_way(history: Path) -> Iterator[Path]:
 
 
 class Snapshots:
-    """Takes a snapshot every interval, and renews the lease at least three times before it would run out."""
+    """Takes a snapshot every interval, and renews the lease at least three times before it would run out, however long a snapshot takes."""
 
     def __init__(
         self, *, beside: BesideCheckpoint, history: Path, lease: CheckpointLease, interval_s: float, clock: Clock,
@@ -47,45 +60,62 @@ class Snapshots:
         self._beside = beside
         self._history = history
         self._lease = lease
-        self._interval_s = interval_s
         self._clock = clock
         self._note = note
         self._on_lost = on_lost
         self._attempts = Attempts()
         self._lost = False
+        self._renewing = threading.Lock()
+        self._sent: tuple[tuple[int, int], ...] = ()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="penstock-snapshots", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._repeat, args=args, name=f"penstock-{name}", daemon=True)
+            for name, args in {"renewals": (lease.renewal_s, self._renew), "snapshots": (interval_s, self._take_if_ours)}.items()
+        ]
 
     def start(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
         """One last snapshot, and the lease given back; nothing is written over what somebody else has taken."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=60)
-        self._attempt(self._renew, LeaseNotRenewed)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=60)
+        self._take_if_ours()
         if not self._lost:
-            self.take()
             self._attempt(self._lease.release, LeaseNotRenewed)
 
     def take(self) -> None:
+        """A snapshot, unless nothing was written since the last one."""
+
         def copy() -> None:
+            written = written_last(self._history)
+            if written == self._sent:
+                return
             with on_its_way(self._history) as target:
                 take_snapshot(self._history, target)
                 self._beside.upload(target, NAME)
+            self._sent = written
 
         self._attempt(copy, SnapshotFailed)
 
-    def _run(self) -> None:
-        due_s = self._clock.now_s() + self._interval_s
-        while not self._stopping.wait(max(0.0, min(due_s - self._clock.now_s(), self._lease.renewal_s))):
-            self._attempt(self._renew, LeaseNotRenewed)
-            if not self._lost and self._clock.now_s() >= due_s:
-                self.take()
-                due_s = self._clock.now_s() + self._interval_s
+    def _repeat(self, every_s: float, work: Callable[[], None]) -> None:
+        while not self._stopping.wait(every_s):
+            work()
+
+    def _take_if_ours(self) -> None:
+        self._renew()
+        if not self._lost:
+            self.take()
 
     def _renew(self) -> None:
+        with self._renewing:
+            if not self._lost:
+                self._attempt(self._sign_again, LeaseNotRenewed)
+
+    def _sign_again(self) -> None:
         other = self._lease.renew()
         if other is not None:
             self._lost = True
@@ -96,3 +126,9 @@ class Snapshots:
     def _attempt(self, work: Callable[[], None], failed: type[SnapshotFailed | LeaseNotRenewed]) -> None:
         """Do it; a failure is said once as the event `failed`, until it works again."""
         self._attempts.attempt(failed.__name__, work, lambda error: self._note([failed(at_s=self._clock.now_s(), reason=" ".join(str(error).split())[:300])]))
+
+
+def written_last(history: Path) -> tuple[tuple[int, int], ...]:
+    """When the history's file and its write-ahead log were last written to, and how long they are."""
+    files = [path.stat() for path in (history, history.with_name(history.name + "-wal")) if path.exists()]
+    return tuple((each.st_mtime_ns, each.st_size) for each in files)

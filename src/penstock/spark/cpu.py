@@ -10,6 +10,7 @@ from penstock.core.domain.job import JobSpec
 from penstock.spark.graphite import GraphiteCpu, graphite_settings
 from penstock.spark.processes import ExecutorProcesses
 from penstock.spark.prometheus_cpu import PrometheusCpu
+from penstock.spark.session import given_settings
 
 
 class ExecutorCpu(Protocol):
@@ -53,13 +54,13 @@ def reports_cpu(job: JobSpec) -> bool:
     """Whether the executors of this job are to report their CPU: they may be on other machines, and nobody was named who knows better."""
     if not job.ask_executors_cpu:
         return False
-    given = job.master or os.environ.get("MASTER", "")
+    given = job.master or given_settings().get("spark.master") or os.environ.get("MASTER", "")
     return job.cpu_query is None and job.master != "embedded" and not given.startswith("local")
 
 
 def reporting_settings(job: JobSpec, reported: GraphiteCpu) -> dict[str, str]:
     """The Spark settings by which executors report to this driver."""
-    host = job.spark_conf.get("spark.driver.host") or os.environ.get("SPARK_LOCAL_IP") or own_address()
+    host = (given_settings() | dict(job.spark_conf)).get("spark.driver.host") or os.environ.get("SPARK_LOCAL_IP") or own_address()
     return graphite_settings(host, reported.address[1])
 
 

@@ -36,10 +36,10 @@ LIVING = ("starting", "running", "restarting", "failed")
 
 
 class SparkEngine:
-    """Source and Actuator of one application, and the keeper of its queries."""
+    """Source and Actuator of one application, and the keeper of its queries; `executors` is None where nobody has said how many it should have."""
 
     def __init__(
-        self, session: SparkSession, *, executors: int, config: Config, clock: Clock,
+        self, session: SparkSession, *, executors: int | None, config: Config, clock: Clock,
         emit: Callable[[Sequence[Event]], None], redact: Callable[[str], str] = str,
         reported_cpu: GraphiteCpu | None = None, asked_cpu: PrometheusCpu | None = None,
     ) -> None:  # fmt: skip
@@ -71,13 +71,17 @@ class SparkEngine:
         self._actuator.perform(instruction, report)
 
     def add(self, name: str, recipe: Recipe, settings: QuerySettings) -> ManagedQuery:
-        """Take in a query: start it, observe it, keep it alive; say what cannot be done for it."""
+        """Take in a query, in place of one of that name that has ended: start it, observe it, keep it alive; say what cannot be done for it."""
         checkpoint = Checkpoint(self.files, recipe.checkpoint) if recipe.checkpoint else None
         query = ManagedQuery(name, recipe, settings, self._listener, self._clock, checkpoint, LiveRows(self._store, heartbeat_s(self.session)))
-        self.queries.append(query)
+        self.queries[:] = [*(each for each in self.queries if each.name != name), query]
         now_s = self._clock.now_s()
         self._emit([CannotDo(at_s=now_s, query=name, what=what, remedy=remedy) for what, remedy in recipe.unable.items()])
-        self._supervisor.add(query)
+        try:
+            self._supervisor.add(query)
+        except BaseException:
+            self.queries.remove(query)
+            raise
         return query
 
     def living(self) -> list[ManagedQuery]:
@@ -86,7 +90,7 @@ class SparkEngine:
     def stop_queries(self, grace_s: float, stop_now: Callable[[], bool]) -> bool:
         """Stop all queries, each right after a commit; whether all were between batches. None is started any more."""
         for query in self.queries:
-            query.closing.set()
+            query.close(grace_s, stop_now)
         self._supervisor.close()
         with ThreadPoolExecutor(max_workers=max(1, len(self.queries))) as pool:
             return all(list(pool.map(lambda query: stop_one(query, grace_s, stop_now), self.queries)))
@@ -118,7 +122,7 @@ def heartbeat_s(session: SparkSession) -> float:
 def stop_one(query: ManagedQuery, grace_s: float, stop_now: Callable[[], bool]) -> bool:
     """Stop a query for good; whether no batch was interrupted. What cannot be stopped ends with Spark."""
     with query.lock:
-        clean = True
+        clean = query.last_stop is None or query.last_stop.between_batches
         try:
             if not query.is_over:
                 clean = query.stop_after_commit(grace_s, stop_now).between_batches

@@ -13,6 +13,7 @@ from penstock.core.domain.instruction import MISSING
 from penstock.spark.jvm import StatusStore, singleton
 
 POLL_S = 0.2
+UNSAID = "the application does not say how many executors it has: give penstock.start (or attach) max_executors=..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +26,12 @@ class Scaled:
 
 
 class ExecutorPool:
-    """Spark's own allocation client, which is the same on standalone clusters, YARN and Kubernetes."""
+    """Spark's own allocation client, which is the same on standalone clusters, YARN and Kubernetes.
 
-    def __init__(self, session: SparkSession, store: StatusStore, requested: int) -> None:
+    `requested` is None where nobody has said how many there should be: then nobody can ask for another number either.
+    """
+
+    def __init__(self, session: SparkSession, store: StatusStore, requested: int | None) -> None:
         jvm: Any = session._jvm
         self._store = store
         self._context = session.sparkContext._jsc.sc()
@@ -36,15 +40,21 @@ class ExecutorPool:
         self._farewell = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("no longer needed", singleton(jvm.scala, "None"))
         self._decommission = session.sparkContext.getConf().get("spark.decommission.enabled", "false") == "true"
         self.slots_each = int(session.sparkContext.getConf().get("spark.executor.cores", "1") or 1)
-        self._local_slots = session.sparkContext.defaultParallelism if self.unable else None
-        self.requested = requested
+        self._is_local = self._master.startswith("local") and not self._master.startswith("local-cluster")
+        self._local_slots = session.sparkContext.defaultParallelism if self._is_local else None
+        self._requested = requested
         self.dismissed: set[str] = set()
 
     @property
     def unable(self) -> dict[str, str]:
-        if self._master.startswith("local") and not self._master.startswith("local-cluster"):
+        if self._is_local:
             return {"executors": f'master {self._master} has no executors to scale; use master = "embedded" or a cluster'}
-        return {}
+        return {"executors": UNSAID} if self._requested is None else {}
+
+    @property
+    def requested(self) -> int:
+        """How many were asked for; where nobody has said a number, those that run are right."""
+        return len(self.running()) if self._requested is None else self._requested
 
     def running(self) -> list[str]:
         """Ids of the living executors, oldest first; those on their way out do not count."""
@@ -59,7 +69,7 @@ class ExecutorPool:
     def request(self, executors: int) -> bool:
         """Set Spark's target: it starts what is missing, and from then on replaces what crashes; False if the cluster manager refuses."""
         taken = bool(self._context.requestTotalExecutors(executors, 0, self._no_localities))
-        self.requested = executors if taken else self.requested
+        self._requested = executors if taken else self._requested
         return taken
 
     def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object], *, see_them_gone: bool = True) -> Scaled:

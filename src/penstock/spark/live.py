@@ -31,14 +31,29 @@ class BatchTasks:
 
 
 @dataclass
+class _Stage:
+    """One stage: rows by task, and tasks that another attempt has overtaken."""
+
+    seen: dict[int, int] = field(default_factory=dict)
+    overtaken: set[int] = field(default_factory=set)
+
+
+@dataclass
 class _Run:
-    """One run of the query, from its start to its stop: rows by batch and by task, tasks that another attempt has overtaken, jobs that are over."""
+    """One run of the query, from its start to its stop: rows by batch, and the newest jobs with their stages, and which of them are over."""
 
     run_id: str = ""
     batches: dict[int, BatchTasks] = field(default_factory=dict)
-    seen: dict[int, int] = field(default_factory=dict)
-    overtaken: set[int] = field(default_factory=set)
+    jobs: dict[int, list[int]] = field(default_factory=dict)
     over: set[int] = field(default_factory=set)
+    stages: dict[int, _Stage] = field(default_factory=dict)
+
+    def forget_all_but(self, jobs: list[int]) -> None:
+        """Jobs that are not looked at any more go, and what was counted of their stages."""
+        self.jobs = {job: stages for job, stages in self.jobs.items() if job in jobs}
+        self.over.intersection_update(jobs)
+        kept = {stage for stages in self.jobs.values() for stage in stages}
+        self.stages = {stage: counted for stage, counted in self.stages.items() if stage in kept}
 
 
 class LiveRows:
@@ -66,8 +81,10 @@ class LiveRows:
                 batch = None if job is None else batch_of_job(job)
                 if job is not None and batch is not None:
                     if job_id in newest[-LOOKED_AT_JOBS:] or job["numFailedTasks"]:
-                        self._take_in(batch, sorted(job["stageIds"]))
+                        self._run.jobs[job_id] = sorted(job["stageIds"])
+                        self._take_in(batch, self._run.jobs[job_id])
                     self._run.over |= {job_id} if job["status"] != "RUNNING" else set()
+            self._run.forget_all_but(newest)
 
     def _take_in(self, batch: int, stage_ids: list[int]) -> None:
         attempts = [
@@ -78,10 +95,11 @@ class LiveRows:
         ]
         newest: dict[tuple[int, int], dict[str, Any]] = {}
         for stage_id, task in sorted(attempts, key=lambda each: each[1]["taskId"]):
-            self._count(task)
+            stage = self._run.stages.setdefault(stage_id, _Stage())
+            self._count(stage, task)
             overtaken = newest.get((stage_id, task["index"]))
-            if overtaken is not None and overtaken["taskId"] not in self._run.overtaken:
-                self._run.overtaken.add(overtaken["taskId"])
+            if overtaken is not None and overtaken["taskId"] not in stage.overtaken:
+                stage.overtaken.add(overtaken["taskId"])
                 self.replayed_rows += self._at_most(rows_read(overtaken), (overtaken.get("duration") or 0) / 1000)
             newest[stage_id, task["index"]] = task
         tasks = [task for _, task in sorted(newest.items())]
@@ -93,10 +111,10 @@ class LiveRows:
             ended_wall_s=max(ended) if tasks and len(ended) == len(tasks) else None,
         )
 
-    def _count(self, task: Mapping[str, Any]) -> None:
+    def _count(self, stage: _Stage, task: Mapping[str, Any]) -> None:
         rows = rows_read(task)
-        self._by_executor[task["executorId"]] += max(0, rows - self._run.seen.get(task["taskId"], 0))
-        self._run.seen[task["taskId"]] = rows
+        self._by_executor[task["executorId"]] += max(0, rows - stage.seen.get(task["taskId"], 0))
+        stage.seen[task["taskId"]] = rows
 
     def _at_most(self, told: float, lasted_s: float) -> float:
         """The most rows that tasks can have read if they told of `told`: the last heartbeat may be one interval old, and a little more."""

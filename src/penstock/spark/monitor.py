@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.core.config import Config
@@ -110,7 +110,11 @@ class SparkMonitor:
             self._emit([ExecutorLost(at_s=now_s, executor_id=each, reason=" ".join(reasons.get(each, "unknown").split())[:300]) for each in sorted(lost)])
 
     def _query(self, query: ManagedQuery) -> QueryFacts:
-        if query.name not in self._readers:
+        known = self._readers.get(query.name)
+        if known is None or known.query is not query:
+            if known is not None:
+                known.close()
+                close_positions(set(known.query.recipe.positions) - {each for other in self._queries for each in other.recipe.positions})
             self._readers[query.name] = QueryReader(
                 query, self._store, self._clock, heartbeat_s=self._heartbeat_s, default_partitions=self._default_partitions,
                 say=lambda event: self._emit([event]),
@@ -120,8 +124,7 @@ class SparkMonitor:
     def close(self) -> None:
         for reader in self._readers.values():
             reader.close()
-        for positions in {each for query in self._queries for each in query.recipe.positions if isinstance(each, KafkaPositions)}:
-            positions.close()
+        close_positions({each for query in self._queries for each in query.recipe.positions})
 
     def _report_skew(self, reading: Reading) -> None:
         skewed = {query.name: query.clock_skew_s for query in reading.queries if query.clock_skew_s is not None}
@@ -133,3 +136,9 @@ class SparkMonitor:
         if problem != self._seen.cpu_problem:
             self._seen.cpu_problem = problem
             self._emit([CpuKnown(at_s=at_s) if problem is None else CpuUnknown(at_s=at_s, problem=problem)])
+
+
+def close_positions(positions: Iterable[object]) -> None:
+    for each in positions:
+        if isinstance(each, KafkaPositions):
+            each.close()

@@ -70,6 +70,9 @@ class ManagedQuery:
         self.started_s: float | None = None
         self.settled = threading.Event()
         self.closing = threading.Event()
+        self.last_stop: Stopped | None = None
+        self._leave_by = 0.0
+        self._leave_now: Callable[[], bool] = lambda: False
         self.lock = threading.RLock()
         self._listener = listener
         self._clock = clock
@@ -105,6 +108,7 @@ class ManagedQuery:
             if self.commits.last is None:
                 self._processed = self._replay.committed()
             self._query = self.recipe.start(settings or self.settings)
+            self.last_stop = None
             self._listener.follow(str(self._query.runId), self.commits)
             self.started_s = self._clock.now_s()
             self.state = "running"
@@ -149,16 +153,27 @@ class ManagedQuery:
             deadline = time.monotonic() + timeout_s
             count = self.commits.count
             paused = False
-            while query.isActive and time.monotonic() < deadline and not stop_now():
+            while query.isActive and not self._out_of_time(deadline) and not stop_now():
                 if self.commits.wait_beyond(count, POLL_S) or is_waiting(query):
                     paused = True
                     break
-            moment = Stopped(at_s=self._clock.now_s(), between_batches=paused, newest_rows=self.newest_rows())
+            self.last_stop = moment = Stopped(at_s=self._clock.now_s(), between_batches=False, newest_rows=self.newest_rows())
             try:
                 query.stop()
             except Py4JJavaError as error:
                 raise Refused(f"query {self.name} did not stop: {error.java_exception.toString()}") from None
-            return replace(moment, between_batches=paused and self._replay.all_committed() is True, replayed_rows=self.count_replayed())
+            self.last_stop = replace(moment, between_batches=paused and self._replay.all_committed() is True, replayed_rows=self.count_replayed())
+            return self.last_stop
+
+    def close(self, grace_s: float, stop_now: Callable[[], bool]) -> None:
+        """Let it be started no more; whoever is just stopping it gives its batch the grace time, and no longer."""
+        self._leave_by, self._leave_now = time.monotonic() + grace_s, stop_now
+        self.closing.set()
+
+    def _out_of_time(self, deadline: float) -> bool:
+        if self.closing.is_set():
+            return time.monotonic() >= self._leave_by or self._leave_now()
+        return time.monotonic() >= deadline
 
     def settle(self, timeout_s: float) -> None:
         """Bring a stopped query to where nothing is logged that is not committed: replay what is, in one batch, and stop in the long gap after it."""
@@ -179,7 +194,9 @@ class ManagedQuery:
             self.state = "restarting"
             before = self.settings
             try:
-                stopped = self.stop_after_commit(commit_wait_s, self.closing.is_set)
+                stopped = self.stop_after_commit(commit_wait_s)
+                if self.closing.is_set():
+                    raise Refused(f"query {self.name} is being stopped")
                 between()
                 self.settings = settings
                 self.start()

@@ -35,6 +35,8 @@ from penstock.spark.shipping import pack_penstock, ship_penstock
 _EXECUTOR_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=."
 
 SCRATCH = "scratch"
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""In the environment under spark-submit, which has started the JVM."""
 
 # In Real-Time Mode all tasks run all the time: slots are logical, and room to take an executor away is worth more than a slot a core.
 REAL_TIME_SLOTS = "8"
@@ -100,7 +102,7 @@ def in_scratch(folder: Path) -> dict[str, str]:
 
 def given_settings() -> dict[str, str]:
     """What spark-submit was given, or what spark-defaults.conf says."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    if SUBMITTED in os.environ:
         SparkContext._ensure_initialized()
         return dict(SparkConf().getAll())
     return spark_defaults()
@@ -165,7 +167,7 @@ def launch_apart(master: str | None, settings: Mapping[str, str], archive: Path,
     It still ends with this process, as it reads from a pipe that closes then. Under spark-submit there already is one.
     Settings that hold a secret are not given on its command line, which everybody can read; they reach Spark a moment later.
     """
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+    if SparkContext._gateway is not None or SUBMITTED in os.environ:
         return
     conf = SparkConf(loadDefaults=False)
     conf.setAll([(key, value) for key, value in settings.items() if redact(value) == value])

@@ -43,8 +43,8 @@ class Supervisor:
         self._redact = redact
         self._ended_somewhere = ended
         self._queries: list[ManagedQuery] = []
-        self._due: dict[str, Due] = {}
-        self._begun: dict[str, Due] = {}
+        self._due: dict[ManagedQuery, Due] = {}
+        self._begun: dict[ManagedQuery, Due] = {}
         self._troubles: dict[str, str] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="penstock-supervisor", daemon=True)
@@ -53,7 +53,7 @@ class Supervisor:
     def add(self, query: ManagedQuery) -> None:
         """Start a query and keep it alive from then on. A mistake of the user is raised; any other failure of the first start is one like any other."""
         self._begin(query)
-        self._queries.append(query)
+        self._queries = [*(each for each in self._queries if each.name != query.name), query]
         if not self._thread.is_alive() and not self._stopping.is_set():
             self._thread.start()
 
@@ -101,8 +101,8 @@ class Supervisor:
             return
         try:
             if query.settled.is_set() or query.closing.is_set():
-                self._due.pop(query.name, None)
-                self._begun.pop(query.name, None)
+                self._due.pop(query, None)
+                self._begun.pop(query, None)
             elif query.state == "failed":
                 self._restart_when_due(query)
             elif query.state == "running" and not query.is_active:
@@ -111,7 +111,7 @@ class Supervisor:
                     self._ended(query)
                 else:
                     self._failed(query, error)
-            elif query.state == "running" and query.name in self._begun:
+            elif query.state == "running" and query in self._begun:
                 self._say_when_it_reads(query)
         finally:
             query.lock.release()
@@ -126,7 +126,7 @@ class Supervisor:
         now_s = self._clock.now_s()
         cause, trace = cause_of(error, self._redact)
         replayed = query.count_replayed()
-        self._begun.pop(query.name, None)
+        self._begun.pop(query, None)
         query.failures.append(Failure(at_s=now_s, cause=cause, committed=query.committed_since_start))
         self.disturbed_s = now_s
         self._emit([QueryFailed(at_s=now_s, query=query.name, cause=cause, traceback=trace)])
@@ -137,7 +137,7 @@ class Supervisor:
             self._emit([QueryGivenUp(at_s=now_s, query=query.name, restarts=len(query.failures) - 1, cause=cause, reason=answer.reason)])
         else:
             query.state = "failed"
-            self._due[query.name] = Due(at_s=now_s + answer.wait_s, failed_s=now_s, attempt=answer.attempt, cause=cause, replayed_rows=replayed)
+            self._due[query] = Due(at_s=now_s + answer.wait_s, failed_s=now_s, attempt=answer.attempt, cause=cause, replayed_rows=replayed)
 
     def _answer(self, query: ManagedQuery, error: BaseException) -> Restart | GiveUp:
         if "restart" in query.recipe.unable:
@@ -151,7 +151,7 @@ class Supervisor:
             self._failed(query, query.broken)
             query.broken = None
             return
-        due = self._due.get(query.name)
+        due = self._due.get(query)
         if due is None or self._clock.now_s() < due.at_s:
             return
         ready = query.is_over and query.recipe.ready(query.settings)
@@ -162,7 +162,7 @@ class Supervisor:
         except Exception as error:
             self._failed(query, error)
             return
-        self._begun[query.name] = self._due.pop(query.name)
+        self._begun[query] = self._due.pop(query)
         self._say_when_it_reads(query)
 
     def _say_when_it_reads(self, query: ManagedQuery) -> None:
@@ -171,7 +171,7 @@ class Supervisor:
         waited_s = now_s - (query.started_s or now_s)
         if query.is_real_time and waited_s < self._config.commit_wait_s and not query.is_reading:
             return
-        due = self._begun.pop(query.name)
+        due = self._begun.pop(query)
         self.disturbed_s = now_s
         restarted = QueryRestarted(
             at_s=now_s, query=query.name, attempt=due.attempt, downtime_s=now_s - due.failed_s, cause=due.cause, replayed_rows=due.replayed_rows

@@ -1,7 +1,8 @@
-"""A history as one file that can be carried elsewhere, and put back where the history is gone."""
+"""A history as one file that can be carried elsewhere, and put back where the history is gone or has fallen behind."""
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sqlite3
@@ -29,6 +30,31 @@ def restore_snapshot(snapshot: Path, path: Path) -> bool:
     """Put a snapshot where the history is gone, and say whether that was so; a history that is there stays untouched."""
     if path.exists() and path.stat().st_size > 0:
         return False
+    _restore(snapshot, path)
+    return True
+
+
+def take_newer(snapshot: Path, path: Path, aside: Path) -> bool:
+    """Put a snapshot that goes further in the place of the history, and say whether it does; the history from before is kept at `aside`."""
+    if newest_s(snapshot) <= newest_s(path):
+        return False
+    take_snapshot(path, aside)
+    _restore(snapshot, path)
+    return True
+
+
+def newest_s(path: Path) -> float:
+    """When the last row of a history was written; minus infinity where there is none, or where the file is damaged."""
+    last = "SELECT max(at_s) FROM (SELECT max(at_s) AS at_s FROM readings UNION ALL SELECT max(last_at_s) FROM events)"
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            found = connection.execute(last).fetchone()[0] if check_origin(connection, path) else None
+    except sqlite3.DatabaseError:
+        return -math.inf
+    return -math.inf if found is None else float(found)
+
+
+def _restore(snapshot: Path, path: Path) -> None:
     with explained("the snapshot of the history cannot be restored", snapshot, "put that right, or move it away to begin a new history"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _put_in_place(path) as fresh:
@@ -36,7 +62,6 @@ def restore_snapshot(snapshot: Path, path: Path) -> bool:
             _check(fresh, snapshot)
             for left_over in ("-wal", "-shm"):
                 path.with_name(path.name + left_over).unlink(missing_ok=True)
-    return True
 
 
 def _copy(path: Path, fresh: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -135,11 +136,14 @@ PROMISE: tuple[Measure[Promises], ...] = (
 )
 
 
-def metrics_text(job: str, reading: Reading | None, events_by_kind: Mapping[str, int], promises: Promises, autopilot: AutopilotState | None = None) -> bytes:
-    """All that is known of a job in Prometheus' text format; before the first reading only what needs none."""
+def metrics_text(
+    job: str, reading: Reading | None, events_by_kind: Mapping[str, int], promises: Promises, autopilot: AutopilotState | None = None,
+    redact: Callable[[str], str] = str,
+) -> bytes:  # fmt: skip
+    """All that is known of a job in Prometheus' text format, without secrets; before the first reading only what needs none."""
     registry = CollectorRegistry(auto_describe=False)
     standing = [*_standing(job, events_by_kind, promises), *(_of_autopilot(job, autopilot) if autopilot else ())]
-    registry.register(_Families([*standing, *(_of_reading(job, reading) if reading else ())]))
+    registry.register(_Families([*standing, *(_of_reading(job, reading, redact) if reading else ())]))
     return generate_latest(registry)
 
 
@@ -174,7 +178,7 @@ def _of_autopilot(job: str, autopilot: AutopilotState) -> Iterator[Metric]:
     yield errors
 
 
-def _of_reading(job: str, reading: Reading) -> Iterator[Metric]:
+def _of_reading(job: str, reading: Reading, redact: Callable[[str], str]) -> Iterator[Metric]:
     queries = [((job, query.name), query) for query in reading.queries]
     yield from _families(JOB, ("job",), [((job,), reading)])
     yield _latency("latency_seconds", f"{LATENCY}: the worst of the queries.", ("job",), [((job,), reading.latency)])
@@ -182,11 +186,19 @@ def _of_reading(job: str, reading: Reading) -> Iterator[Metric]:
     yield _latency("query_latency_seconds", f"{LATENCY}.", ("job", "query"), [(labels, query.latency) for labels, query in queries])
     yield _states(queries)
     yield _batch_parts(queries)
-    yield from _families(
-        PARTITION, ("job", "query", "partition"), [((*labels, each.name), each) for labels, query in queries for each in query.source_partitions]
-    )
+    partitions = [((*labels, name), each) for labels, query in queries for name, each in _masked_partitions(query, redact)]
+    yield from _families(PARTITION, ("job", "query", "partition"), partitions)
     yield from _families(STAGE, ("job", "query", "stage"), [((*labels, str(stage.position)), stage) for labels, query in queries for stage in query.stages])
     yield from _families(EXECUTOR, ("job", "executor"), [((job, each.executor_id), each) for each in reading.executors])
+
+
+def _masked_partitions(query: QueryReading, redact: Callable[[str], str]) -> Iterator[tuple[str, PartitionReading]]:
+    """Partitions by their name, in which the topic may be a secret; where that makes two alike, the later ones are numbered."""
+    met: Counter[str] = Counter()
+    for partition in query.source_partitions:
+        name = redact(partition.name)
+        met[name] += 1
+        yield name if met[name] == 1 else f"{name} ({met[name]})", partition
 
 
 def _families(measures: Iterable[Measure[T]], names: tuple[str, ...], things: Iterable[tuple[tuple[str, ...], T]]) -> Iterator[Metric]:

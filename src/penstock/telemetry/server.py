@@ -101,6 +101,9 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         TCPServer.server_bind(self)
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: all that fails outside of the answers is a client that went away."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -35,8 +37,9 @@ from penstock.spark.files import Files
 from penstock.spark.graphite import GraphiteCpu
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
-from penstock.spark.session import SCRATCH, open_session
+from penstock.spark.session import SCRATCH, SUBMITTED, open_session
 from penstock.spark.settings import QuerySettings
+from penstock.spark.submitted import hear_for_jvm
 from penstock.trace.rows import as_batch, row_maker
 from penstock.trace.state import recipe_of
 from penstock.wiring.kafka import JobKafka
@@ -46,9 +49,15 @@ CLUSTER_GONE_S = 20.0
 
 
 class RunningJob:
-    """Its cluster, its session, its engine and its host. `on_step` is called between the steps of the start, and may raise to end it."""
+    """Its cluster, its session, its engine and its host. `on_step` is called between the steps of the start, and may raise to end it.
 
-    def __init__(self, loaded: LoadedJob, views: Sequence[View] = (), *, spark_log: Path | None = None, on_step: Callable[[], None] = lambda: None) -> None:
+    `pass_on` is given the signals that spark-submit's JVM gets; without it that stops Spark at once.
+    """
+
+    def __init__(
+        self, loaded: LoadedJob, views: Sequence[View] = (), *, spark_log: Path | None = None, on_step: Callable[[], None] = lambda: None,
+        pass_on: Callable[[int], None] | None = None,
+    ) -> None:  # fmt: skip
         self.spec = loaded.spec
         self._redactor = Redactor(loaded.secrets)
         self._folder = JobFolder(self.spec.name)
@@ -59,6 +68,8 @@ class RunningJob:
         self._reported_cpu: GraphiteCpu | None = None
         self._spark_log = spark_log
         self._on_step = on_step
+        self._pass_on = pass_on
+        self._holds_folder = False
         config, clock = self.spec.config, SteadyClock()
         self.host = Host(
             folder=self._folder,
@@ -88,6 +99,10 @@ class RunningJob:
         """Bring everything up, in an order in which what can be wrong is found before anything expensive starts; raises one clear line."""
         check_code(self.spec)
         self.host.prepare()
+        self._holds_folder = True
+        if self._pass_on is not None and SUBMITTED in os.environ:
+            SparkContext._ensure_initialized()
+            hear_for_jvm(SparkContext._gateway, self._pass_on)
         self._on_step()
         if self.spec.master == "embedded":
             self._cluster = EmbeddedCluster.join(home() / "cluster")
@@ -159,8 +174,8 @@ class RunningJob:
             if self._cluster is not None:
                 last.callback(self._cluster.wait_gone, 0.0 if stop_now() else CLUSTER_GONE_S)
                 last.callback(self._cluster.close)
-            if self._session is not None:
-                # Only what this process opened: a second controller that was refused must not touch the first one's files.
+            if self._holds_folder:
+                # A second controller that was refused must not touch the first one's files.
                 last.callback(shutil.rmtree, self._folder.path / SCRATCH, ignore_errors=True)
             if self._session is not None and (self._engine is None or self._engine.lives()):
                 last.callback(self._session.stop)

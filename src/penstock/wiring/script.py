@@ -26,6 +26,7 @@ from penstock.runtime.jobfile import own_policy, scripted_autopilot
 from penstock.spark.attached import AttachedRecipe, RestartFunction
 from penstock.spark.beside import CheckpointFolder
 from penstock.spark.engine import SparkEngine
+from penstock.spark.executors import UNSAID
 from penstock.spark.handle import QueryHandle
 from penstock.spark.recipe import Recipe
 from penstock.spark.session import check_session
@@ -33,13 +34,19 @@ from penstock.spark.settings import QuerySettings
 from penstock.spark.shipping import pack_penstock, ship_penstock
 from penstock.spark.writer import WriterRecipe
 
+SPARKS_OWN_DEFAULT = 2
+"""Executors that YARN and Kubernetes give where `spark.executor.instances` is not set."""
+
 hosts: dict[str, ScriptHost] = {}
 
 
 class ScriptHost:
-    """One host for all queries of a job in a script, closed with the last of them."""
+    """One host for all queries of a job in a script, closed with the last of them.
 
-    def __init__(self, session: SparkSession, job: str, terms: Terms, metrics: str | None) -> None:
+    `executors` is how many the application should have; None where nobody has said it: they stay as they come.
+    """
+
+    def __init__(self, session: SparkSession, job: str, terms: Terms, metrics: str | None, executors: int | None) -> None:
         self.terms = terms
         config = terms.config
         self.host = Host(
@@ -58,17 +65,17 @@ class ScriptHost:
         self.host.prepare()
         try:
             ship_penstock(session, pack_penstock(self.host.folder.path))
-            self.engine = SparkEngine(session, executors=terms.limits.first, config=terms.config, clock=self.host.clock, emit=self.host.note)
+            self.engine = SparkEngine(session, executors=executors, config=terms.config, clock=self.host.clock, emit=self.host.note)
         except BaseException:
             self.host.close("it could not be started")
             raise
         atexit.register(self.close)
-        threading.Thread(target=self._leave_when_lost, name="penstock-lease", daemon=True).start()
+        self.host.on_lost = lambda: threading.Thread(target=self._leave, name="penstock-lease", daemon=True).start()
 
     def add(self, name: str, recipe: Recipe, trigger: Trigger, *, as_it_runs: bool) -> QueryHandle:
         """Take in a query; one that already runs keeps the settings it has, whatever was desired before."""
         with self._lock:
-            if any(query.name == name for query in self.engine.queries):
+            if any(query.name == name for query in self.engine.living()):
                 raise UserMistake(f"job {self.host.folder.name!r} already has a query {name!r}; give this one a name of its own (name=...)")
             try:
                 self._declare(name, recipe, trigger)
@@ -77,7 +84,7 @@ class ScriptHost:
                 limit = None if as_it_runs else desired.rate_limits_rows_per_s.get(name)
                 query = self.engine.add(name, recipe, QuerySettings(trigger=wanted, rate_limit_rows_per_s=limit))
             except BaseException:
-                if not self.engine.queries:
+                if not self.engine.living():
                     self.close("it could not be started")
                 raise
             if query.state == "given up" or (query.state == "failed" and not query.committed_since_start and not as_it_runs):
@@ -116,9 +123,8 @@ class ScriptHost:
         if not self.engine.living():
             self.close()
 
-    def _leave_when_lost(self) -> None:
+    def _leave(self) -> None:
         """Another driver took the job over: stop here, at once."""
-        self.host.lost.wait()
         if not self._closed:
             self.engine.stop_queries(0.0, lambda: True)
             self.close("another driver took it over")
@@ -147,28 +153,43 @@ def script_host(
         return known
     if known is not None:
         known.close("its Spark session ended")
-    most = max_executors or max(executors_of(session), min_executors)
-    if min_executors > most:
-        raise UserMistake(f"min_executors: found {min_executors}, at most max_executors ({most}) is allowed")
-    limits = Limits(min_executors=min_executors, max_executors=most, start_executors=min(most, max(min_executors, executors_of(session))))
+    limits, said = limits_of(executors_of(session), min_executors, max_executors)
     promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
     allowed, profile = scripted_autopilot(autopilot or {}, limits, promises, Path.cwd())
+    if not said and allowed.mode != "observe":
+        raise UserMistake(f"max_executors: {UNSAID}; mode {allowed.mode!r} needs it")
     config = Config(**{"reading_interval_s": USUAL_READING_S, **settings})
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=allowed, profile=profile)
-    hosts[name] = ScriptHost(session, name, terms, None if metrics == "off" else metrics)
+    hosts[name] = ScriptHost(session, name, terms, None if metrics == "off" else metrics, limits.first if said else None)
     return hosts[name]
 
 
-def executors_of(session: SparkSession) -> int:
-    """How many executors the application was given: as it was configured, for they may still be on their way."""
-    conf = session.sparkContext.getConf()
-    instances, cores = conf.get("spark.executor.instances"), conf.get("spark.cores.max")
-    if instances is not None:
-        return max(1, int(instances))
-    if cores is not None:
-        return max(1, int(cores) // int(conf.get("spark.executor.cores", "1") or 1))
-    jsc: Any = session.sparkContext._jsc
-    return max(1, len(list(jsc.sc().statusTracker().getExecutorInfos())) - 1)
+def limits_of(given: int | None, min_executors: int, max_executors: int | None) -> tuple[Limits, bool]:
+    """The limits of an application that was given so many executors, and whether anybody has said how many there may be.
+
+    >>> limits_of(4, 1, 8), limits_of(None, 1, 8)
+    ((Limits(min_executors=1, max_executors=8, start_executors=4), True), (Limits(min_executors=1, max_executors=8, start_executors=8), True))
+    >>> limits_of(None, 1, None)
+    (Limits(min_executors=1, max_executors=1, start_executors=1), False)
+    """
+    most = max_executors or max(given or 1, min_executors)
+    if min_executors > most:
+        raise UserMistake(f"min_executors: found {min_executors}, at most max_executors ({most}) is allowed")
+    first = most if given is None else min(most, max(min_executors, given))
+    return Limits(min_executors=min_executors, max_executors=most, start_executors=first), given is not None or max_executors is not None
+
+
+def executors_of(session: SparkSession) -> int | None:
+    """How many executors the application was given, as it was configured, for they may still be on their way; None where that does not tell.
+
+    A standalone cluster does not heed `spark.executor.instances`; without `spark.executor.cores` it gives one for each worker, without `spark.cores.max` as
+    many as there is room for.
+    """
+    conf, master = session.sparkContext.getConf(), str(session.sparkContext.master)
+    instances, cores, cores_each = (conf.get(f"spark.{key}") for key in ("executor.instances", "cores.max", "executor.cores"))
+    if master.startswith(("spark://", "local-cluster")):
+        return None if cores is None or cores_each is None else max(1, int(cores) // int(cores_each))
+    return 1 if master.startswith("local") else max(1, int(instances or SPARKS_OWN_DEFAULT))
 
 
 def start_writer(make_host: Callable[[], ScriptHost], writer: Any, name: str | None, arrival_column: str | None) -> QueryHandle:

@@ -380,6 +380,16 @@ class LeaseNotRenewed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryReplaced(Event):
+    """At the start: the history beside the checkpoint went further than the one here, which is kept at `aside`."""
+
+    aside: str
+
+    def words(self) -> str:
+        return f"the history beside the checkpoint is newer than the one here, as the job ran elsewhere: it goes on from that; this one is now {self.aside}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseLost(Event):
     trouble: ClassVar[bool] = True
     holder: str

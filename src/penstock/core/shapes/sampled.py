@@ -13,7 +13,8 @@ from penstock.core.shapes.linear import LinearRate
 from penstock.core.shapes.shape import Shape
 
 BLOCK_S = 16_384
-HORIZON_S = 10 * 366 * 86_400
+BARREN_BLOCKS = 10 * 366 * 86_400 // BLOCK_S
+"""Ten years of trace: a shape that brings less than a row in so long brings none any more."""
 _KEPT_BLOCKS = 256
 
 
@@ -37,7 +38,7 @@ class SampledCurve:
         return before[number] + self._by_block(number, lambda block, at: block.rows_by(t_s[at]))
 
     def time_of(self, rows: FloatArray) -> FloatArray:
-        """The earliest time at which so many rows are due; what ten years of trace do not reach counts as never."""
+        """The earliest time at which so many rows are due; what comes after ten years of trace without a row counts as never."""
         before = self._rows_until(float(rows.max(initial=0.0)))
         finite = np.minimum(rows, before[-1])
         number = np.clip(np.searchsorted(before, finite, side="left") - 1, 0, len(before) - 1)
@@ -49,9 +50,9 @@ class SampledCurve:
         return np.arange(np.floor(from_s) + 1, np.ceil(to_s)) if to_s - from_s <= at_most else None
 
     def _rows_until(self, rows: float) -> FloatArray:
-        """The rows due before each block, extended until so many are due or the horizon is reached."""
+        """The rows due before each block, extended until so many are due or no more come."""
         before = self._before
-        while before[-1] < rows and len(before) * BLOCK_S < HORIZON_S:
+        while before[-1] < rows and (len(before) <= BARREN_BLOCKS or before[-1] - before[-1 - BARREN_BLOCKS] >= 1):
             before = self._rows_before(len(before))
         return before
 

@@ -22,6 +22,15 @@ from penstock.processes import die_with_parent, end_process
 
 IDLE_S = 3.0
 START_S = 60.0
+DAEMON_SETTINGS = {
+    "spark.master.rest.enabled": "false",
+    # It is the Worker that writes what its executors print, and keeps the folders of applications that have ended.
+    "spark.executor.logs.rolling.strategy": "size",
+    "spark.executor.logs.rolling.maxSize": str(20 << 20),
+    "spark.executor.logs.rolling.maxRetainedFiles": "2",
+    "spark.worker.cleanup.enabled": "true",
+    "spark.worker.cleanup.appDataTtl": "86400",
+}
 
 
 def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -31,7 +40,8 @@ def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[by
     home = os.path.dirname(pyspark.__file__)
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
-    options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.master.rest.enabled=false -Djava.io.tmpdir={scratch}"
+    settings = " ".join(f"-D{key}={value}" for key, value in DAEMON_SETTINGS.items())
+    options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {settings} -Djava.io.tmpdir={scratch}"
     environment = dict(
         os.environ, SPARK_HOME=home, SPARK_LOCAL_IP=HOST, SPARK_LOCAL_DIRS=str(scratch), SPARK_DAEMON_MEMORY="192m", SPARK_DAEMON_JAVA_OPTS=options
     )

@@ -1,0 +1,55 @@
+"""Which signals stop a job, and how often each counts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+from waiting import wait_until
+
+from penstock.cli import signals as module
+from penstock.cli.signals import StopSignals
+
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """What was there before comes back."""
+    before = {number: signal.getsignal(number) for number in HANDLED}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_a_terminal_that_goes_away_stops_a_job_but_not_under_nohup() -> None:
+    signals = StopSignals()
+    signals.install()
+    os.kill(os.getpid(), signal.SIGHUP)
+    wait_until(signals.asked.is_set)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    under_nohup = StopSignals()
+    under_nohup.install()
+    os.kill(os.getpid(), signal.SIGHUP)
+    os.kill(os.getpid(), signal.SIGTERM)
+    wait_until(under_nohup.asked.is_set)
+    assert (under_nohup.count, under_nohup.name) == (1, "SIGTERM")
+
+
+def test_what_is_said_to_sparks_jvm_alone_is_heard_and_what_is_said_to_both_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BOTH_S", 0.2)
+    alone, both = StopSignals(), StopSignals()
+    alone.install()
+    threading.Thread(target=alone.pass_on, args=(signal.SIGTERM,)).start()
+    wait_until(alone.asked.is_set)
+    assert (alone.count, alone.name) == (1, "SIGTERM")
+    both.install()
+    passing = threading.Thread(target=both.pass_on, args=(signal.SIGINT,))
+    passing.start()
+    os.kill(os.getpid(), signal.SIGINT)
+    passing.join()
+    wait_until(both.asked.is_set)
+    assert both.count == 1
