@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -34,9 +35,10 @@ from penstock.core.policies.policy import Need
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.remote.client import RemoteJob
+from penstock.runtime import home
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.fakes import FakePlant, FolderBeside
-from penstock.runtime.home import JobFolder
+from penstock.runtime.home import JobFolder, short_folder
 from penstock.runtime.host import About, Host
 from penstock.runtime.inline_fitter import InlineFitter
 from penstock.runtime.recorder import this_penstock
@@ -277,3 +279,14 @@ def test_a_history_that_was_replaced_by_a_newer_one_is_said(root: Path) -> None:
     with HistoryReader.open(here) as history:
         said = [row.event for row in history.events() if isinstance(row.event, HistoryReplaced)]
     assert len(said) == 1 and Path(said[0].aside).is_file()
+
+
+def test_a_place_for_the_socket_that_is_somebody_elses_is_refused_before_anything_starts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = root / f"penstock-{os.getuid()}"
+    foreign.mkdir()
+    foreign.chmod(0o777)
+    monkeypatch.setattr(home, "short_folder", lambda: short_folder(root))
+    host = Host(folder=JobFolder("n" * 120, root), terms=TERMS, clock=SteadyClock(), redactor=Redactor())
+    with pytest.raises(UserMistake, match="is not a folder of this user alone"):
+        host.prepare()
+    host.close("it could not be started")

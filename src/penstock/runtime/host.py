@@ -91,6 +91,7 @@ class Host:
         self._history: History | None = None
         self._snapshots: Snapshots | None = None
         self._socket: SocketServer | None = None
+        self._socket_path = Path()
         self._telemetry: TelemetryServer | None = None
 
     @property
@@ -109,7 +110,7 @@ class Host:
 
     def prepare(self) -> None:
         """Take the lease on this machine and see that the history can be written: what fails early fails before Spark starts."""
-        self.folder.create()
+        self._socket_path = self.folder.create().socket
         self._local = take_local(self.folder)
         check_room(self.history_path)
         if self.history_path.exists():
@@ -152,7 +153,7 @@ class Host:
         """Turn the loop and listen to operators."""
         self.controller.start()
         desk = Desk(controller=self.controller, clock=self.clock, redactor=self.redactor, status=self.status, set_source_rate=self.set_source_rate)
-        self._socket = SocketServer(self.folder.socket, desk.handle)
+        self._socket = SocketServer(self._socket_path, desk.handle)
         if self._snapshots:
             self._snapshots.start()
 
