@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from penstock.core.analyze.job_shape import share_of
 from penstock.core.analyze.profiled import paced
 from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
@@ -30,9 +31,7 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Esti
     found: dict[int, Estimate] = {}
     for size in sizes:
         answers = [
-            learnt.batches[query.name].predict_one(
-                rate_rows_per_s=_part(rate, _share(query.arrival_rows_per_s, reading)), interval_s=query.trigger.interval_s, scaleout=size
-            )
+            learnt.batches[query.name].predict_one(rate_rows_per_s=_part(rate, share_of(query, reading)), interval_s=query.trigger.interval_s, scaleout=size)
             for query in queries
         ]
         known = [answer for answer in answers if isinstance(answer, Estimate)]
@@ -58,10 +57,3 @@ def _by_table(table: LatencyTable, size: int, rate_rows_per_s: float) -> Estimat
 
 def _part(rate: Estimate, share: float) -> Estimate:
     return Estimate(value=share * rate.value, low=share * rate.low, high=share * rate.high)
-
-
-def _share(arrival_rows_per_s: float | None, reading: Reading) -> float:
-    """The share of all arrivals that one query gets; an even one while nobody knows."""
-    if arrival_rows_per_s is None or not reading.arrival_rows_per_s:
-        return 1.0 / len(reading.queries)
-    return arrival_rows_per_s / reading.arrival_rows_per_s
