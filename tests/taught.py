@@ -72,6 +72,7 @@ def learnt() -> Learnt:
         t_max=ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=3, throughput_rows_per_s=1e4 / 3)]),
         table=table,
         pace=Pace().learn([PaceSeen(share=1 / 3 + number / 99, overloaded=True) for number in range(4)]),
+        profile_mark=7,
         downtimes=Downtimes().learn([DowntimeSeen(kind="rescale_up", downtime_s=20 / 3)]),
         health=health(),
         time_scale=0.06,

@@ -12,7 +12,7 @@ from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Desired, Hold, Knowledge, Pending, begin, join
-from penstock.core.steering import Steering
+from penstock.core.steering import MeanLoad, Steering
 from penstock.stores.codec import decode, encode_knowledge
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
@@ -57,6 +57,12 @@ def test_a_changed_declaration_wins_for_its_own_knob_alone_and_ends_the_hold_on_
 def test_targets_that_cannot_be_met_are_named_anew_at_every_start() -> None:
     left = Knowledge(declared=desired(), desired=desired(), steering=Steering(infeasible=("latency",), doubted={"throughput": 2}))
     assert begin(desired(), left, LIMITS).steering == Steering()
+
+
+def test_the_load_of_an_earlier_run_is_not_the_load_of_this_one() -> None:
+    """Else its first decision, at a reading that has no arrival rate yet, would follow the load of last night."""
+    left = Knowledge(declared=desired(), desired=desired(), steering=Steering(load=MeanLoad(count=9, mean_rows_per_s=100.0), next_s=70.0))
+    assert begin(desired(executors=6), left, LIMITS).steering == Steering(next_s=70.0)
 
 
 @given(DESIRES, DESIRES)

@@ -10,12 +10,15 @@ import pytest
 from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
 from penstock.core import loop
+from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot_event import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
 from penstock.core.domain.command import Approve, Pause, Resume, SetExecutors
+from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.event import CommandTaken, Event, InstructionGiven, NothingToDo
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.knowledge import Knowledge, begin
 from penstock.core.plan.effect import SETTLED_S
+from penstock.core.policies.choosing import keep
 from penstock.stores.codec import decode, encode_knowledge
 
 ANN: Any = {"at_s": 0.0, "who": "ann"}
@@ -95,6 +98,29 @@ def test_a_pause_survives_a_restart() -> None:
     again.arrive(700.0)
     assert {event.reason for event in of(NothingToDo, again.pass_s(600.0))} == {"paused by ann"}
     assert of(Decided, again.turn(Resume(**ANN)).events)[0].decision.executors == 7
+
+
+class ByLoad(Thumb):
+    """The same by the mean load since the last decision."""
+
+    def decide(self, seen: Assessment) -> Decision:
+        if seen.load_rows_per_s is None:
+            return keep(seen, self.name, "not_ready")
+        return Decision(policy=self.name, executors=round(seen.load_rows_per_s / 100), current=seen.current, why=Comparison(code="smallest_that_holds"))
+
+
+def test_the_first_decision_of_a_run_does_not_rest_on_the_load_of_the_run_before() -> None:
+    policy = ByLoad(needs=frozenset({"load"}))
+    play = Play(terms=terms("active"), policy=policy, known={"arrival_rows_per_s": 200.0})
+    play.pass_s(20.0)
+    assert sizes(play) == [2] and play.knowledge.steering.load.count > 0
+    left = decode(Knowledge, encode_knowledge(play.knowledge))
+    again = Play(terms=terms("active"), policy=policy, known={}, knowledge=begin(replace(DECLARED, executors=6), left, LIMITS))
+    again.turn(waited_s=8 * 3600.0)
+    assert sizes(again) == [] and again.knowledge.desired.executors == 6
+    again.arrive(500.0)
+    again.pass_s(60.0)
+    assert sizes(again) == [5]
 
 
 def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:

@@ -109,6 +109,13 @@ def test_a_second_look_that_fails_is_said_once_and_the_loop_turns() -> None:
     assert [type(event).__name__ for event in said] == ["SideWorkFailed", "NothingToDo", "NothingToDo", "NothingToDo"]
 
 
+def test_a_source_that_is_broken_from_the_start_rolls_back_too() -> None:
+    stage = Stage(terms("active", blind_s=60.0))
+    stage.plant.broken = ConnectionError("silent")
+    assert of(RolledBack, stage.pass_s(55.0)) == []
+    assert [event.reason for event in of(RolledBack, stage.pass_s(300.0))] == ["blind"]
+
+
 def test_without_readings_the_size_is_rolled_back_once() -> None:
     stage = Stage(terms("active", blind_s=60.0))
     stage.plant.rate = 100.0

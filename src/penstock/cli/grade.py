@@ -60,7 +60,7 @@ def show(console: Console, found: Sequence[Grade]) -> None:
     console.print(Whole(grades_table(found)))
     console.print(
         Text(
-            f"off by: mean of |predicted - actual| / actual; bias: the same with its sign, above 0 where too much was predicted. "
+            f"off by: mean of |predicted - actual| / actual, 100% where nothing came; bias: the same with its sign, above 0 where too much was predicted. "
             f"Good: off by no more than its limit, and about {COVERAGE:.0%} within the bounds; fewer than {FEWEST_GRADES} grades say little.",
             style="dim",
         )

@@ -32,7 +32,8 @@ class Assessment:
     """All that a decision may rest on; None and empty are "not known".
 
     `current` is the size the policy steers: what is desired, or its own in shadow. `uptime_s` is since start, restart, failure or rescale,
-    whichever was last; `since_rescale_s` None is "never". `load_rows_per_s` is the mean since the last decision. `stops` holds those of
+    whichever was last; `since_rescale_s` None is "never"; both are rounded up to whole reading intervals where half of one is missing at most, so that a
+    timer is over at the reading nearest to its end. `load_rows_per_s` is the mean since the last decision. `stops` holds those of
     "rescale_up" and "rescale_down" that stop the job. `batch_laws` are those of a job with a single query in micro-batches.
     `earlier` is what the policy recommended within the last hour, the newest last.
     """

@@ -12,7 +12,7 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.learnt import Learnt
-from penstock.core.steering import Steering
+from penstock.core.steering import MeanLoad, Steering
 
 T = TypeVar("T")
 
@@ -67,6 +67,7 @@ class Knowledge:
     """`declared` is what the job file said when `desired` was formed: a changed file wins over what was remembered.
 
     `stuck_executors` is how many ran when a rescale failed. Surplus up to that number is left alone; only executors beyond it are dismissed automatically.
+    `began_s` is when this run of the controller began, None where nobody said: until its first reading (`last`) it is blind since then.
     """
 
     declared: Desired
@@ -78,6 +79,7 @@ class Knowledge:
     missing_reported: bool = False
     stuck_executors: int = 0
     last: Reading | None = None
+    began_s: float | None = None
     learnt: Learnt = field(default_factory=Learnt)
     steering: Steering = field(default_factory=Steering)
 
@@ -92,10 +94,13 @@ class Knowledge:
         return self.desired.executors if shadow is None else shadow
 
 
-def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Knowledge:
-    """The knowledge a controller starts with: what an earlier one left, but for knobs whose declaration, or whose limits, have changed since."""
+def begin(declared: Desired, remembered: Knowledge | None, limits: Limits, at_s: float | None = None) -> Knowledge:
+    """The knowledge a controller starts with: what an earlier one left, but for knobs whose declaration, or whose limits, have changed since.
+
+    The load of the earlier run is left out: nothing is decided before this run has seen its own.
+    """
     if remembered is None:
-        return Knowledge(declared=declared, desired=declared)
+        return Knowledge(declared=declared, desired=declared, began_s=at_s)
     desired = still_desired(declared, remembered)
     desired = replace(desired, executors=min(max(desired.executors, limits.min_executors), limits.max_executors))
     held = still_held(desired, remembered)
@@ -105,8 +110,9 @@ def begin(declared: Desired, remembered: Knowledge | None, limits: Limits) -> Kn
         # Partitions that were changed are not desired any more: without state the query starts without them, and a hold would tell of a number it has not.
         holds=tuple(hold for hold in held if desired.of(hold.knob) is not None or not hold.knob.startswith("partitions:")),
         next_number=remembered.next_number,
+        began_s=at_s,
         learnt=remembered.learnt,
-        steering=replace(remembered.steering, fit_number=None, fit_asked_s=None, infeasible=(), doubted={}),
+        steering=replace(remembered.steering, load=MeanLoad(), fit_number=None, fit_asked_s=None, infeasible=(), doubted={}),
     )
 
 

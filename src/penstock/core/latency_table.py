@@ -27,7 +27,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyTable:
-    """Phoebe's M_L on a grid; `rows` is how many rows of a profile it was made from.
+    """Phoebe's M_L on a grid; `rows` is how many rows its profile had learnt when it was made.
 
     >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=8)
     >>> table.at(2, 150.0), table.at(4, 150.0)
@@ -82,5 +82,5 @@ def tabulate(profile: ScaleoutLatency, sizes: Sequence[int], most_rows_per_s: fl
         rates_rows_per_s=tuple(rates.tolist()),
         latency_s=tuple(map(tuple, fitted.latency_s(forms, scaleouts, at).reshape(shape).tolist())),
         valid=tuple(map(tuple, fitted.valid(forms[1], scaleouts, at).reshape(shape).tolist())),
-        rows=len(profile.observations),
+        rows=profile.rows,
     )

@@ -23,6 +23,8 @@ from penstock.core.models.stages.true_rates import StageRates
 class Learnt:
     """One model for each question; those by query have its name, and `pace` says how far `t_max` and `table` hold.
 
+    `profile_mark` is that of the owner's profile from which `profile`, `t_max`, `table` and `pace` began.
+
     `time_scale` is what the windows of the models were made for (None: not begun), `learnt_s` when they last learnt, `batch_ids` the newest batch learnt
     of each query, `live` the rescales that were seen to go on without a stop, `failures` how many were known, `query_failures` those of queries among
     them, `rescale_number` the newest rescale that `health` was told of, `excess_lag_rows` that of the newest reading.
@@ -36,6 +38,7 @@ class Learnt:
     t_max: ScaleoutCapacity = field(default_factory=ScaleoutCapacity)
     table: LatencyTable | None = None
     pace: Pace = field(default_factory=Pace)
+    profile_mark: int = 0
     downtimes: Downtimes = field(default_factory=Downtimes)
     health: RecoveryWatch = field(default_factory=RecoveryWatch)
     time_scale: float | None = None

@@ -66,7 +66,7 @@ class Controller:
         self._remembered = memory.load()
         self.terms = terms
         self.resumed = self._remembered is not None
-        self.knowledge = begin(declared, self._remembered, terms.limits)
+        self.knowledge = begin(declared, self._remembered, terms.limits, clock.now_s())
         self.last_reading: Reading | None = None
         self.last_turn_s: float | None = None
         self.recent: dict[int, Event] = {}

@@ -88,3 +88,14 @@ def test_nothing_is_assessed_before_the_first_reading() -> None:
 
 def _asap(reading: Reading) -> Reading:
     return replace(reading, queries=tuple(replace(query, trigger=Trigger()) for query in reading.queries))
+
+
+def test_a_timer_is_over_at_the_reading_nearest_to_its_end() -> None:
+    """Decisions are made at the reading nearest to their time; a grace of three periods must not last for four because the third reading came early."""
+    analysed = Analysed(SteadyJob())
+    analysed.turns(4)
+    for late_s, since_s in ((0.1, 60.0), (7.4, 60.0), (7.6, 52.4)):
+        steering = replace(analysed.knowledge.steering, rescaled_s=late_s)
+        analysed.knowledge = replace(analysed.knowledge, steering=steering)
+        seen = analysed.seen()
+        assert (seen.since_rescale_s, seen.uptime_s) == (pytest.approx(since_s), pytest.approx(since_s))

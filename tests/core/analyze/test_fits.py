@@ -6,16 +6,23 @@ from dataclasses import replace
 
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
+from penstock.core.analyze.fits import table_due
 from penstock.core.domain.autopilot_event import FitFailed, FitTaken
+from penstock.core.domain.job import Limits
 from penstock.core.fitting import FitAsked, FitDone
+from penstock.core.knowledge import Desired, Knowledge, begin
 from penstock.core.latency_table import LatencyTable
+from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.forecast.fits import Fit
+from penstock.core.models.latency.phoebe import MOST_ROWS
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.policies.policy import Need
+from penstock.stores.codec import decode, encode_knowledge
 
 FITS = {"autoets": Fit(parameters=None, at=0, values=30, promised=None)}
-TABLE = LatencyTable(sizes=(1, 2), rates_rows_per_s=(100.0,), latency_s=((1.0,), (0.5,)), valid=((True,), (True,)), rows=4)
+SIZES = tuple(range(1, 9))
+TABLE = LatencyTable(sizes=SIZES, rates_rows_per_s=(100.0,), latency_s=((1.0,),) * 8, valid=((True,),) * 8, rows=4)
 PROFILE: frozenset[Need] = frozenset({"load", "profile", "forecast"})
 ROWS = tuple(ProfileSeen(scaleout=size, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate <= size) for size in (1, 2, 4) for rate in (1, 2, 3, 5))
 
@@ -65,10 +72,10 @@ def test_a_profile_is_tabulated_at_the_start_and_when_it_has_grown() -> None:
     analysed = Analysed(SteadyJob(), replace(TERMS, profile=ROWS), PROFILE)
     asked = until_asked(analysed, most=1)
     assert asked.profile is not None and asked.profile.observations == ROWS
-    assert asked.sizes == tuple(range(1, 9)) and asked.most_rows_per_s == 6000.0
+    assert asked.sizes == SIZES and asked.most_rows_per_s == 6000.0
     t_max = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=2, throughput_rows_per_s=3000.0)])
     analysed.turn(fits=(FitDone(number=asked.number, took_s=0.0, table=replace(TABLE, rows=len(ROWS)), t_max=t_max),))
-    assert analysed.seen().table is not None and set(analysed.seen().t_max) == set(range(1, 9))
+    assert analysed.seen().table is not None and set(analysed.seen().t_max) == set(SIZES)
     analysed.needs = frozenset({"load", "profile"})
     assert all(analysed.turn() is None for _ in range(60))
     analysed.knowledge = replace(analysed.knowledge, steering=replace(analysed.knowledge.steering, decided_s=analysed.job.at_s))
@@ -91,3 +98,69 @@ def test_a_profile_gets_a_row_with_each_decision_outside_of_recoveries() -> None
     decide()
     analysed.turns(2)
     assert analysed.knowledge.learnt.profile.observations == rows
+
+
+def tabulated(rows: tuple[ProfileSeen, ...] = ROWS) -> Analysed:
+    """A job whose profile was made a table of, and which shows half of its pace."""
+    analysed = Analysed(SteadyJob(), replace(TERMS, profile=rows), PROFILE)
+    asked = until_asked(analysed, most=1)
+    t_max = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=2, throughput_rows_per_s=3000.0)])
+    assert asked.profile is not None
+    analysed.turn(fits=(FitDone(number=asked.number, took_s=0.0, table=replace(TABLE, rows=asked.profile.rows), t_max=t_max),))
+    slow = Pace().learn([PaceSeen(share=0.5, overloaded=True)] * 3)
+    analysed.knowledge = replace(analysed.knowledge, learnt=replace(analysed.knowledge.learnt, pace=slow))
+    analysed.needs = frozenset({"load", "profile"})
+    assert analysed.knowledge.learnt.table is not None
+    return analysed
+
+
+def test_another_profile_begins_its_models_anew() -> None:
+    analysed, others = tabulated(), tuple(replace(row, latency_s=2.0) for row in ROWS)
+    analysed.terms = replace(TERMS, profile=others)
+    asked = until_asked(analysed)
+    learnt = analysed.knowledge.learnt
+    assert asked.profile is not None and asked.profile.observations == learnt.profile.observations == others
+    assert (learnt.table, learnt.t_max, learnt.pace) == (None, ScaleoutCapacity(), Pace())
+
+
+def test_the_same_profile_keeps_what_was_learnt_since_after_a_restart_too() -> None:
+    analysed = tabulated()
+    before = analysed.knowledge.learnt
+    analysed.knowledge = begin(Desired(executors=4), decode(Knowledge, encode_knowledge(analysed.knowledge)), TERMS.limits)
+    analysed.terms = replace(TERMS, profile=tuple(replace(row) for row in ROWS))
+    analysed.turns(4)
+    assert (analysed.knowledge.learnt.table, analysed.knowledge.learnt.profile) == (before.table, before.profile)
+
+
+def test_without_a_profile_nothing_of_the_one_before_is_left() -> None:
+    analysed = tabulated()
+    analysed.terms = TERMS
+    analysed.turn()
+    assert analysed.seen().table is None and analysed.seen().t_max == {} and not analysed.knowledge.learnt.profile.observations
+
+
+def test_a_fit_of_the_profile_before_is_dropped() -> None:
+    analysed = Analysed(SteadyJob(), replace(TERMS, profile=ROWS), PROFILE)
+    old = until_asked(analysed, most=1)
+    analysed.terms = replace(TERMS, profile=ROWS[:-1])
+    new = until_asked(analysed)
+    assert new.profile is not None and new.profile.observations == ROWS[:-1]
+    analysed.turn(fits=(FitDone(number=old.number, took_s=0.0, table=TABLE),))
+    assert analysed.knowledge.learnt.table is None
+
+
+def test_a_table_is_made_anew_for_sizes_that_it_does_not_have() -> None:
+    analysed = tabulated()
+    analysed.terms = replace(analysed.terms, limits=Limits(min_executors=1, max_executors=6))
+    assert all(analysed.turn() is None for _ in range(60))
+    analysed.terms = replace(analysed.terms, limits=Limits(min_executors=1, max_executors=12))
+    assert until_asked(analysed).sizes == tuple(range(1, 13))
+
+
+def test_a_full_profile_goes_on_being_tabulated() -> None:
+    """Rows beyond the most that are kept push out older ones, so their number does not grow any more."""
+    analysed = tabulated(tuple(replace(ROWS[number % len(ROWS)], latency_s=1.0 + number) for number in range(MOST_ROWS)))
+    learnt = analysed.knowledge.learnt
+    few, many = (replace(learnt, profile=learnt.profile.learn(ROWS[:1] * number)) for number in (MOST_ROWS // 25, MOST_ROWS // 20))
+    assert (table_due(few, 8), table_due(many, 8)) == (False, True)
+    assert len(many.profile.observations) == MOST_ROWS

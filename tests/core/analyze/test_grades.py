@@ -46,3 +46,10 @@ def test_the_bias_is_never_larger_than_the_error_and_shares_are_shares(seen: lis
     (grade,) = grades([graded("capacity", "", *each) for each in seen])
     assert grade.count == len(seen) and 0 <= grade.within <= 1
     assert abs(grade.bias) <= grade.error * (1 + 1e-9)
+
+
+def test_a_forecast_of_what_did_not_come_is_wrong_altogether() -> None:
+    """At a rate of zero there is nothing to be relative to; a grade of 0 % would praise it."""
+    (wrong,) = grades([graded("forecast", "60 s", predicted=5000.0, actual=0.0)])
+    (right,) = grades([graded("forecast", "60 s", predicted=0.0, actual=0.0)])
+    assert (wrong.error, wrong.bias, right.error) == (1.0, 1.0, 0.0)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from penstock.core.analyze.stages import tells_work
+from penstock.core.analyze.stages import stage_needs, tells_work
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.models.stages.true_rates import StageRates
+from penstock.runtime.fakes import blank_reading
 
 
 def query(busy: float, kind: str = "real_time", lag_rows: float = 0.0, pause_s: float | None = None) -> QueryReading:
@@ -32,3 +36,15 @@ def query(busy: float, kind: str = "real_time", lag_rows: float = 0.0, pause_s: 
 )
 def test_tasks_that_run_all_the_time_tell_their_work_only_when_they_cannot_do_it_all(seen: QueryReading, tells: bool) -> None:
     assert tells_work(seen) is tells
+
+
+def test_while_an_arrival_is_unknown_queries_share_the_load_evenly() -> None:
+    """Each as if it got all of it would charge the load as often as there are queries."""
+    known = [replace(query(0.5, kind="micro_batch"), name=name, arrival_rows_per_s=1000.0) for name in ("a", "b")]
+    models = {each.name: StageRates().learn([each] * 3) for each in known}
+    unknown = (known[0], replace(known[1], arrival_rows_per_s=None))
+    selectivities = [
+        [each.selectivity for each in stage_needs(models, blank_reading(0.0, queries=queries, arrival_rows_per_s=rate))]
+        for queries, rate in ((tuple(known), 2000.0), (unknown, None))
+    ]
+    assert selectivities[0] == selectivities[1] == pytest.approx([0.5, 0.5])

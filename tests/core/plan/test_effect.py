@@ -48,7 +48,7 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
         at_s=SETTLED, policy="auto", before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
     )  # fmt: skip
     assert events == [said]
-    assert "2 tasks for 4 slots" in said.words()
+    assert "taken back: 2 tasks for 4 slots" in said.words()
 
 
 @given(st.floats(0.0, 3000.0))
@@ -79,11 +79,17 @@ def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_not
         assert (after.desired.executors, after.steering.trial, events) == (4, TRIAL, [])
 
 
-def test_an_operator_who_holds_the_executors_and_an_owner_who_forbids_less_keep_them() -> None:
+def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_executors() -> None:
     held = replace(on_trial(reading()), holds=(Hold(knob="executors", value="4", who="ann", until_s=1e9),))
-    assert watch_effect(held, SETTLED, terms(), lambda _: TOO_FEW)[0].desired.executors == 4
-    assert judged(reading(), only="up")[0].desired.executors == 4
-    assert judged(reading(), exclude=(Hours(),))[0].desired.executors == 4
+    for after, events in (
+        watch_effect(held, SETTLED, terms(), lambda _: TOO_FEW),
+        judged(reading(), only="up"),
+        judged(reading(), exclude=(Hours(),)),
+    ):
+        assert (after.desired.executors, after.steering.trial) == (4, None)
+        assert [(each.kept, each.bottleneck) for each in events] == [(True, TOO_FEW)]
+        assert "kept all the same: 2 tasks for 4 slots" in events[0].words()
+        assert watch_effect(after, SETTLED + 60.0, terms(), lambda _: TOO_FEW)[1] == [], "once"
 
 
 def test_what_the_readings_do_not_show_is_told_by_the_throughput() -> None:

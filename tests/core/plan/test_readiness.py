@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import terms, wants
 
-from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken
+from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken, Recovered
+from penstock.core.domain.decision import Candidate
 from penstock.core.domain.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
@@ -114,6 +115,35 @@ def test_a_shadow_may_break_as_many_promises_as_what_was_run() -> None:
 def test_a_shadow_counts_from_the_last_decision_in_another_mode() -> None:
     active = replace(decided(SIX_HOURS_S / 2, 3, 4), mode="active")
     assert codes(decided(0.0, 3, 4), *PROVEN, active, decided(SIX_HOURS_S / 2 + 60.0, 3, 3)) == [("", "shadow_too_short"), ("", "nothing_proven")]
+
+
+def test_a_policy_is_not_credited_with_the_shadow_of_the_one_before_it() -> None:
+    of_other = graded("latency", 1.0, 20)
+    later = replace(decided(SIX_HOURS_S / 2, 3, 4, predictions=latency(1.0)), policy="half")
+    graded_later = [replace(each, at_s=SIX_HOURS_S / 2 + 30.0) for each in of_other if isinstance(each, Graded)]
+    found = judged(run(), [decided(0.0, 3, 4, predictions=latency(1.0)), *of_other, later, *graded_later])
+    assert (found.policy, found.shadow_s, found.errors) == ("half", SIX_HOURS_S / 2, {})
+
+
+def test_a_recovery_longer_than_promised_is_a_promise_that_the_shadow_would_break() -> None:
+    under = terms("shadow", recovery_s=60.0)
+    weighed = (Candidate(executors=2, recovery_s=90.0), Candidate(executors=3, recovery_s=50.0))
+    lost = Recovered(at_s=200.0, kind="executor_loss", started_s=120.0, took_s=30.0, alone=True)
+    slow = replace(lost, took_s=80.0)
+
+    def breaks(size: int, *recovered: Recovered, **more: Any) -> int:
+        first = decided(0.0, size, 4, **more)
+        first = replace(first, decision=replace(first.decision, candidates=weighed))
+        return judged(run(), [first, *recovered], under).shadow.broken
+
+    assert (breaks(2), breaks(2, lost), breaks(2, lost, replace(lost, kind="query_restart"))) == (0, 1, 1), "those that end together are one"
+    assert breaks(3, slow) == 0, "its own size was foreseen to recover in time"
+    assert (breaks(4, lost), breaks(4, slow)) == (0, 1), "the size that ran shows what it takes"
+    assert (breaks(5, lost), breaks(5, slow)) == (0, 1), "nothing was foreseen"
+    assert breaks(2, replace(lost, kind="rescale_up"), replace(lost, kind="unannounced")) == 0, "rescales of the job are not those of the shadow"
+    rescale = Prediction(kind="recovery", made_s=0.0, value=70.0, low=70.0, high=70.0, executors=3, about="rescale_down")
+    assert breaks(3, predictions=(rescale,)) == 1
+    assert judged(run(), [decided(0.0, 3, 4, predictions=(rescale,)), lost], terms("shadow")).shadow.broken == 0, "nothing is promised"
 
 
 def test_hours_are_of_the_jobs_own_time() -> None:

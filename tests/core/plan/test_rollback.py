@@ -62,8 +62,15 @@ def test_no_readings_roll_back() -> None:
     assert back(knowledge, 419.0)[1] == []
     after, events = back(knowledge, 420.0)
     assert (after.desired.executors, events[0].reason, events[0].value) == (3, "blind", 120.0)
-    assert back(knowing(), 1e9)[1] == [], "before the first reading nothing is missing"
+    assert back(knowing(), 1e9)[1] == [], "nobody said when it began"
     assert back(knowledge, 310.0, time_scale=0.01)[1] == [], "however short the days, three readings may be missed"
+
+
+def test_a_run_that_never_had_a_reading_is_blind_from_its_start() -> None:
+    begun = replace(knowing(executors=2), began_s=300.0)
+    assert back(begun, 419.0)[1] == []
+    assert [event.value for event in back(begun, 420.0)[1] if isinstance(event, RolledBack)] == [120.0]
+    assert back(replace(begun, last=blank_reading(400.0)), 420.0)[1] == [], "the last reading counts once there is one"
 
 
 @pytest.mark.parametrize("mode", ["observe", "shadow"])

@@ -15,8 +15,8 @@ from penstock.core.plan.shadow import last_shadow
 MODES = st.sampled_from(["observe", "shadow", "ask", "active"])
 
 
-def decided(at_s: float, mode: Any = "shadow") -> Decided:
-    return Decided(at_s=at_s, mode=mode, policy="thumb", decision=wants(3), effect="kept")
+def decided(at_s: float, mode: Any = "shadow", policy: str = "thumb") -> Decided:
+    return Decided(at_s=at_s, mode=mode, policy=policy, decision=wants(3), effect="kept")
 
 
 def changed(at_s: float, mode: str) -> AutopilotChanged:
@@ -44,8 +44,21 @@ def test_it_ends_with_the_first_sign_of_another_mode() -> None:
 
 
 def test_a_restart_and_a_change_of_something_else_do_not_end_it() -> None:
-    policy = AutopilotChanged(at_s=3.0, changes=(("policy", "auto", "hpa"),))
-    assert stretch(decided(1.0), started(2.0, "shadow"), policy, decided(4.0)) == (1.0, float("inf"), 2)
+    step = AutopilotChanged(at_s=3.0, changes=(("max_step", "none", "1"),))
+    assert stretch(decided(1.0), started(2.0, "shadow"), step, decided(4.0)) == (1.0, float("inf"), 2)
+
+
+def test_another_policy_begins_a_shadow_of_its_own() -> None:
+    changed_policy = AutopilotChanged(at_s=3.0, changes=(("policy", "thumb", "hpa"),))
+    assert stretch(decided(1.0), decided(2.0), changed_policy) == (1.0, 3.0, 2)
+    assert stretch(decided(1.0), decided(2.0), changed_policy, decided(4.0, policy="hpa")) == (4.0, float("inf"), 1)
+    assert stretch(decided(1.0), started(2.0, "shadow"), decided(4.0, policy="hpa")) == (4.0, float("inf"), 1), "a file that changed between two runs"
+
+
+def test_auto_that_asks_another_policy_is_still_auto() -> None:
+    names = ("auto", "auto:daedalus", "auto:phoebe", "auto:daedalus")
+    again = AutopilotChanged(at_s=9.0, changes=(("policy", "hpa", "auto"),))
+    assert stretch(*(decided(float(at_s), policy=name) for at_s, name in enumerate(names)), again) == (0.0, float("inf"), 4)
 
 
 def test_the_last_of_several_counts() -> None:

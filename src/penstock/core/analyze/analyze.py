@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.core.analyze.assess import assessment
 from penstock.core.analyze.disturbances import Failure, charged, failure_in, followed, is_calm, taught, told_of_failures, told_of_rescale
-from penstock.core.analyze.fits import ask_fit, take_fits
+from penstock.core.analyze.fits import ask_fit, take_fits, without_fit
 from penstock.core.analyze.forecasts import current_forecast, forecast_due
 from penstock.core.analyze.foresee import foresee_failure
 from penstock.core.analyze.fresh import prepared
@@ -60,6 +60,8 @@ def analyze(knowledge: Knowledge, inputs: Inputs, terms: Terms, needs: frozenset
 def _read(knowledge: Knowledge, reading: Reading, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, tuple[RecoveryMeasured, ...]]:
     """Take in one reading: what it shows of disturbances, then what it teaches a policy that needs to know, and what is foretold of a failure for it."""
     learnt = told_of_rescale(prepared(knowledge.learnt, reading, terms, needs), knowledge.steering.rescale)
+    if learnt.profile_mark != knowledge.learnt.profile_mark:
+        knowledge = without_fit(knowledge)
     failure, lag_before_rows = failure_in(learnt, reading), learnt.excess_lag_rows
     if not needs and failure is None and is_calm(learnt.health, reading.at_s, terms.autopilot.scaled(terms.config.learn_interval_s)):
         return knowledge, ()

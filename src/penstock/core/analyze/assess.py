@@ -44,7 +44,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
     until_s = at_s + terms.autopilot.scaled(terms.config.forecast_interval_s)
     rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
     t_max = t_max_of(learnt, reading, sizes, interval_s) if "profile" in needs else {}
-    since_rescale_s = None if steering.rescaled_s is None else at_s - steering.rescaled_s
+    since_rescale_s = None if steering.rescaled_s is None else by_readings(at_s - steering.rescaled_s, terms.config.reading_interval_s)
     return Assessment(
         at_s=at_s,
         plant=plant,
@@ -54,7 +54,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         limits=terms.limits,
         promises=terms.promises,
         interval_s=interval_s,
-        uptime_s=uptime_of(reading, since_rescale_s),
+        uptime_s=by_readings(uptime_of(reading, since_rescale_s), terms.config.reading_interval_s),
         since_rescale_s=since_rescale_s,
         load_rows_per_s=load,
         batch_s=batch_s,
@@ -73,6 +73,18 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         earlier=steering.earlier,
         memo=steering.memo,
     )
+
+
+def by_readings(since_s: float, interval_s: float) -> float:
+    """Seconds that a timer has run; up to half a reading interval more where that makes whole intervals.
+
+    A decision is made at the reading nearest to its time (`is_due`), and readings come a little early or late: without this a timer of three periods
+    would often last for four.
+
+    >>> by_readings(179.9, 5.0), by_readings(180.1, 5.0), by_readings(177.4, 5.0)
+    (180.0, 180.1, 177.4)
+    """
+    return max(since_s, interval_s * round(since_s / interval_s))
 
 
 def uptime_of(reading: Reading, since_rescale_s: float | None) -> float:

@@ -17,8 +17,8 @@ from penstock.core.terms import Terms
 
 APART_S = 300.0
 """Fits are asked for so far apart at least, those that failed too: no load changes its nature faster."""
-GROWN = 1.05
-"""A table is made anew when its profile has so many times the rows."""
+NEWS = 0.05
+"""A table is made anew when such a share of its profile's rows is newer than it."""
 BEYOND = 1.2
 """A table reaches so far beyond the largest rate of its profile."""
 
@@ -48,7 +48,7 @@ def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Ne
     if steering.fit_number is not None or (steering.fit_asked_s is not None and at_s - steering.fit_asked_s < apart_s):
         return knowledge, None
     load = learnt.load if "forecast" in needs and refit_due(learnt.load) else None
-    profile = learnt.profile if "profile" in needs and table_due(learnt) else None
+    profile = learnt.profile if "profile" in needs and table_due(learnt, terms.limits.max_executors) else None
     if load is None and profile is None:
         return knowledge, None
     asked = FitAsked(number=steering.next_fit, load=load)
@@ -59,10 +59,17 @@ def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Ne
     return replace(knowledge, steering=steering), asked
 
 
-def table_due(learnt: Learnt) -> bool:
-    """Whether the profile can be tabulated, and has grown since it was."""
-    rows = learnt.profile.observations
-    return points(rows) >= FEWEST_POINTS if learnt.table is None else len(rows) >= GROWN * learnt.table.rows
+def without_fit(knowledge: Knowledge) -> Knowledge:
+    """Knowledge that awaits no fit and may ask for one at once: what is under way is about a profile that does not hold any more."""
+    return replace(knowledge, steering=replace(knowledge.steering, fit_number=None, fit_asked_s=None))
+
+
+def table_due(learnt: Learnt, most_executors: int) -> bool:
+    """Whether the profile can be tabulated, and was not, or has learnt more since, or there are sizes now that the table does not have."""
+    profile, table = learnt.profile, learnt.table
+    if table is None:
+        return points(profile.observations) >= FEWEST_POINTS
+    return table.sizes[-1] < most_executors or profile.rows - table.rows >= NEWS * len(profile.observations)
 
 
 def _with(learnt: Learnt, done: FitDone) -> Learnt:

@@ -12,8 +12,12 @@ from penstock.core.models.anomaly.keeping_up import KeepingUp
 from penstock.core.models.anomaly.recovered import ABANDONED_AFTER_S, VISIBLE_WITHIN_S, RecoveryWatch
 from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.capacity.job import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
+from penstock.core.models.capacity.pace import Pace
+from penstock.core.models.capacity.scaleout import ScaleoutCapacity
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, Series
+from penstock.core.models.latency.phoebe import ScaleoutLatency
+from penstock.core.models.latency.profile import ProfileSeen, mark_of
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 from penstock.core.utilization import plant_of
@@ -23,7 +27,7 @@ WARM_UP_BATCHES = 5
 
 
 def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]) -> Learnt:
-    """The models as these terms and this policy want them: begun anew under another time scale, else only asked in another way."""
+    """The models as these terms and this policy want them: begun anew under another time scale or profile, else only asked in another way."""
     if learnt.time_scale != terms.autopilot.time_scale:
         learnt = replace(fresh(reading, terms), rescale_number=learnt.rescale_number)
     priors = priors_of(terms.autopilot, plant_of(reading))
@@ -33,9 +37,15 @@ def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Ne
     if learnt.capacity.by_utilization.method != method:
         by_utilization = replace(learnt.capacity.by_utilization, method=method)
         learnt = replace(learnt, capacity=replace(learnt.capacity, by_utilization=by_utilization))
-    if "profile" in needs and terms.profile and not learnt.profile.observations:
-        learnt = replace(learnt, profile=learnt.profile.learn(terms.profile))
-    return learnt
+    return learnt if needs.isdisjoint({"latency", "profile"}) else profiled(learnt, terms.profile)
+
+
+def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...]) -> Learnt:
+    """The models by this profile: begun anew where they are by another, or by one that is gone."""
+    mark = mark_of(rows)
+    if learnt.profile_mark == mark:
+        return learnt
+    return replace(learnt, profile=ScaleoutLatency().learn(rows), t_max=ScaleoutCapacity(), table=None, pace=Pace(), profile_mark=mark)
 
 
 def fresh(reading: Reading, terms: Terms) -> Learnt:

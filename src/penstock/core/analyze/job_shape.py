@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.core.domain.job import Promises
-from penstock.core.domain.reading import Reading
+from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.utilization import plant_of
 
 ASAP_S = 10.0
@@ -21,6 +21,13 @@ def batch_of(reading: Reading) -> float | None:
     if plant_of(reading) == "continuous":
         return None
     return max((query.batch.total_s for query in reading.queries if query.batch is not None), default=None)
+
+
+def share_of(query: QueryReading, reading: Reading) -> float:
+    """The share of all arrivals that one query gets; an even one while nobody knows."""
+    if query.arrival_rows_per_s is None or not reading.arrival_rows_per_s:
+        return 1.0 / len(reading.queries)
+    return query.arrival_rows_per_s / reading.arrival_rows_per_s
 
 
 def slots_of(reading: Reading) -> int:

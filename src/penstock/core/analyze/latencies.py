@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from penstock.core.analyze.job_shape import share_of
 from penstock.core.analyze.profiled import paced
 from penstock.core.domain.reading import Reading
 from penstock.core.latency_table import LatencyTable
@@ -28,7 +29,7 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Esti
     for size in sizes:
         answers = [
             learnt.batches[query.name].predict_one(
-                rate_rows_per_s=rate.times(_share(query.arrival_rows_per_s, reading)), interval_s=query.trigger.interval_s, scaleout=size
+                rate_rows_per_s=rate.times(share_of(query, reading)), interval_s=query.trigger.interval_s, scaleout=size
             )
             for query in queries
         ]
@@ -51,10 +52,3 @@ def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float
 def _by_table(table: LatencyTable, size: int, rate_rows_per_s: float) -> Estimate:
     expected = table.at(size, rate_rows_per_s)
     return Estimate(value=expected.latency_s, low=expected.latency_s, high=expected.latency_s if expected.valid else math.inf)
-
-
-def _share(arrival_rows_per_s: float | None, reading: Reading) -> float:
-    """The share of all arrivals that one query gets; an even one while nobody knows."""
-    if arrival_rows_per_s is None or not reading.arrival_rows_per_s:
-        return 1.0 / len(reading.queries)
-    return arrival_rows_per_s / reading.arrival_rows_per_s

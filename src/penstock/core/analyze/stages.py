@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from penstock.core.analyze.job_shape import share_of
 from penstock.core.assessment import StageNeed
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.models.estimate import Estimate
@@ -17,8 +18,7 @@ def stage_needs(models: Mapping[str, StageRates], reading: Reading) -> tuple[Sta
     """Every stage of every query, of which both the rate of a busy slot and the rows for each row of all sources are known; empty unless all are."""
     needs: list[StageNeed] = []
     for query in reading.queries:
-        share = query.arrival_rows_per_s / reading.arrival_rows_per_s if query.arrival_rows_per_s is not None and reading.arrival_rows_per_s else 1.0
-        model = models.get(query.name, StageRates())
+        share, model = share_of(query, reading), models.get(query.name, StageRates())
         for stage in query.stages:
             rate, selectivity = model.predict(stage.position), model.predict_selectivity(stage.position)
             if not isinstance(rate, Estimate) or not isinstance(selectivity, Estimate) or rate.value <= 0:

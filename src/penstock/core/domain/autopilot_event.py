@@ -23,6 +23,8 @@ EFFECTS: dict[Effect, str] = {
 End = Literal["approved", "rejected", "expired", "superseded", "withdrawn"]
 Phase = Literal["analyze", "plan"]
 RollbackReason = Literal["broken_promises", "wrong_predictions", "blind", "policy_fails"]
+NEXT_TO_NOTHING = 1.0
+"""In rows/s or s: a smaller prediction is not wrong where nothing came."""
 THROUGHPUT = "throughput"
 """The target that nobody promised: to carry what arrives."""
 
@@ -116,17 +118,21 @@ class RolledBack(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingIneffective(Event):
+    """`kept`: an operator holds the new size, or the owner allows no smaller one now."""
+
     before: int
     after: int
     throughput_before_rows_per_s: float
     throughput_after_rows_per_s: float
     bottleneck: Comparison
     policy: str = ""
+    kept: bool = False
 
     def words(self) -> str:
         moved = f"{short(self.throughput_before_rows_per_s)} -> {short(self.throughput_after_rows_per_s)} rows/s"
         of_policy = f" of {self.policy}" if self.policy else ""
-        return f"executors {self.before} -> {self.after}{of_policy} brought nothing ({moved}), taken back: {self.bottleneck.words()}"
+        now = "kept all the same" if self.kept else "taken back"
+        return f"executors {self.before} -> {self.after}{of_policy} brought nothing ({moved}), {now}: {self.bottleneck.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +185,16 @@ class Graded(Event):
 
     @property
     def error(self) -> float:
-        """Relative to what came."""
-        return abs(self.predicted - self.actual) / abs(self.actual) if self.actual else 0.0
+        """Relative to what came; where nothing came, all of what was predicted is wrong, unless that was next to nothing too.
+
+        >>> from dataclasses import replace
+        >>> one = Graded(at_s=9, kind="forecast", about="60 s", made_s=0, predicted=5000, low=0, high=9000, actual=4000, executors=2)
+        >>> one.error, replace(one, actual=0).error, replace(one, actual=0, predicted=0.2).error
+        (0.25, 1.0, 0.0)
+        """
+        if self.actual:
+            return abs(self.predicted - self.actual) / abs(self.actual)
+        return 1.0 if abs(self.predicted) >= NEXT_TO_NOTHING else 0.0
 
     def words(self) -> str:
         of_size = f" of {sized(self.executors)}" if self.kind in ("capacity", "latency") else ""

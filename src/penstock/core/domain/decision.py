@@ -70,6 +70,15 @@ class Recommended:
     executors: int
 
 
+def asked_policy(policy: str) -> str:
+    """The policy that was asked, of the whole name of the one that decided.
+
+    >>> asked_policy("auto:daedalus"), asked_policy("auto"), asked_policy("hpa")
+    ('auto', 'auto', 'hpa')
+    """
+    return policy.partition(":")[0]
+
+
 def short(number: float | None) -> str:
     """A number as people read it in a reason.
 

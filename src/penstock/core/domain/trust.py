@@ -1,8 +1,9 @@
-"""The mode of trust, as events tell of it."""
+"""The mode of trust and the policy that it is put in, as events tell of them."""
 
 from __future__ import annotations
 
 from penstock.core.domain.autopilot_event import AutopilotChanged, Decided
+from penstock.core.domain.decision import asked_policy
 from penstock.core.domain.event import Event, RunStarted
 
 
@@ -15,3 +16,14 @@ def mode_in(event: Event) -> str | None:
     if isinstance(event, AutopilotChanged):
         return {key: now for key, _, now in event.changes}.get("mode")
     return event.mode if isinstance(event, (Decided, RunStarted)) else None
+
+
+def policy_in(event: Event) -> str | None:
+    """The policy that is asked from this event on, "auto" whichever it lets decide; None where it says nothing about that.
+
+    >>> policy_in(AutopilotChanged(at_s=1.0, changes=(("policy", "auto", "hpa"),)))
+    'hpa'
+    """
+    if isinstance(event, AutopilotChanged):
+        return {key: now for key, _, now in event.changes}.get("policy")
+    return asked_policy(event.policy) if isinstance(event, Decided) else None

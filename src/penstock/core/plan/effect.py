@@ -73,13 +73,15 @@ def begun_since(reading: Reading, since_s: float, window_s: float) -> bool:
 
 
 def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
-    """Knowledge with the size before the trial, as far as operator and owner allow it, and with no way up from there for a while."""
+    """Knowledge with the size before the trial, as far as operator and owner allow it, and with no way up from there for a while.
+
+    What holds the job back is named in any case: more executors are no remedy, whoever keeps them.
+    """
     blocked = Blocked(executors=trial.before, until_s=at_s + terms.autopilot.scaled(BLOCKED_S), bottleneck=found.code)
     knowledge = replace(knowledge, steering=replace(knowledge.steering, trial=None, blocked=blocked))
     back = Decision(policy="", executors=trial.before, current=trial.after, why=found)
     executors = owner_allows(back, Allowed(autopilot=terms.autopilot, limits=terms.limits, at_s=at_s)).executors
-    if is_held(knowledge) or executors >= trial.after:
-        return knowledge, []
+    kept = is_held(knowledge) or executors >= trial.after
     assert knowledge.last is not None and knowledge.last.throughput_rows_per_s is not None
     said = ScalingIneffective(
         at_s=at_s,
@@ -89,5 +91,6 @@ def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: floa
         throughput_before_rows_per_s=trial.throughput_before_rows_per_s,
         throughput_after_rows_per_s=knowledge.last.throughput_rows_per_s,
         bottleneck=found,
+        kept=kept,
     )
-    return with_executors(knowledge, executors), [said]
+    return knowledge if kept else with_executors(knowledge, executors), [said]

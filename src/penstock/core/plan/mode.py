@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.domain.decision import Recommended
+from penstock.core.domain.decision import Recommended, asked_policy
 from penstock.core.domain.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.proposals import without_proposal
@@ -44,6 +44,6 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
 def settle_policy(knowledge: Knowledge, name: str) -> Knowledge:
     """Knowledge for the policy of this name: one that takes over decides at once, and does not read what another kept in mind."""
     last = knowledge.steering.last
-    if last is None or last.policy.partition(":")[0] == name:
+    if last is None or asked_policy(last.policy) == name:
         return knowledge
     return replace(knowledge, steering=replace(knowledge.steering, next_s=None, last=None, memo={}))

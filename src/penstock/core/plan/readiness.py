@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from penstock.core.domain.autopilot_event import Graded, PromiseBroken
+from penstock.core.domain.autopilot_event import Graded, PromiseBroken, Recovered
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.event import Event
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import UNREADY
 from penstock.core.plan.shadow import Shadow, in_force, last_shadow, spans, would_break
+from penstock.core.plan.shadow_recoveries import late_recoveries
 from penstock.core.terms import Terms
 
 HOUR_S = 3600.0
@@ -86,9 +87,10 @@ def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms
         return None
     seen = [reading for reading in readings if shadow.holds(reading.at_s)]
     during = [event for event in events if shadow.holds(event.at_s)]
-    graded = [event for event in during if isinstance(event, Graded)]
+    graded = [event for event in during if isinstance(event, Graded) and event.made_s >= shadow.from_s]
     shadow_s = sum(spans(seen))
-    wanted, ran = in_shadow(shadow, seen, terms), as_run(seen, sum(isinstance(event, PromiseBroken) for event in during))
+    recovered = [event for event in during if isinstance(event, Recovered)]
+    wanted, ran = in_shadow(shadow, seen, recovered, terms), as_run(seen, sum(isinstance(event, PromiseBroken) for event in during))
     errors = {kind: mean_error(mine) for kind in JUDGED if (mine := [each for each in graded if each.kind == kind])}
     timely = {each.kind for one in shadow.decided for each in one.predictions if each.due_s is not None}
     return Readiness(
@@ -104,12 +106,12 @@ def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms
     )
 
 
-def in_shadow(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> Steered:
+def in_shadow(shadow: Shadow, seen: Sequence[Reading], recovered: Sequence[Recovered], terms: Terms) -> Steered:
     return Steered(
         executor_s=sum(size * span_s for size, span_s in zip(in_force(shadow.sizes, seen), spans(seen), strict=False)),
         ups=sum(each.decision.direction == "up" for each in shadow.decided),
         downs=sum(each.decision.direction == "down" for each in shadow.decided),
-        broken=would_break(shadow, seen, terms),
+        broken=would_break(shadow, seen, terms) + late_recoveries(shadow, seen, recovered, terms.promises.recovery_s),
     )
 
 

@@ -46,8 +46,9 @@ def distrust(knowledge: Knowledge, at_s: float, terms: Terms) -> Distrust | None
     if len(steering.graded) >= LAST_ERRORS and sum(steering.graded) / len(steering.graded) > MOST_ERROR:
         return Distrust(reason="wrong_predictions", value=sum(steering.graded) / len(steering.graded), limit=MOST_ERROR)
     blind_s = max(autopilot.scaled(autopilot.blind_s), BLIND_READINGS * terms.config.reading_interval_s)
-    if knowledge.last is not None and at_s - knowledge.last.at_s >= blind_s:
-        return Distrust(reason="blind", value=at_s - knowledge.last.at_s, limit=blind_s)
+    seen_s = knowledge.began_s if knowledge.last is None else knowledge.last.at_s
+    if seen_s is not None and at_s - seen_s >= blind_s:
+        return Distrust(reason="blind", value=at_s - seen_s, limit=blind_s)
     if steering.failed_in_a_row >= MOST_FAILURES:
         return Distrust(reason="policy_fails", value=float(steering.failed_in_a_row), limit=float(MOST_FAILURES))
     return None

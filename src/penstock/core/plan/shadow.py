@@ -10,7 +10,7 @@ from itertools import pairwise
 from penstock.core.domain.autopilot_event import Decided
 from penstock.core.domain.event import Event
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.trust import mode_in
+from penstock.core.domain.trust import mode_in, policy_in
 from penstock.core.plan.promises import STILL_BROKEN_S
 from penstock.core.terms import Terms
 
@@ -20,7 +20,7 @@ SILENT_S = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
-    """A stretch of decisions in shadow, at least one; `until_s` is when another mode began, infinite if none has."""
+    """A stretch of decisions of one policy in shadow, at least one; `until_s` is when another mode or policy began, infinite if none has."""
 
     decided: tuple[Decided, ...]
     until_s: float = math.inf
@@ -39,20 +39,22 @@ class Shadow:
 
 
 def last_shadow(events: Iterable[Event]) -> Shadow | None:
-    """The last stretch of shadow among events in the order of their time, whatever came after it; a restart in the same mode does not end it."""
+    """The last stretch of shadow of one policy among events in the order of their time, whatever came after it; a restart alone does not end it."""
     decided: list[Decided] = []
     until_s = math.inf
     for event in events:
-        mode = mode_in(event)
-        if mode is None:
-            continue
-        if mode != "shadow":
-            until_s = min(until_s, event.at_s) if decided else until_s
-        elif isinstance(event, Decided):
+        if decided and ends(event, decided[-1]):
+            until_s = min(until_s, event.at_s)
+        if isinstance(event, Decided) and event.mode == "shadow":
             if math.isfinite(until_s):
                 decided, until_s = [], math.inf
             decided.append(event)
     return Shadow(decided=tuple(decided), until_s=until_s) if decided else None
+
+
+def ends(event: Event, last: Decided) -> bool:
+    """Whether another mode or another policy begins: what one has shown says nothing for the next. `auto` that asks another policy is still `auto`."""
+    return mode_in(event) not in (None, "shadow") or policy_in(event) not in (None, policy_in(last))
 
 
 def spans(seen: Sequence[Reading]) -> list[float]:

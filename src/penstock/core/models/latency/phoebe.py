@@ -37,13 +37,21 @@ class ScaleoutLatency:
 
     The latency falls with the scale-out and rises with the rate; more rate never makes an invalid point valid, more executors never a valid one
     invalid. Beside the paper's boosting there are physical forms; the one with the smallest held-out error on this profile answers.
+    `forgotten` is how many rows were learnt before those that are known.
     """
 
     observations: tuple[ProfileSeen, ...] = ()
     reading: ProfileReading = field(default_factory=ProfileReading)
+    forgotten: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were learnt so far, those that are forgotten included."""
+        return self.forgotten + len(self.observations)
 
     def learn(self, seen: Sequence[ProfileSeen]) -> ScaleoutLatency:
-        return replace(self, observations=(*self.observations, *seen)[-MOST_ROWS:])
+        known = (*self.observations, *seen)
+        return replace(self, observations=known[-MOST_ROWS:], forgotten=self.forgotten + max(0, len(known) - MOST_ROWS))
 
     def predict(self, scaleout: int, rate_rows_per_s: float) -> ExpectedLatency | NotReady:
         """The expected latency with its bounds, and whether the scale-out keeps up with the rate."""

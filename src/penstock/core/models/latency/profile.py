@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
+from zlib import crc32
+
+from penstock.core.models.once import once
 
 LatencyForm = Literal["boosted", "queueing", "corrected"]
 ValidityForm = Literal["clusters", "knee"]
@@ -44,3 +47,10 @@ class ProfileReading:
     threshold_s: float | None = None
     latency_form: LatencyForm | None = None
     validity_form: ValidityForm | None = None
+
+
+@once(4)
+def mark_of(rows: tuple[ProfileSeen, ...]) -> int:
+    """The number that a profile is known by, the same for the same rows; 0 for one without any."""
+    values = [(row.scaleout, float(row.rate_rows_per_s), float(row.latency_s), row.valid) for row in rows]
+    return crc32(repr(values).encode()) if rows else 0
