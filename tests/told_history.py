@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
+from penstock.ports import Source
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import blank_reading
 from penstock.runtime.recorder import this_penstock
@@ -82,8 +83,25 @@ def told(path: Path, more: Sequence[Event] = ()) -> Path:
     return written(path, events, [reading(15.0 * number) for number in range(41)])
 
 
-def simulated(path: Path, policy: str = "daedalus", minutes: int = 30, mode: Any = "shadow", **autopilot: Any) -> Path:
-    """The history of a continuous job with eight workers of 1,000 rows/s, of which its load needs three to five."""
+class Seen:
+    """A source whose readings are seen in another way."""
+
+    def __init__(self, source: Source, seen: Callable[[Reading], Reading]) -> None:
+        self._source, self._seen = source, seen
+
+    def read(self) -> Reading:
+        return self._seen(self._source.read())
+
+
+def simulated(
+    path: Path,
+    policy: str = "daedalus",
+    minutes: int = 30,
+    mode: Any = "shadow",
+    seen: Callable[[Reading], Reading] = lambda reading: reading,
+    **autopilot: Any,
+) -> Path:
+    """The history of a continuous job with eight workers of 1,000 rows/s, of which its load needs three to five; its readings are as they are `seen`."""
     config = Config(reading_interval_s=READING_S, reading_window_s=READING_S)
     terms = Terms(
         limits=Limits(max_executors=8),
@@ -97,7 +115,7 @@ def simulated(path: Path, policy: str = "daedalus", minutes: int = 30, mode: Any
     settings = ContinuousSettings(capacity_rows_per_s=1000.0, downtime_s=20.0)
     plant = SimulatedPlant(ContinuousEngine(settings, Load.of(load, START_S), executors=8), clock, config)
     with History.open(path, config=config, redactor=Redactor(), recorder=this_penstock()) as history:
-        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=terms, declared=Desired(executors=8))
+        controller = Controller(source=Seen(plant, seen), actuator=plant, memory=history, clock=clock, terms=terms, declared=Desired(executors=8))
         controller.note([started(mode)])
         while clock.now_s() < end_s:
             clock.wait(READING_S)

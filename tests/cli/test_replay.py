@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from penstock.cli import simulate_options
 from penstock.cli.app import app
-from penstock.cli.like import like
 from penstock.cli.replay import what_if_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -102,7 +101,8 @@ def test_the_fewest_executors_are_those_of_the_recorded_job(history: Path) -> No
         return what_if_of(str(history), "static", 1200.0, None, None, most, 0).asked.limits.min_executors
 
     assert (fewest(None), fewest(2)) == (3, 2)
-    assert like(str(history), 0).min_executors == 3, "of penstock simulate --like, too"
+    assert "--start-scaleout: found 2, a number from 3 to 8 is allowed" in mistake("simulate", "--like", history, "--start-scaleout", 2)
+    assert found("simulate", "--like", history, "--policy", "static", "--min-scaleout", 1, "--start-scaleout", 2)["average_workers"] == pytest.approx(2.0)
 
 
 @pytest.mark.long

@@ -5,25 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from asked import drawn, found, mistake
+from asked import drawn, found, mistake, table
 from typer.testing import CliRunner
 
 from penstock.cli import simulate_options
 from penstock.cli.app import app
-from penstock.core.config import Config
-from penstock.core.domain.event import RunStarted
-from penstock.core.domain.trigger import Trigger
-from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES
-from penstock.core.redaction import Redactor
-from penstock.simulator.clock import SimulatedClock
-from penstock.simulator.load import Load
-from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.plant import SimulatedPlant
-from penstock.stores.history import History
 
 KEYS = {
     "policy",
@@ -229,39 +217,16 @@ def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said
     assert said in mistake("simulate", "--trace", path)
 
 
-def recorded(folder: Path) -> Path:
-    """Half an hour of a job in micro-batches, of which the truth is known."""
-    path, clock, config = folder / "history.db", SimulatedClock(1_700_000_000.0), Config(reading_interval_s=10.0)
-    load = Load.of(Arrivals.through(1_700_000_000.0 + np.arange(0, 1801, 20.0), 3000 + 1000 * np.sin(np.arange(91) / 7)), clock.now_s())
-    settings = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
-    plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=6), clock, config)
-    history = History.open(path, config=config, redactor=Redactor())
-    started = RunStarted(
-        at_s=clock.now_s(), job="counts", master="embedded", mode="observe", spark_version="4.3", resumed=False, max_executors=8, recovery_s=300.0
-    )
-    history.append(clock.now_s(), events=[started])
-    for _ in range(180):
-        clock.wait(10.0)
-        history.append(clock.now_s(), reading=plant.read())
-    history.close()
-    return path
-
-
-def test_a_job_like_a_recorded_one_is_simulated_with_the_simulators_own_error(tmp_path: Path) -> None:
-    path = recorded(tmp_path)
-    answer = found("simulate", "--like", path, "--policy", "static", "--promise-latency-ms", 9000)
-    assert set(answer) == KEYS | {"like", "own_error", "notes"} and answer["engine"] == "micro-batch"
-    assert answer["average_workers"] == pytest.approx(6) and answer["duration_s"] == pytest.approx(1800, abs=60)
-    assert abs(answer["own_error"]["throughput"]) < 0.05 and abs(answer["own_error"]["latency_p95"]) < 0.2
-    other = found("simulate", "--like", path, "--policy", "static", "--start-scaleout", 4)
-    assert other["average_workers"] == pytest.approx(4) and other["latency_ms"]["p95"] > answer["latency_ms"]["p95"]
-
-
-def test_the_table_of_a_job_like_a_recorded_one_says_how_far_to_believe_it(tmp_path: Path, trace: Path) -> None:
-    asked = ["simulate", "--like", str(recorded(tmp_path)), "--policy", "static"]
-    shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
-    assert "simulator on the recorded run" in shown and "throughput" in shown
-    assert found(*asked, "--trace", trace)["duration_s"] == 1800
+def test_policies_that_cannot_be_profiled_are_named_and_the_others_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulate_options, "POLICIES", {name: POLICIES[name] for name in ("static", "phoebe", "twres")})
+    path = tmp_path / "silence.csv"
+    path.write_text("t,rate\n0,0\n600,0\n")
+    why = "nothing arrives: there is no rate to profile the job at"
+    answer = found("simulate", "--trace", path, "--policy", "all")
+    assert [each["policy"] for each in answer["policies"]] == ["static"]
+    assert answer["left_out"] == [{"policy": "phoebe", "why": why}, {"policy": "twres", "why": why}]
+    assert f"left out: phoebe, twres: {why}" in table("simulate", "--trace", path, "--policy", "all")
+    assert mistake("simulate", "--trace", path, "--policy", "phoebe") == why, "one that was asked for alone is a mistake"
 
 
 def test_neither_a_trace_nor_a_recorded_job_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,6 +199,29 @@ def test_failures_of_the_recorded_run_strike_again() -> None:
     assert [fault.at_s - START_S for fault in found.faults] == [pytest.approx(501.0, abs=5.0), pytest.approx(1202.0, abs=5.0)]
 
 
+def test_a_query_that_failed_is_restarted_again_and_an_executor_that_was_lost_is_lost_again() -> None:
+    seen = micro_batches(replace(JOB, failed_s=12.0), faults=(Fault(at_s=START_S + 501.0, kind="restart"), Fault(at_s=START_S + 1202.0)))
+    restarted = QueryRestarted(at_s=START_S + 513.0, query="query", attempt=1, downtime_s=12.0, cause="a task failed")
+    other = QueryRestarted(at_s=START_S + 700.0, query="side", attempt=1, downtime_s=90.0, cause="a task failed")
+    found = calibrated(seen.readings, [*seen.events, restarted, other], CONFIG)
+    assert [(fault.kind, fault.at_s - START_S) for fault in found.faults] == [("restart", pytest.approx(501.0)), ("crash", pytest.approx(1202.0, abs=5.0))]
+    assert batch_settings(found).failed_s == 12.0
+    lived = rerun(found, seen.readings, CONFIG)
+    assert [each.kind for each in lived.record.struck] == ["restart", "crash"] and lived.error.latency_p95 == pytest.approx(0.0, abs=0.1)
+    assert lived.record.seconds().down.sum() == pytest.approx(12.0)
+
+
+def test_where_tasks_run_all_the_time_an_executor_lost_counts_by_the_query_it_ended() -> None:
+    seen = flow(faults=(Fault(at_s=START_S + 400.0),))
+    lost = [replace(each, failures=each.failures + (each.at_s > START_S + 400.0)) for each in seen.readings]
+    found = calibrated(lost, seen.events, CONFIG)
+    assert [fault.kind for fault in found.faults] == ["restart"] and not any("lost" in note for note in found.notes)
+    survived = [replace(each, failures=each.failures + (each.at_s >= START_S + 900.0)) for each in lost]
+    assert [note for note in calibrated(survived, seen.events, CONFIG).notes if "lost" in note] == [
+        "1 executor was lost without an end of the query: that is not simulated"
+    ]
+
+
 def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_a_note() -> None:
     seen = micro_batches(replace(JOB, noise=0.0), Arrivals.constant(2500.0), {})
     found = calibrated(seen.readings, seen.events, CONFIG)

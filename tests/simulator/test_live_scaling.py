@@ -45,7 +45,16 @@ def test_surplus_executors_leave_between_two_batches() -> None:
     running.advance(90.0)
     (outcome,) = outcomes
     assert outcome.took_s == pytest.approx(commit_s + 5.0 - 60.5)
-    assert running.record.seconds().workers[-1] == 2.0
+
+
+def test_executors_are_paid_until_they_are_gone() -> None:
+    running = engine(ON_SPARK, 1000.0, 4)
+    running.advance(60.5)
+    running.perform(ScaleExecutors(number=1, executors=2), lambda outcome: None)
+    running.advance(90.0)
+    gone_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4) + ON_SPARK.down_s
+    workers = running.record.seconds().workers
+    assert set(workers[: int(gone_s) + 1]) == {4.0} and set(workers[int(gone_s) + 1 :]) == {2.0}
 
 
 def test_surplus_executors_that_find_no_gap_cost_their_tasks() -> None:

@@ -7,6 +7,9 @@ from dataclasses import replace
 import pytest
 from simulated_batches import ON_SPARK, batches, engine
 
+from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.trigger import Trigger
+from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.record import Fault
 
 
@@ -47,3 +50,28 @@ def test_the_only_executor_takes_the_whole_batch_with_it() -> None:
     struck = batches(engine(job, 100.0, 1, (Fault(at_s=9.5),)), 60.0)
     batch = next(batch for batch in struck if batch.started_s == 9.0)
     assert batch.committed_s == pytest.approx(9.5 + 2.5 + 2.0 + job.law.duration_s(300.0, 1))
+
+
+def test_a_query_that_fails_takes_its_batch_in_again_and_keeps_its_executors() -> None:
+    job = replace(ON_SPARK, failed_s=4.0)
+    running = engine(job, 100.0, 2, (Fault(at_s=9.3, kind="restart"),))
+    running.advance(10.0)
+    seen = running.observation()
+    assert (seen.executors_lost, len(seen.executors), seen.disturbed_s) == (0, 2, 9.3)
+    assert (seen.queries[0].failures, seen.queries[0].state) == (1, "restarting")
+    batch = batches(running, 60.0)[0]
+    assert (batch.started_s, batch.rows) == (pytest.approx(13.3), pytest.approx(300.0 + 430.0)), "what was not committed, and what came since"
+    seen = running.observation()
+    assert (seen.queries[0].failures, seen.queries[0].state, seen.queries[0].started_s) == (1, "running", pytest.approx(13.3))
+    assert running.record.seconds().down.sum() == pytest.approx(4.0) and set(running.record.seconds().workers) == {2.0}
+    (struck,) = running.record.struck
+    assert struck.kind == "restart" and struck.recovered_s == pytest.approx(batch.committed_s)
+
+
+def test_executors_that_wait_for_a_gap_leave_when_the_query_fails() -> None:
+    job = MicroBatchSettings(overhead_s=1.0, row_s=0.01, partitions=4, trigger=Trigger(interval_s=20.0))
+    running = engine(job, 120.0, 4, (Fault(at_s=42.0, kind="restart"),))
+    running.advance(41.0)
+    running.perform(ScaleExecutors(number=1, executors=2), lambda outcome: None)
+    running.advance(42.5)
+    assert len(running.observation().executors) == 2

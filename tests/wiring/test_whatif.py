@@ -139,6 +139,32 @@ def test_the_fewest_and_the_most_executors_are_those_the_job_ran_with(readings: 
     assert limits_of(None, 8, None, replace(like, ran_under=None)).min_executors == 1
 
 
+def test_the_jobs_own_parameters_count_for_its_own_policy_among_others(readings: list[Reading]) -> None:
+    ran_under = Terms(limits=Limits(max_executors=8), autopilot=Autopilot(mode="active", policy="hpa", parameters={"target": 0.5}))
+    like = calibrated_by("clicks", readings, (), 0, ran_under)
+    found = what_if(like, readings, replace(STATIC, policies=("static", "hpa", "reactive")))
+    assert [dict(run.setup.terms.autopilot.parameters) for run in found.runs] == [{}, {"target": 0.5}, {}]
+    alone = what_if(like, readings, replace(STATIC, policies=("hpa",)))
+    assert alone.runs[0].score == found.runs[1].score
+    assert dict(what_if(like, readings, STATIC).runs[0].setup.terms.autopilot.parameters) == {}
+
+
+@pytest.mark.parametrize("at_s", [300.0, 600.0], ids=["before the longest stretch", "after it"])
+def test_a_stop_of_the_job_is_not_simulated_as_load(readings: list[Reading], at_s: float) -> None:
+    stopped_s = 8 * 3600.0
+    told = [each if each.at_s <= START_S + at_s else replace(each, at_s=each.at_s + stopped_s, uptime_s=each.uptime_s - at_s) for each in readings]
+    found = what_if(calibrated_by("clicks", told, (), 0), told, STATIC)
+    covered_s = [found.recorded.duration_s, found.again.duration_s, found.runs[0].score.duration_s]
+    assert covered_s == [pytest.approx(max(at_s, 900.0 - at_s), abs=30.0)] * 3
+    (note,) = [each for each in found.like.found.notes if "gap" in each]
+    assert note.startswith("the job did not run all the time: of the 8h14m50s") and note.endswith("simulated, 9m50s")
+
+
+def test_readings_a_few_minutes_apart_are_of_one_run(readings: list[Reading]) -> None:
+    told = [each if each.at_s <= START_S + 300 else replace(each, at_s=each.at_s + 240) for each in readings]
+    assert calibrated_by("clicks", told, (), 0).load.last_s > 1000.0
+
+
 def test_too_short_a_run_is_one_line(readings: list[Reading]) -> None:
     short = readings[:6]
     with pytest.raises(UserMistake, match=r"clicks: it is too short: \d+ s are left of it after the job had caught up .*, at least 60 s are needed"):

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from penstock.cli import complain
 from penstock.cli.report import draw_into, known
-from penstock.cli.simulated import like_rows
+from penstock.cli.simulated import left_out_rows, like_rows
 from penstock.cli.whatif import error_rows, error_words, share_words
 from penstock.cli.whatif import object_of as what_if_object
 from penstock.cli.whole import Whole
@@ -54,7 +54,7 @@ def show(audited: Sequence[Audited]) -> None:
         console.print()
         console.print(Whole(policies_table(each), POLICIES_PARTS))
         found, risks = each.what_if, [("at risk", risk) for risk in each.risks]
-        for what, words in (*error_rows(found), *risks, like_rows(found.like)[0], ("confidence", str(confidence(found)))):
+        for what, words in (*left_out_rows(found.left_out), *error_rows(found), *risks, like_rows(found.like)[0], ("confidence", str(confidence(found)))):
             typer.echo(f"{what}: {words}")
         for note in each.notes:
             typer.echo(f"note: {note}")

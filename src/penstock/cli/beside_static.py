@@ -88,7 +88,7 @@ def beside_static(readings: Sequence[Reading], events: Sequence[Event], spec: Jo
 def likeness(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec) -> Like | None:
     """What to simulate the job with; None where the run does not tell."""
     try:
-        found = calibrated(readings, events, spec.config)
+        found = calibrated(readings, events, spec.config, autopilot=spec.autopilot)
     except UserMistake:
         return None
     lived = rerun(found, readings, spec.config)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock.cli.simulate_options import needed, one_of
 from penstock.core.domain.trigger import Trigger
@@ -11,21 +13,21 @@ from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 CONTINUOUS, MICRO_BATCH = ENGINES = ("continuous", "micro-batch")
-USUAL_DOWNTIME_S = 30.0
-OF_BATCHES = ("trigger", "overhead", "row_cost_us", "partitions", "cores")
-"""Options that mean nothing where tasks run all the time."""
+USUAL_CAPACITY_ROWS_PER_S, USUAL_DOWNTIME_S = 5000.0, 30.0
+OF_BATCHES, OF_FLOW = ("trigger", "overhead", "row_cost_us", "partitions", "cores"), ("interval",)
+"""Options that mean nothing where tasks run all the time, and that mean nothing in micro-batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
     """As they were given, by their names; None is "not given"."""
 
-    engine: str
-    capacity_per_worker: float
+    engine: str | None
+    capacity_per_worker: float | None
     downtime: float | None
     downtime_in: float | None
     timeout_failures: float | None
-    interval: float
+    interval: float | None
     trigger: float | None
     overhead: float | None
     row_cost_us: float | None
@@ -35,50 +37,84 @@ class EngineOptions:
     noise: float | None
     skew: float | None
 
+    @property
+    def kind(self) -> str:
+        return CONTINUOUS if self.engine is None else self.engine
+
     def settings(self, query: str = "query") -> ContinuousSettings | MicroBatchSettings:
         """The engine of one query of that name, or one line that says what is wrong."""
-        one_of("engine", self.engine, ENGINES)
-        needed(0, above=True, capacity_per_worker=self.capacity_per_worker, row_cost_us=self.row_cost_us, rate_limit=self.rate_limit)
-        needed(0, downtime=self.downtime, downtime_in=self.downtime_in, timeout_failures=self.timeout_failures, noise=self.noise)
-        needed(0, trigger=self.trigger, overhead=self.overhead)
-        needed(1, partitions=self.partitions, cores=self.cores)
-        needed(0 if self.engine == CONTINUOUS else 1, skew=self.skew)
-        foreign = [name for name in OF_BATCHES if self.engine == CONTINUOUS and getattr(self, name) is not None]
-        if foreign:
-            raise UserMistake(f"--{foreign[0].replace('_', '-')}: it is an option of --engine {MICRO_BATCH}, and the engine is {CONTINUOUS}")
-        return replace(self._continuous() if self.engine == CONTINUOUS else self._micro_batch(), query=query)
+        one_of("engine", self.kind, ENGINES)
+        self._refuse(OF_BATCHES if self.kind == CONTINUOUS else (), f"it is an option of --engine {MICRO_BATCH}, and the engine is {CONTINUOUS}")
+        whole = self if self.capacity_per_worker is not None else replace(self, capacity_per_worker=USUAL_CAPACITY_ROWS_PER_S)
+        if self.kind == MICRO_BATCH:
+            return replace(whole._micro_batch(MicroBatchSettings()), query=query)
+        stop_s = USUAL_DOWNTIME_S
+        usual = ContinuousSettings(capacity_rows_per_s=USUAL_CAPACITY_ROWS_PER_S, downtime_s=stop_s, up_s=stop_s, down_s=stop_s)
+        return replace(whole._continuous(usual), query=query)
 
-    def _continuous(self) -> ContinuousSettings:
+    def over(self, recorded: ContinuousSettings | MicroBatchSettings) -> ContinuousSettings | MicroBatchSettings:
+        """The engine of a recorded job with what was given in the place of what was found, or one line that says what is wrong."""
+        kind = CONTINUOUS if isinstance(recorded, ContinuousSettings) else MICRO_BATCH
+        if self.engine not in (None, kind):
+            one_of("engine", self.kind, ENGINES)
+            raise UserMistake(f"--engine: found {self.engine}, the job of --like is {kind}; leave it out")
+        self._refuse(OF_BATCHES if kind == CONTINUOUS else OF_FLOW, f"it means nothing to the job of --like, which is {kind}")
+        return self._continuous(recorded) if isinstance(recorded, ContinuousSettings) else self._micro_batch(recorded)
+
+    def _refuse(self, foreign: Sequence[str], why: str) -> None:
+        for name in foreign:
+            if getattr(self, name) is not None:
+                raise UserMistake(f"--{name.replace('_', '-')}: {why}")
+
+    def _continuous(self, usual: ContinuousSettings) -> ContinuousSettings:
         """A rescale costs what a failure does, unless it is told what taking workers away costs."""
-        usual = ContinuousSettings(capacity_rows_per_s=self.capacity_per_worker)
+        self._check(lowest_skew=0)
         needed(usual.pause_s, above=True, interval=self.interval)
-        down_s = USUAL_DOWNTIME_S if self.downtime is None else self.downtime
-        return ContinuousSettings(
+        told = given(
             capacity_rows_per_s=self.capacity_per_worker,
             interval_s=self.interval,
-            downtime_s=down_s,
-            timeout_s=usual.timeout_s if self.timeout_failures is None else self.timeout_failures,
-            up_s=down_s,
-            down_s=down_s if self.downtime_in is None else self.downtime_in,
-            noise=usual.noise if self.noise is None else self.noise,
-            skew=usual.skew if self.skew is None else self.skew,
+            downtime_s=self.downtime,
+            timeout_s=self.timeout_failures,
+            up_s=self.downtime,
+            down_s=self.downtime if self.downtime_in is None else self.downtime_in,
+            noise=self.noise,
+            skew=self.skew,
             rate_limit_rows_per_s=self.rate_limit,
         )
+        return replace(usual, **told)
 
-    def _micro_batch(self) -> MicroBatchSettings:
+    def _micro_batch(self, usual: MicroBatchSettings) -> MicroBatchSettings:
         """A row costs what leaves a worker the capacity it was given, unless its cost is given."""
-        usual = MicroBatchSettings()
-        cores = usual.cores_per_executor if self.cores is None else self.cores
-        return MicroBatchSettings(
-            overhead_s=usual.overhead_s if self.overhead is None else self.overhead,
-            row_s=cores / self.capacity_per_worker if self.row_cost_us is None else self.row_cost_us / 1e6,
-            partitions=usual.partitions if self.partitions is None else self.partitions,
+        self._check(lowest_skew=1)
+        needed(1, partitions=self.partitions, cores=self.cores)
+        needed(0, trigger=self.trigger, overhead=self.overhead)
+        cores, capacity = usual.cores_per_executor if self.cores is None else self.cores, self.capacity_per_worker
+        of_capacity_s = None if capacity is None else cores / capacity
+        told = given(
+            overhead_s=self.overhead,
+            row_s=of_capacity_s if self.row_cost_us is None else self.row_cost_us / 1e6,
+            partitions=self.partitions,
             cores_per_executor=cores,
-            trigger=usual.trigger if self.trigger is None else Trigger(interval_s=self.trigger),
+            trigger=None if self.trigger is None else Trigger(interval_s=self.trigger),
             rate_limit_rows_per_s=self.rate_limit,
-            skew=usual.skew if self.skew is None else self.skew,
-            noise=usual.noise if self.noise is None else self.noise,
-            up_s=usual.up_s if self.downtime is None else self.downtime,
-            down_s=usual.down_s if self.downtime_in is None else self.downtime_in,
-            timeout_s=usual.timeout_s if self.timeout_failures is None else self.timeout_failures,
+            skew=self.skew,
+            noise=self.noise,
+            up_s=self.downtime,
+            down_s=self.downtime_in,
+            timeout_s=self.timeout_failures,
         )
+        return replace(usual, **told)
+
+    def _check(self, *, lowest_skew: float) -> None:
+        needed(0, above=True, capacity_per_worker=self.capacity_per_worker, row_cost_us=self.row_cost_us, rate_limit=self.rate_limit)
+        needed(0, downtime=self.downtime, downtime_in=self.downtime_in, timeout_failures=self.timeout_failures, noise=self.noise)
+        needed(lowest_skew, skew=self.skew)
+
+
+def given(**settings: Any) -> dict[str, Any]:
+    """Those that were given.
+
+    >>> given(overhead_s=0.5, row_s=None)
+    {'overhead_s': 0.5}
+    """
+    return {name: value for name, value in settings.items() if value is not None}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from penstock.cli import simulate_arguments as given
-from penstock.cli.engine_options import CONTINUOUS, EngineOptions
+from penstock.cli.engine_options import EngineOptions
 from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
 from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, needed, one_of, parameters_of, policies_of, promises_of, recorded_job
@@ -18,6 +18,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
 from penstock.simulator.graph import QueryGraph
 from penstock.tables.profile import read_profile
+from penstock.wiring.profiled import possible
 from penstock.wiring.setup import Setup, told_downtimes
 from penstock.wiring.simulation import simulate_all
 
@@ -26,9 +27,9 @@ UNREAD_S = 60.0
 
 
 def simulate(
-    trace: given.Trace = None, like: given.Recorded = None, graph: given.Graph = None, policy: given.Name = "auto", engine: given.Kind = CONTINUOUS,
-    capacity_per_worker: given.Capacity = 5000.0, max_scaleout: given.Most = None, min_scaleout: given.Fewest = 1, start_scaleout: given.First = None,
-    downtime: given.Downtime = None, downtime_in: given.DowntimeIn = None, interval: given.Interval = 10.0, target_recovery: given.Recovery = None,
+    trace: given.Trace = None, like: given.Recorded = None, graph: given.Graph = None, policy: given.Name = "auto", engine: given.Kind = None,
+    capacity_per_worker: given.Capacity = None, max_scaleout: given.Most = None, min_scaleout: given.Fewest = None, start_scaleout: given.First = None,
+    downtime: given.Downtime = None, downtime_in: given.DowntimeIn = None, interval: given.Interval = None, target_recovery: given.Recovery = None,
     failures: given.Failures = "", timeout_failures: given.Unnoticed = None, profile: given.Profile = None, promise_latency_ms: given.Latency = None,
     param: given.Parameters = None, guards: given.Shared = "auto", noise: given.Noise = None, skew: given.Skew = None,
     trigger: given.TriggerEvery = None, overhead: given.Overhead = None, row_cost_us: given.RowCost = None, partitions: given.Partitions = None,
@@ -44,8 +45,8 @@ def simulate(
         interval=interval, trigger=trigger, overhead=overhead, row_cost_us=row_cost_us, partitions=partitions, cores=cores, rate_limit=rate_limit,
         noise=noise, skew=skew,
     )  # fmt: skip
-    alone, recorded = options.settings(), recorded_job(like, seed)
-    settings = recorded.found.settings if recorded else alone if graph is None else read_graph(graph, options)
+    recorded = recorded_job(like, seed)
+    settings = options.over(recorded.found.settings) if recorded else options.settings() if graph is None else read_graph(graph, options)
     limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     name, load = load_of(trace, recorded)
     faults = faults_of(failures, timeout_failures, load)
@@ -55,9 +56,10 @@ def simulate(
     config = replace(EVEN, reading_interval_s=UNREAD_S) if policy == "static" and not faults else EVEN
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=autopilot, profile=known)
     setup = Setup(load=load, engine=settings, terms=terms, faults=faults, seed=seed)
+    tried, left_out = possible(setup, policies_of(policy))
     with bar("simulated seconds") as progress:
-        runs = simulate_all(setup, policies_of(policy), lambda done_s, total_s: progress(round(done_s), round(total_s)))
-    present_runs(name, runs, together=policy == ALL, like=recorded, as_json=as_json, plot=plot)
+        runs = simulate_all(setup, tried, lambda done_s, total_s: progress(round(done_s), round(total_s)))
+    present_runs(name, runs, together=policy == ALL, left_out=left_out, like=recorded, as_json=as_json, plot=plot)
 
 
 def read_graph(path: Path, options: EngineOptions) -> QueryGraph[Any]:

@@ -60,7 +60,7 @@ def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: Engin
 
 def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions) -> GraphQuery[Any]:
     """One table [[query]]."""
-    name, own = table.get("name"), OWN[options.engine]
+    name, own = table.get("name"), OWN[options.kind]
     if not isinstance(name, str) or not name:
         raise UserMistake(f'{path}: every [[query]] needs a name: name = "clicks"')
     where = f'{path}: query "{name}"'

@@ -18,14 +18,17 @@ from penstock.cli.report import Report, draw_into, known, present
 from penstock.cli.whole import Whole
 from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
 from penstock.simulator.score import LatencyMs, Score
+from penstock.wiring.profiled import LeftOut
 from penstock.wiring.simulation import Failure, Simulated
 
 if TYPE_CHECKING:
     from penstock.wiring.whatif import Like
 
 
-def present_runs(name: str, runs: Sequence[Simulated], *, together: bool, like: Like | None, as_json: bool, plot: Path | None) -> None:
-    """All runs of one trace, `together` even if there is only one; with what is to be said of the recorded job they are like."""
+def present_runs(
+    name: str, runs: Sequence[Simulated], *, together: bool, left_out: Sequence[LeftOut] = (), like: Like | None, as_json: bool, plot: Path | None
+) -> None:
+    """All runs of one trace, `together` even if there is only one, with policies that could not be tried; and what is to be said of the recorded job."""
     found, rows = ({}, []) if like is None else (like_object(like), like_rows(like))
 
     def draw(path: Path) -> None:
@@ -40,12 +43,22 @@ def present_runs(name: str, runs: Sequence[Simulated], *, together: bool, like: 
         present(Report(title=title, found=found, rows=rows, draw=draw), as_json, plot)
         return
     if as_json:
-        typer.echo(json.dumps(known({"policies": [as_object(run) for run in runs], **found})))
+        typer.echo(json.dumps(known({"policies": [as_object(run) for run in runs], "left_out": list(map(asdict, left_out)), **found})))
     else:
         Console().print(Whole(side_by_side(name, runs), (3, 7)))
-        for what, words in [*rows, *((run.policy, note) for run in runs for note in notes_of(run))]:
+        for what, words in [*left_out_rows(left_out), *rows, *((run.policy, note) for run in runs for note in notes_of(run))]:
             typer.echo(f"{what}: {words}")
     draw_into(plot, draw, as_json)
+
+
+def left_out_rows(left_out: Sequence[LeftOut]) -> list[tuple[str, str]]:
+    """One line for all that could not be tried for the same reason.
+
+    >>> left_out_rows([LeftOut(policy="phoebe", why="nothing arrives"), LeftOut(policy="twres", why="nothing arrives")])
+    [('left out', 'phoebe, twres: nothing arrives')]
+    """
+    reasons = dict.fromkeys(each.why for each in left_out)
+    return [("left out", f"{', '.join(each.policy for each in left_out if each.why == why)}: {why}") for why in reasons]
 
 
 def like_object(like: Like) -> dict[str, Any]:

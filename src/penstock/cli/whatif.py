@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.report import draw_into, known
-from penstock.cli.simulated import as_object, like_object, like_rows
+from penstock.cli.simulated import as_object, left_out_rows, like_object, like_rows
 from penstock.cli.whole import Whole
 from penstock.simulator.score import Score
 from penstock.wiring.confidence import confidence, error_reasons, is_at_least
@@ -31,7 +32,7 @@ def present_what_if(found: WhatIf, *, as_json: bool, plot: Path | None) -> None:
         typer.echo(json.dumps(known(object_of(found))))
     else:
         Console().print(Whole(table_of(found), PARTS))
-        for what, words in (*error_rows(found), *like_rows(found.like), ("confidence", str(confidence(found)))):
+        for what, words in (*left_out_rows(found.left_out), *error_rows(found), *like_rows(found.like), ("confidence", str(confidence(found)))):
             typer.echo(f"{what}: {words}")
 
     def draw(path: Path) -> None:
@@ -51,6 +52,7 @@ def object_of(found: WhatIf) -> dict[str, Any]:
         "recorded": recorded_object(found.recorded),
         "again": score_object(found.again),
         "policies": [policy_object(found, run) for run in found.runs],
+        "left_out": list(map(asdict, found.left_out)),
     }
 
 

@@ -9,6 +9,7 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.event import Event
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.utilization import Plant
@@ -22,6 +23,8 @@ from penstock.simulator.recorded import (
     busiest_query,
     caught_up,
     kind_of,
+    lasted_s,
+    longest_stretch,
     of_kind,
     of_query,
     recorded_arrivals,
@@ -39,7 +42,7 @@ OFTEN = 0.1
 class Calibrated:
     """What to simulate a job with; `notes` say in words what its history did not tell, and what was taken for it.
 
-    The recorded run counts from `start_s`, when it had caught up with its start, on `executors`; `faults` are those that struck it later.
+    The recorded run counts from `start_s`, when it had caught up with its start, on `executors`, until `end_s`; `faults` are those that struck it then.
     `left_out` are the names of the job's other queries, which used the same executors and are not simulated.
     """
 
@@ -47,10 +50,15 @@ class Calibrated:
     settings: MicroBatchSettings | ContinuousSettings
     arrivals: Arrivals
     start_s: float
+    end_s: float
     executors: int
     faults: tuple[Fault, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def counts(self, at_s: float) -> bool:
+        """Whether what was recorded then is simulated."""
+        return self.start_s <= at_s <= self.end_s
 
 
 def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Config, *, autopilot: Autopilot | None = None) -> Calibrated:
@@ -63,12 +71,16 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
     seen, changes = of_kind(whole, kind), rescales(events, readings)
     settings: MicroBatchSettings | ContinuousSettings
     if kind == "micro_batch":
-        settings, notes = batch_settings(seen, changes)
+        settings, notes = batch_settings(seen, events, changes)
     else:
         settings, notes = flow_settings(seen, events, changes, autopilot or Autopilot())
-    arrivals, why = arrivals_of(whole, config)
+    lived = longest_stretch(seen, config.reading_interval_s)
+    from_s, end_s = lived[0][0].at_s, lived[-1][0].at_s
+    arrivals, why = arrivals_of([each for each in whole if from_s <= each[0].at_s <= end_s], config)
     others = tuple(sorted({query.name for reading in readings for query in reading.queries} - {name}))
-    first, query = caught_up(seen)
+    first, query = caught_up(lived)
+    struck = [fault for fault in recorded_faults(readings, name) if first.at_s < fault.at_s <= end_s]
+    faults = tuple(fault for fault in struck if kind == "micro_batch" or fault.kind == "restart")
     # Checkpoints are then where they were, and a rescale of the recorded run replays what it did.
     since_checkpoint_s = 0.0 if kind == "micro_batch" else query.uptime_s if query.since_commit_s is None else query.since_commit_s
     return Calibrated(
@@ -76,10 +88,11 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
         settings=settings,
         arrivals=arrivals,
         start_s=first.at_s - since_checkpoint_s,
+        end_s=end_s,
         executors=max(1, first.executors_running),
-        faults=tuple(fault for fault in recorded_faults(readings) if fault.at_s > first.at_s),
+        faults=faults,
         left_out=others,
-        notes=(*notes, *why, *not_simulated(others, whole, seen), *behind(seen)),
+        notes=(*notes, *why, *not_simulated(others, whole, seen), *gaps(seen, lived), *survived(len(struck), len(faults)), *behind(seen)),
     )
 
 
@@ -104,6 +117,24 @@ def not_simulated(others: Sequence[str], whole: Seen, seen: Seen) -> tuple[str, 
         words = "no limit" if limit is None else f"a limit of {limit:,.0f} rows/s"
         notes.append(f"trigger or rate limit changed: the usual ones are simulated, {trigger} and {words}")
     return tuple(notes)
+
+
+def gaps(seen: Seen, lived: Seen) -> tuple[str, ...]:
+    """In words, that the job did not run all the time: a stop is no load, and what came before or after it is another run."""
+    if len(lived) == len(seen):
+        return ()
+    lasted, of = (duration_words(round(each)) for each in (lasted_s(lived), lasted_s(seen)))
+    return (f"the job did not run all the time: of the {of} from its first reading to its last, the longest stretch without a gap is simulated, {lasted}",)
+
+
+def survived(struck: int, simulated: int) -> tuple[str, ...]:
+    """In words, that where tasks run all the time the loss of an executor is simulated by the restart of the query that it ends, if it does.
+
+    >>> survived(struck=3, simulated=2), survived(struck=3, simulated=1)
+    ((), ('1 executor was lost without an end of the query: that is not simulated',))
+    """
+    alone = struck - 2 * simulated
+    return (f"{alone} executor{'s were' if alone > 1 else ' was'} lost without an end of the query: that is not simulated",) if alone > 0 else ()
 
 
 def behind(seen: Seen) -> tuple[str, ...]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 import numpy as np
 
 from penstock.core.analyze.batches import batch_measured, cost_of
+from penstock.core.domain.event import Event
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_fit import fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import NotReady
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.recorded import Rescale, Seen, usual_plan, usual_took_s
+from penstock.simulator.recorded import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
 Told = tuple[Reading, QueryReading, BatchMeasured]
 """A reading, the query in it, and its average batch."""
@@ -26,7 +27,7 @@ TO_SIGMA = 1.4826
 """From a median deviation to a standard deviation, where noise is normal."""
 
 
-def batch_settings(seen: Seen, rescales: Sequence[Rescale]) -> tuple[MicroBatchSettings, tuple[str, ...]]:
+def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale]) -> tuple[MicroBatchSettings, tuple[str, ...]]:
     """The settings, and in words what was not to be found."""
     usual, query, notes = MicroBatchSettings(), seen[-1][1], list[str]()
     trigger, limit = usual_plan(seen)
@@ -42,6 +43,7 @@ def batch_settings(seen: Seen, rescales: Sequence[Rescale]) -> tuple[MicroBatchS
     up_s, down_s = usual_took_s(rescales, grows=True), usual_took_s(rescales, grows=False)
     taken = (("scale-up", up_s, usual.up_s), ("scale-down", down_s, usual.down_s))
     notes += [f"no {which} was seen: it is taken to last {usual_s:g} s" for which, found_s, usual_s in taken if found_s is None]
+    failed_s = restarted_after_s(events, query.name)
     settings = MicroBatchSettings(
         overhead_s=law.overhead_s,
         row_s=row_s,
@@ -53,6 +55,7 @@ def batch_settings(seen: Seen, rescales: Sequence[Rescale]) -> tuple[MicroBatchS
         noise=noise_of(law, measured),
         up_s=usual.up_s if up_s is None else up_s,
         down_s=usual.down_s if down_s is None else down_s,
+        failed_s=usual.failed_s if failed_s is None else failed_s,
         query=query.name,
     )
     return settings, tuple(notes)

@@ -10,13 +10,13 @@ import numpy as np
 
 from penstock.core.analyze.workers import workers_reading
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.event import Event, QueryRestarted
+from penstock.core.domain.event import Event
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.job import JobCapacity
 from penstock.core.models.estimate import NotReady
 from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.recorded import Rescale, Seen, usual_plan, usual_took_s
+from penstock.simulator.recorded import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
 BALANCED = 0.05
 """Workers whose shares vary by less than this share the rows evenly: the rest is noise of the measurement."""
@@ -29,7 +29,7 @@ def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescal
     usual = ContinuousSettings(capacity_rows_per_s=capacity)
     pauses_s = [each.boundary_pause_s for _, each in seen if each.boundary_pause_s is not None]
     found_s = {
-        "restart of the query": (median_of(event.downtime_s for event in events if isinstance(event, QueryRestarted)), usual.downtime_s),
+        "restart of the query": (restarted_after_s(events, seen[-1][1].name), usual.downtime_s),
         "scale-up": (usual_took_s(rescales, grows=True), usual.up_s),
         "scale-down": (usual_took_s(rescales, grows=False), usual.down_s),
         "pause at a checkpoint": (median_of(pauses_s), usual.pause_s),

@@ -53,7 +53,7 @@ class LiveScaling:
         under_way = UnderWay(instruction=instruction, report=report, asked_s=at_s, before=self._pool.requested)
         self._pool.requested = instruction.executors
         self._pool.call_off(instruction.executors)
-        for _ in range(instruction.executors - self._pool.paid):
+        for _ in range(instruction.executors - self._pool.expected):
             self._send_for_one(at_s, self._settings.up_s, self._settings.up_spread)
         self._under_way = under_way
 
@@ -73,7 +73,7 @@ class LiveScaling:
 
     def replace_lost(self, at_s: float) -> None:
         """Spark asks for another one where fewer run than were asked for."""
-        if self._pool.paid < self._pool.requested:
+        if self._pool.expected < self._pool.requested:
             self._send_for_one(at_s, self._settings.replace_s, 0.0)
 
     def _send_for_one(self, at_s: float, takes_s: float, spread: float) -> None:
@@ -87,16 +87,17 @@ class LiveScaling:
 
     def _dismiss(self, at_s: float) -> int:
         under_way = self._under_way
-        if under_way is None or not (gone := self._pool.dismiss(under_way.after, at_s)):
+        if under_way is None or not (dismissed := self._pool.dismiss(under_way.after, at_s)):
             return 0
         under_way.leaving = True
 
         def are_gone(now_s: float) -> None:
+            self._pool.gone(dismissed)
             under_way.leaving = False
             self._settle(now_s)
 
         self._agenda.add(at_s + self._settings.down_s, are_gone)
-        return gone
+        return dismissed
 
     def _settle(self, at_s: float) -> None:
         """The rescale is done when exactly those run that were asked for."""

@@ -142,6 +142,9 @@ class MicroBatchEngine:
         def strike(at_s: float) -> None:
             for query in self._queries:
                 query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind))
+            if fault.kind == "restart":
+                self._fail(at_s)
+                return
             if not self._pool.running:
                 return
             place = int(float(uniform(key_of(self._seed, VICTIMS), np.array([number]))[0]) * len(self._pool.running))
@@ -156,6 +159,14 @@ class MicroBatchEngine:
             self._agenda.add(noticed_s, lambda now_s: self._lose(victim, now_s))
 
         return strike
+
+    def _fail(self, at_s: float) -> None:
+        """Every query that runs ends and is started again, on the same executors."""
+        for query in self._queries:
+            back_s = query.fail(at_s)
+            if back_s is not None:
+                self._agenda.add(back_s, query.come_back)
+        self._gap()
 
     def _lose(self, executor_id: str, at_s: float) -> None:
         """An executor is gone: the others repeat its share of the running batches, and another one is sent for."""
@@ -205,7 +216,7 @@ class MicroBatchEngine:
         return Observation(
             at_s=self._now_s,
             started_s=self._start_s,
-            disturbed_s=max(self._pool.changed_s, *(query.started_s for query in self._queries)),
+            disturbed_s=max(self._pool.changed_s, *(query.disturbed_s for query in self._queries)),
             executors_requested=self._pool.requested,
             executors=tuple(
                 ExecutorFact(executor_id=each.executor_id, host="simulated", slots=self._shared.cores_per_executor, added_s=each.added_s)

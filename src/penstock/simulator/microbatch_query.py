@@ -45,7 +45,7 @@ class MicroBatchQuery:
         self.diary = Diary(self.record, executors)
         self.batch: Batch | None = None
         self.changing: Changing | None = None
-        self.started_s = start_s
+        self.started_s = self.disturbed_s = start_s
         self._writes, self._selectivity = writes, selectivity
         self._noise_key = key_of(seed, DURATIONS)
         self._due_s = start_s
@@ -54,6 +54,8 @@ class MicroBatchQuery:
         self._batch_id = 0
         self._processed_rows = 0.0
         self._idle_s: float | None = None
+        self._failures = 0
+        self._is_down = False
         self._noises: list[float] = []
 
     @property
@@ -62,7 +64,8 @@ class MicroBatchQuery:
 
     @property
     def is_stopped(self) -> bool:
-        return self.changing is not None and self.changing.stopped_s is not None
+        """For a change, or because it failed."""
+        return self._is_down or (self.changing is not None and self.changing.stopped_s is not None)
 
     def rows_until(self, at_s: float) -> float:
         return float(self.reads.rows_until(np.array([at_s]))[0])
@@ -136,10 +139,25 @@ class MicroBatchQuery:
         wanted, self.changing = changing.instruction, None
         partitions = wanted.partitions or self.settings.partitions
         self.settings = replace(self.settings, trigger=wanted.trigger, rate_limit_rows_per_s=wanted.rate_limit_rows_per_s, partitions=partitions)
-        self.started_s = self._due_s = at_s
+        self.started_s = self.disturbed_s = self._due_s = at_s
         delayed_rows = self.rows_until(at_s) - self.rows_until(changing.stopped_s)
         took_s, down_s = at_s - changing.asked_s, at_s - changing.stopped_s
         changing.report(Outcome(number=wanted.number, done=True, took_s=took_s, down_s=down_s, delayed_rows=delayed_rows))
+
+    def fail(self, at_s: float) -> float | None:
+        """Stop where it is, and tell when it will be back; one that does not run cannot fail."""
+        if self.is_stopped:
+            return None
+        self.batch, self._is_down, self.disturbed_s = None, True, at_s
+        self._failures += 1
+        back_s = at_s + self.settings.failed_s
+        self.diary.stood_still(at_s, back_s)
+        return back_s
+
+    def come_back(self, at_s: float) -> None:
+        """Work again after a failure, with what has come since the last commit."""
+        self._is_down = False
+        self.started_s = self.disturbed_s = self._due_s = at_s
 
     def facts(self, now_s: float) -> QueryFacts:
         """As it is now, with the batches since the last look."""
@@ -159,4 +177,5 @@ class MicroBatchQuery:
             processed_rows=self._processed_rows,
             oldest_waiting_s=max(0.0, now_s - oldest_s),
             partitions=settings.partitions,
+            failures=self._failures,
         )

@@ -43,6 +43,9 @@ class MicroBatchSettings:
     commit_wait_s: float = 60.0
     """A change of the query waits so long for it, then the batch is given up."""
     restart_s: float = 0.5
+    """What a change of the query takes."""
+    failed_s: float = 1.0
+    """From when the query fails until it has started again."""
     replace_s: float = 2.5
     retry_s: float = 2.0
     timeout_s: float = 20.0
@@ -57,7 +60,7 @@ class MicroBatchSettings:
             raise UserMistake(f'trigger: found "{self.trigger}", micro-batches are simulated with a time ("5s") or "asap"')
         if self.partitions < 1 or self.cores_per_executor < 1 or not 1 <= self.skew < math.inf:
             raise UserMistake(f"a batch needs a task, a slot and a skew of at least 1: {self.partitions} tasks, {self.cores_per_executor} slots, {self.skew}")
-        if min(self.overhead_s, self.row_s, self.sink_s_per_row, self.noise, self.up_s, self.down_s, self.restart_s, self.replace_s) < 0:
+        if min(self.overhead_s, self.row_s, self.sink_s_per_row, self.noise, self.up_s, self.down_s, self.restart_s, self.failed_s, self.replace_s) < 0:
             raise UserMistake("times and costs of a simulated job are not negative")
         if self.overhead_s + self.row_s + self.sink_s_per_row <= 0 or self.warm_up_s <= 0:
             raise UserMistake("a simulated batch takes time, and so does a warm-up: both must be above 0 s")

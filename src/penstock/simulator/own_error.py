@@ -40,7 +40,7 @@ class Rerun:
 
 def rerun(found: Calibrated, readings: Sequence[Reading], config: Config, *, seed: int = 0) -> Rerun:
     """The recorded sizes, triggers and limits run again, read at the recorded moments; compared a window after the start."""
-    seen = [each for each in of_kind(of_query(readings, found.settings.query), found.kind) if each[0].at_s >= found.start_s]
+    seen = [each for each in of_kind(of_query(readings, found.settings.query), found.kind) if found.counts(each[0].at_s)]
     engine = first_engine(found, seen, seed)
     error = compared(found, seen, run_again(engine, found, seen, config), config)
     return Rerun(record=engine.record, error=error)

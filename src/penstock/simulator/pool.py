@@ -23,7 +23,7 @@ class Executor:
 class Pool:
     """Numbered from 1, oldest first; `coming` are the numbers of those on their way, `changed_s` is when executors last came or went.
 
-    `came` are those that have just come, until somebody has work for them.
+    `came` are those that have just come, until somebody has work for them; `leaving` is how many were dismissed and are not gone yet.
     """
 
     requested: int
@@ -31,6 +31,7 @@ class Pool:
     running: list[Executor] = field(default_factory=list)
     coming: set[int] = field(default_factory=set)
     came: list[Executor] = field(default_factory=list)
+    leaving: int = 0
     lost: int = 0
     numbers: int = 0
 
@@ -41,9 +42,14 @@ class Pool:
         return cls(requested=executors, changed_s=at_s, running=running, numbers=executors)
 
     @property
-    def paid(self) -> int:
+    def expected(self) -> int:
         """Those that run and those on their way."""
         return len(self.running) + len(self.coming)
+
+    @property
+    def paid(self) -> int:
+        """Those that are expected, and those that are not gone yet."""
+        return self.expected + self.leaving
 
     def ask(self) -> int:
         """One more is on its way; its number."""
@@ -68,16 +74,21 @@ class Pool:
 
     def call_off(self, most: int) -> None:
         """Those on their way beyond `most` in all, newest first."""
-        while self.coming and self.paid > most:
+        while self.coming and self.expected > most:
             self.coming.remove(max(self.coming))
 
     def dismiss(self, most: int, at_s: float) -> int:
-        """Let the newest go until `most` run; how many went."""
-        gone = max(0, len(self.running) - most)
-        if gone:
+        """Let the newest go until `most` run; how many are leaving."""
+        dismissed = max(0, len(self.running) - most)
+        if dismissed:
             del self.running[most:]
+            self.leaving += dismissed
             self.changed_s = at_s
-        return gone
+        return dismissed
+
+    def gone(self, executors: int) -> None:
+        """So many of those that were leaving have left."""
+        self.leaving -= executors
 
     def lose(self, executor_id: str, at_s: float) -> bool:
         """It is gone without being asked to, unless it has gone already."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from penstock.core.shapes.chance import FloatArray
 
-FaultKind = Literal["crash", "timeout"]
-"""A worker that dies is noticed at once, one that freezes when its heartbeat has failed to come for a while."""
+FaultKind = Literal["crash", "timeout", "restart"]
+"""A worker that dies is noticed at once, one that freezes when its heartbeat has failed to come for a while; a query that fails is restarted."""
 
 ROOM = 4096
 """What an array holds at first; its room doubles when it is full."""

@@ -10,16 +10,19 @@ from itertools import pairwise
 from statistics import median
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, InstructionDone, InstructionGiven
+from penstock.core.domain.event import Event, InstructionDone, InstructionGiven, QueryRestarted
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.plan.shadow import SILENT_S
 from penstock.core.utilization import Plant
 from penstock.simulator.record import Fault
 
 Seen = list[tuple[Reading, QueryReading]]
 """Readings in the order of time, with the query of interest in each."""
+LONGEST = 3.0
+"""A reading is taken to tell of the time since the one before it, and of at most so many times the usual one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,12 @@ def usual_took_s(rescales: Iterable[Rescale], *, grows: bool) -> float | None:
     return median(took_s) if took_s else None
 
 
+def restarted_after_s(events: Iterable[Event], query: str) -> float | None:
+    """How long a query was down after a failure, the median; None if it never was."""
+    down_s = [event.downtime_s for event in events if isinstance(event, QueryRestarted) and event.query == query]
+    return median(down_s) if down_s else None
+
+
 def busiest_query(readings: Sequence[Reading]) -> str:
     """The query that processed most; all others are left out of a simulation."""
     rows: dict[str, float] = {}
@@ -108,7 +117,7 @@ def recorded_arrivals(seen: Seen, config: Config) -> Arrivals | None:
     before_s: float | None = None
     for reading, query in seen:
         if query.arrival_rows_per_s is not None:
-            since_s = min(reading.at_s - before_s, 3 * config.reading_interval_s) if before_s is not None else config.reading_interval_s
+            since_s = min(reading.at_s - before_s, LONGEST * config.reading_interval_s) if before_s is not None else config.reading_interval_s
             points[reading.at_s - since_s / 2] = query.arrival_rows_per_s
         before_s = reading.at_s
     rising = sorted(points.items())
@@ -121,11 +130,39 @@ def recorded_throughput(seen: Seen) -> Arrivals | None:
     return Arrivals.through(list(points), list(points.values())) if points else None
 
 
-def recorded_faults(readings: Sequence[Reading]) -> tuple[Fault, ...]:
-    """A crash for every failure that a reading counts more than the one before it, when the job was last disturbed."""
-    return tuple(
-        Fault(at_s=after.at_s - (after.since_disturbance_s or 0.0))
-        for before, after in pairwise(readings)
-        for _ in range(after.failures - before.failures)
-        if after.uptime_s >= before.uptime_s
-    )
+def recorded_faults(readings: Sequence[Reading], query: str) -> tuple[Fault, ...]:
+    """A fault for every failure that a reading counts more than the one before it, when the job was last disturbed.
+
+    An executor that was lost is a crash, a query that failed a restart; failures of other queries are none.
+    """
+    found: list[Fault] = []
+    for before, after in pairwise(readings):
+        if after.uptime_s >= before.uptime_s:
+            at_s = after.at_s - (after.since_disturbance_s or 0.0)
+            found += [Fault(at_s=at_s)] * (executors_lost(after) - executors_lost(before))
+            found += [Fault(at_s=at_s, kind="restart")] * (failures_of(after, query) - failures_of(before, query))
+    return tuple(found)
+
+
+def executors_lost(reading: Reading) -> int:
+    """Failures of the job that are none of its queries'."""
+    return reading.failures - sum(query.failures for query in reading.queries)
+
+
+def failures_of(reading: Reading, name: str) -> int:
+    return sum(query.failures for query in reading.queries if query.name == name)
+
+
+def longest_stretch(seen: Seen, interval_s: float) -> Seen:
+    """The longest time without a gap, of equal ones the last: readings further apart were not of a running job."""
+    apart_s = max(SILENT_S, LONGEST * interval_s)
+    stretches: list[Seen] = [[]]
+    for each in seen:
+        if stretches[-1] and each[0].at_s - stretches[-1][-1][0].at_s > apart_s:
+            stretches.append([])
+        stretches[-1].append(each)
+    return max(reversed(stretches), key=lasted_s)
+
+
+def lasted_s(seen: Seen) -> float:
+    return seen[-1][0].at_s - seen[0][0].at_s if seen else 0.0

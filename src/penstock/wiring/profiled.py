@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from penstock.core.errors import UserMistake
@@ -18,13 +20,39 @@ PROFILED_TO = 1.25
 """A profile goes up to this many times the largest rate of the load."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A policy that was asked for among others and could not be tried, and why."""
+
+    policy: str
+    why: str
+
+
+def possible(setup: Setup, policies: Sequence[str]) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
+    """Of several policies those that can be tried, and those that cannot for want of a profile; `UserMistake` where none can."""
+    why = None if setup.terms.profile else no_profile(setup)
+    left_out = () if why is None else tuple(LeftOut(policy=name, why=why) for name in policies if name in PROFILED_FIRST)
+    if left_out and len(left_out) == len(policies):
+        raise UserMistake(left_out[0].why)
+    out = {each.policy for each in left_out}
+    return tuple(name for name in policies if name not in out), left_out
+
+
+def no_profile(setup: Setup) -> str | None:
+    """Why no profile can be made of the job; None if one can."""
+    if max(setup.load.rate_rows_per_s) <= 0:
+        return "nothing arrives: there is no rate to profile the job at"
+    if isinstance(setup.engine, QueryGraph) and any(query.arrivals for query in setup.engine.queries):
+        return "a graph in which a query has a trace of its own has no rate to profile it at: give --profile, or another --policy"
+    return None
+
+
 def profiled(setup: Setup) -> Profiled:
     """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds."""
     limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
-    if most_rows_per_s <= 0:
-        raise UserMistake("nothing arrives: there is no rate to profile the job at")
-    if isinstance(setup.engine, QueryGraph) and any(query.arrivals for query in setup.engine.queries):
-        raise UserMistake("a graph in which a query has a trace of its own has no rate to profile it at: give --profile, or another --policy")
+    why = no_profile(setup)
+    if why is not None:
+        raise UserMistake(why)
     testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
     step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
     sizes = sizes_between(limits.min_executors, limits.max_executors)

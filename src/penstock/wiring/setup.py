@@ -46,7 +46,8 @@ def told_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fau
     detection_s = settings.timeout_s if any(fault.kind == "timeout" for fault in faults) else 0.0
     known_s = {"rescale_up": settings.up_s, "rescale_down": settings.down_s}
     if isinstance(settings, MicroBatchSettings):
-        return replace(autopilot, downtime_s=settings.up_s, downtimes_s={**known_s, "executor_loss": settings.retry_s}, detection_s=detection_s)
+        known_s |= {"executor_loss": settings.retry_s, "query_restart": settings.failed_s}
+        return replace(autopilot, downtime_s=settings.up_s, downtimes_s=known_s, detection_s=detection_s)
     return replace(autopilot, downtime_s=settings.up_s, downtimes_s={**known_s, "query_restart": detection_s + settings.downtime_s})
 
 

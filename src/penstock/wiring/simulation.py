@@ -12,6 +12,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired
 from penstock.core.models.anomaly.disturbance import FAILURES
 from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
+from penstock.core.terms import Terms
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.inline_fitter import InlineFitter
@@ -65,12 +66,14 @@ def simulate(setup: Setup, progress: Progress = lambda done_s, total_s: None) ->
 
 
 def simulate_all(setup: Setup, policies: Sequence[str] = tuple(POLICIES), progress: Progress = lambda done_s, total_s: None) -> tuple[Simulated, ...]:
-    """The same load under several policies, one after another; where a profile is needed it is made once."""
+    """The same load under several policies, one after another; where a profile is needed it is made once. Parameters are those of the terms' own policy."""
     length_s = setup.load.last_s - setup.load.time_s[0]
     made: Profiled | None = None
     found: list[Simulated] = []
     for name in policies:
-        one = replace(setup, terms=replace(setup.terms, autopilot=replace(setup.terms.autopilot, policy=name)))
+        own = setup.terms.autopilot
+        autopilot = own if name == own.policy else replace(own, policy=name, parameters={})
+        one = replace(setup, terms=replace(setup.terms, autopilot=autopilot))
         if name in PROFILED and not setup.terms.profile:
             made = made or profiled(setup)
             one = replace(one, terms=replace(one.terms, profile=made.rows))
@@ -86,7 +89,7 @@ def onwards(progress: Progress, before_s: float, total_s: float) -> Callable[[fl
 
 def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     """Turn the loop at every reading from the first to the last moment of the load; the first comes as soon as there is one."""
-    terms, start_s, end_s = setup.terms, setup.load.time_s[0], setup.load.last_s
+    terms, start_s, end_s = of_one_core(setup.terms), setup.load.time_s[0], setup.load.last_s
     policy = policy_of(terms)
     clock = SimulatedClock(start_s)
     engine = engine_of(setup, terms.limits.first, Load.of(setup.load, start_s), setup.faults)
@@ -120,6 +123,11 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         readings=tuple(memory.readings),
         queries={name: score(each, terms.promises, start_s) for name, each in engine.records.items()} if isinstance(setup.engine, QueryGraph) else {},
     )
+
+
+def of_one_core(terms: Terms) -> Terms:
+    """A simulated worker takes one core when it works all the time, whatever counted as a whole executor of the job that it is like."""
+    return replace(terms, autopilot=replace(terms.autopilot, executor_cpu_cores=None))
 
 
 def failures_of(engine: Simulable, record: Record, foretold: Sequence[Prediction]) -> tuple[Failure, ...]:

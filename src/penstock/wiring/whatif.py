@@ -18,6 +18,7 @@ from penstock.simulator.calibrate import Calibrated, calibrated
 from penstock.simulator.own_error import OwnError, rerun
 from penstock.simulator.record import Fault, Record
 from penstock.simulator.score import Score, score
+from penstock.wiring.profiled import LeftOut, possible
 from penstock.wiring.ran import Ran, ran
 from penstock.wiring.setup import SHORTEST_RUN_S, Setup, told_downtimes
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
@@ -80,7 +81,7 @@ class Like:
 def calibrated_by(name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int, ran_under: Terms | None = None) -> Like:
     """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate."""
     config = config_of(readings)
-    found = calibrated(readings, events, config)
+    found = calibrated(readings, events, config, autopilot=None if ran_under is None else ran_under.autopilot)
     started = [event for event in events if isinstance(event, RunStarted)]
     lived = rerun(found, readings, config, seed=seed)
     return Like(name=name, found=found, error=lived.error, again=lived.record, started=started[-1] if started else None, ran_under=ran_under)
@@ -107,29 +108,22 @@ class Asked:
         """As the job ran, apart from what is asked for; hours and calendars are of real days and have no place in a simulated one."""
         known = like.ran_under or Terms(config=EVEN)
         own = known.autopilot
-        autopilot = replace(
-            own,
-            mode="active",
-            policy=self.policies[0],
-            parameters=own.parameters if self.policies == (own.policy,) else {},
-            rollback=False,
-            hours=(),
-            exclude=(),
-            calendar=(),
-        )
+        tried = own if own.policy in self.policies else replace(own, policy=self.policies[0], parameters={})
+        autopilot = replace(tried, mode="active", rollback=False, hours=(), exclude=(), calendar=())
         told = told_downtimes(autopilot, like.found.settings, like.faults) if own.downtime_s is None else autopilot
         return replace(known, limits=self.limits, promises=self.promises, autopilot=told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WhatIf:
-    """What was run, the same sizes in the simulator, and what each policy makes of the same arrivals and failures there."""
+    """What was run, the same sizes in the simulator, and what each policy makes of the same arrivals and failures there; `left_out` could not be tried."""
 
     like: Like
     asked: Asked
     recorded: Ran
     again: Score
     runs: tuple[Simulated, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def off(self) -> float | None:
@@ -166,13 +160,14 @@ class WhatIf:
 
 def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:
     """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first."""
-    load, start_s = like.load, like.found.start_s
     like.refuse_short()
-    setup = Setup(load=load, engine=like.found.settings, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
+    setup = Setup(load=like.load, engine=like.found.settings, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
+    tried, left_out = possible(setup, asked.policies)
     return WhatIf(
         like=like,
         asked=asked,
-        recorded=ran([reading for reading in readings if reading.at_s >= start_s], asked.promises),
-        again=score(like.again, asked.promises, start_s),
-        runs=simulate_all(setup, asked.policies, progress),
+        recorded=ran([reading for reading in readings if like.found.counts(reading.at_s)], asked.promises),
+        again=score(like.again, asked.promises, like.found.start_s),
+        runs=simulate_all(setup, tried, progress),
+        left_out=left_out,
     )
