@@ -11,22 +11,12 @@ from rich.text import Text
 
 from penstock.cli.cells import UNKNOWN, WIDEST, Sparkline, bar, clock_time, columns, count, one_line, percent, seconds
 from penstock.cli.pilot import Pilot, pilot_view
-from penstock.core.domain.autopilot_event import (
-    AutopilotRefused,
-    FitFailed,
-    PhaseFailed,
-    PromiseBroken,
-    RolledBack,
-    ScalingIneffective,
-    TargetInfeasible,
-)
 from penstock.core.domain.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.routine import is_routine
 from penstock.core.domain.units import duration_words
 
-DISTRUST = (AutopilotRefused, FitFailed, PhaseFailed, PromiseBroken, RolledBack, ScalingIneffective, TargetInfeasible)
 READINGS_KEPT, EVENTS_KEPT = WIDEST, 8
 LINES_WITHOUT_ROWS = 13
 FEWEST_EVENTS = 3
@@ -63,7 +53,7 @@ class ViewState:
 def event_lines(events: Sequence[Event], redact: Callable[[str], str]) -> list[EventLine]:
     """The events worth a line; what comes all the time and changes nothing is not."""
     told = (event for event in events if not is_routine(event))
-    return [EventLine(at_s=event.at_s, words=one_line(redact(event.words())), trouble=event.trouble or isinstance(event, DISTRUST)) for event in told]
+    return [EventLine(at_s=event.at_s, words=one_line(redact(event.words())), trouble=event.trouble) for event in told]
 
 
 def render(state: ViewState) -> RenderableType:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from penstock.core.errors import UserMistake
+from penstock.core.policies.registry import PROFILED
 from penstock.profiling.plan import ProfilePlan
 from penstock.profiling.procedure import Profiled, profile
 from penstock.simulator.clock import SimulatedClock
@@ -31,7 +32,7 @@ class LeftOut:
 def possible(setup: Setup, policies: Sequence[str]) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
     """Of several policies those that can be tried, and those that cannot for want of a profile; `UserMistake` where none can."""
     why = None if setup.terms.profile else no_profile(setup)
-    left_out = () if why is None else tuple(LeftOut(policy=name, why=why) for name in policies if name in PROFILED_FIRST)
+    left_out = () if why is None else tuple(LeftOut(policy=name, why=why) for name in policies if name in PROFILED)
     if left_out and len(left_out) == len(policies):
         raise UserMistake(left_out[0].why)
     out = {each.policy for each in left_out}

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from penstock.bench.overhead.cost import Start
 from penstock.runtime.recorder import digest
-from penstock.stores.codec import DecodeError, decode, encode
+from penstock.stores.codec import decode, encode
+from penstock.stores.faults import DecodeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

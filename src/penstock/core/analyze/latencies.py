@@ -28,9 +28,7 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Esti
     found: dict[int, Estimate] = {}
     for size in sizes:
         answers = [
-            learnt.batches[query.name].predict_one(
-                rate_rows_per_s=rate.times(share_of(query, reading)), interval_s=query.trigger.interval_s, scaleout=size
-            )
+            learnt.batches[query.name].predict_one(rate_rows_per_s=rate.times(share_of(query, reading)), interval_s=query.trigger.interval_s, scaleout=size)
             for query in queries
         ]
         known = [answer for answer in answers if isinstance(answer, Estimate)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.decision import Comparison, Decision, Effect, short, sized
@@ -97,6 +97,7 @@ class PolicyResumed(Event):
 class RolledBack(Event):
     """`policy` names the policy that decided, here and in other events; it is empty in histories recorded before the field existed."""
 
+    trouble: ClassVar[bool] = True
     reason: RollbackReason
     before: int
     executors: int
@@ -120,6 +121,7 @@ class RolledBack(Event):
 class ScalingIneffective(Event):
     """`kept`: an operator holds the new size, or the owner allows no smaller one now."""
 
+    trouble: ClassVar[bool] = True
     before: int
     after: int
     throughput_before_rows_per_s: float
@@ -137,6 +139,7 @@ class ScalingIneffective(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetInfeasible(Event):
+    trouble: ClassVar[bool] = True
     target: str
     why: Comparison
 
@@ -154,6 +157,7 @@ class TargetFeasible(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseBroken(Event):
+    trouble: ClassVar[bool] = True
     promise: str
     value: float
     limit: float
@@ -214,6 +218,7 @@ class Recovered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseFailed(Event):
+    trouble: ClassVar[bool] = True
     phase: Phase
     error: str
     in_a_row: int
@@ -235,6 +240,7 @@ class FitTaken(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitFailed(Event):
+    trouble: ClassVar[bool] = True
     fit_number: int
     reason: str
 
@@ -257,6 +263,7 @@ class AutopilotChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutopilotRefused(Event):
+    trouble: ClassVar[bool] = True
     reason: str
 
     def words(self) -> str:
