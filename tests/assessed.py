@@ -10,7 +10,7 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.models.recovery.forecast_arrivals import foreseen
 from penstock.runtime.fakes import blank_reading
 
 NOW_S = 10_000.0

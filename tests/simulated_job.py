@@ -10,8 +10,8 @@ from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutor
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.ground_truth import Fault, Record
 from penstock.simulator.load import Load
-from penstock.simulator.record import Fault, Record
 
 
 def job(load: Arrivals | float, *, executors: int = 4, faults: tuple[Fault, ...] = (), seed: int = 0, **known: Any) -> ContinuousEngine:

@@ -6,7 +6,6 @@ import math
 
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.latency_table import LatencyTable, tabulate
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.anomaly.recovered import RecoveryWatch
@@ -22,6 +21,7 @@ from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.measured import LatencyMeasured
 from penstock.core.models.latency.phoebe import ScaleoutLatency
 from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.models.latency.table import LatencyTable, tabulate
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
 from penstock.core.models.stages.true_rates import StageRates
 

@@ -14,13 +14,13 @@ from penstock.core.assessment import Assessment, StageNeed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.latency_table import LatencyTable
 from penstock.core.models.forecast.forecast import Forecast
+from penstock.core.models.latency.table import LatencyTable
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.models.recovery.forecast_arrivals import foreseen
 from penstock.core.policies.spark_dra import IDLE_SINCE
 from penstock.core.policies.wanted import WANTED_AT
-from penstock.core.utilization import Plant
+from penstock.core.usage.utilization import Plant
 from penstock.runtime.fakes import blank_reading
 
 STEP_S = 60.0

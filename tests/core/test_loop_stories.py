@@ -13,8 +13,8 @@ from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume
 from penstock.core.domain.event import Event, NothingToDo
 from penstock.core.execute.commands import take_commands
 from penstock.core.execute.holds import end_holds
+from penstock.core.execute.missing_executors import watch_executors
 from penstock.core.execute.outcomes import take_outcomes
-from penstock.core.execute.presence import watch_executors
 from penstock.core.execute.reconcile import reconcile
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Knowledge, begin

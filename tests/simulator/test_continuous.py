@@ -15,8 +15,8 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.ground_truth import COLUMNS, Fault
 from penstock.simulator.load import Load
-from penstock.simulator.record import COLUMNS, Fault
 
 START_S = 1_700_000_000.0
 

@@ -20,10 +20,10 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.latency.batch import latency_by_law_s
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
-from penstock.simulator.record import Fault
 
 
 def reading(running: MicroBatchEngine, until_s: float, every_s: float = 5.0) -> Reading:

@@ -9,8 +9,8 @@ from simulated_batches import ON_SPARK, batches, engine
 
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.trigger import Trigger
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.record import Fault
 
 
 def test_a_crash_on_spark_is_a_longer_batch_and_two_slow_ones() -> None:

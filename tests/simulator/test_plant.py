@@ -15,14 +15,14 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
-from penstock.core.utilization import plant_of, utilization
+from penstock.core.usage.utilization import plant_of, utilization
 from penstock.runtime.controller import Controller
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedPlant
-from penstock.simulator.record import Fault
 from penstock.simulator.score import score
 from penstock.stores.in_memory import MemoryStore
 

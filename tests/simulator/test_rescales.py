@@ -7,7 +7,7 @@ from simulated_job import asked, assert_nothing_is_lost, job, lived, scale
 
 from penstock.core.domain.instruction import ChangeQuery, Outcome
 from penstock.core.domain.trigger import Trigger
-from penstock.simulator.record import Fault
+from penstock.simulator.ground_truth import Fault
 
 
 @pytest.mark.parametrize(("size", "down_s", "replayed"), [(6, 30.0, 5000.0), (2, 15.0, 5000.0)])

@@ -14,7 +14,7 @@ from penstock.cli.simulate_options import ALL, last_of, needed, parameters_of, p
 from penstock.core.domain.job import Promises
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import event_logs
-from penstock.wiring.audit import AuditAsked, audit_all
+from penstock.hindsight.audit import AuditAsked, audit_all
 
 
 def audit(

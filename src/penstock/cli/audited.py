@@ -15,12 +15,12 @@ from rich.text import Text
 from penstock.cli import complain
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import left_out_rows, like_rows
+from penstock.cli.uncut_table import Whole
 from penstock.cli.whatif import error_rows, error_words, share_words
 from penstock.cli.whatif import object_of as what_if_object
-from penstock.cli.whole import Whole
 from penstock.core.domain.units import duration_words
-from penstock.wiring.audit import HOUR_S, Audited, Skipped
-from penstock.wiring.confidence import confidence
+from penstock.hindsight.audit import HOUR_S, Audited, Skipped
+from penstock.hindsight.confidence import confidence
 
 JOBS = ("lasted", "rows/s", "executors", "had h", "needed h", "wasted h", "short h", "batch p95 s", "latency p95 s", "above promise", "confidence")
 POLICIES = ("executor-hours", "±", "saves h", "±", "executors", "rescales", "p95 ms", "within", "broken s")

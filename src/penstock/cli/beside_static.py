@@ -16,11 +16,11 @@ from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
 from penstock.dashboard.summary import RunSummary, summarise
+from penstock.hindsight.whatif import Like
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.own_error import rerun
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
-from penstock.wiring.whatif import Like
 
 NOT_KNOWN = "not known"
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.cells import UNKNOWN, clock_time, columns, count, day_time, percent, seconds
-from penstock.cli.whole import Whole
+from penstock.cli.uncut_table import Whole
 from penstock.core.analyze.explained import Explained, Judged
 from penstock.core.domain.autopilot_event import EFFECTS, Decided
 from penstock.core.domain.decision import Candidate, Comparison, short, sized

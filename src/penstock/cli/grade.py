@@ -16,9 +16,9 @@ from penstock.cli.cells import columns, percent
 from penstock.cli.jobs import JobOption
 from penstock.cli.remembered import FileOption, events_of, history_of, since, why_undecided
 from penstock.cli.report import JsonOption
-from penstock.cli.whole import Whole
+from penstock.cli.uncut_table import Whole
 from penstock.core.analyze.explained import decisions
-from penstock.core.analyze.grades import Grade, grades
+from penstock.core.analyze.grade_summary import Grade, grades
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, subject
 from penstock.core.models.estimate import COVERAGE
 from penstock.stores.reader import HistoryReader

@@ -10,8 +10,8 @@ from penstock.core.domain.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
+from penstock.hindsight.whatif import Like, calibrated_by
 from penstock.stores.reader import HistoryReader
-from penstock.wiring.whatif import Like, calibrated_by
 
 
 def history_of(history: str) -> Path:

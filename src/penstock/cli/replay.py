@@ -16,11 +16,11 @@ from penstock.cli.report import JsonOption, PlotOption
 from penstock.cli.simulate_options import last_of, limits_of, needed, parameters_of, policies_of, promises_of
 from penstock.cli.whatif import present_what_if
 from penstock.core.errors import UserMistake
+from penstock.hindsight.verify import verify as verified
+from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 from penstock.runtime.recorder import this_penstock
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import Recorder
-from penstock.wiring.verify import verify as verified
-from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
 
 USUAL_POLICY = "auto"
 

@@ -12,12 +12,12 @@ from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES, with_parameters
-from penstock.simulator.record import Fault
+from penstock.simulator.ground_truth import Fault
 from penstock.tables.trace import read_trace
 from penstock.wiring.setup import SHORTEST_RUN_S
 
 if TYPE_CHECKING:
-    from penstock.wiring.whatif import Like
+    from penstock.hindsight.whatif import Like
 
 ALL = "all"
 USUAL_MOST = 12

@@ -15,14 +15,14 @@ from rich.text import Text
 
 from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH
 from penstock.cli.report import Report, draw_into, known, present
-from penstock.cli.whole import Whole
+from penstock.cli.uncut_table import Whole
 from penstock.core.domain.autopilot_event import TargetFeasible, TargetInfeasible
 from penstock.simulator.score import LatencyMs, Score
 from penstock.wiring.profiled import LeftOut
 from penstock.wiring.simulation import Failure, Simulated
 
 if TYPE_CHECKING:
-    from penstock.wiring.whatif import Like
+    from penstock.hindsight.whatif import Like
 
 
 def present_runs(

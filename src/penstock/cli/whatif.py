@@ -14,12 +14,12 @@ from rich.text import Text
 
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import as_object, left_out_rows, like_object, like_rows
-from penstock.cli.whole import Whole
+from penstock.cli.uncut_table import Whole
+from penstock.hindsight.confidence import confidence, error_reasons, is_at_least
+from penstock.hindsight.run_cost import Ran
+from penstock.hindsight.whatif import WhatIf
 from penstock.simulator.score import Score
-from penstock.wiring.confidence import confidence, error_reasons, is_at_least
-from penstock.wiring.ran import Ran
 from penstock.wiring.simulation import Simulated
-from penstock.wiring.whatif import WhatIf
 
 COLUMNS = ("executor-seconds", "±", "executors", "rescales", "saves", "p50 ms", "p95 ms", "p99 ms", "within", "broken s")
 PARTS = (5, 5)

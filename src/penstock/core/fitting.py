@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from penstock.core.latency_table import LatencyTable, tabulate
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit
 from penstock.core.models.forecast.fits import Fits
 from penstock.core.models.latency.phoebe import ScaleoutLatency
+from penstock.core.models.latency.table import LatencyTable, tabulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.core.domain.reading import Reading
-from penstock.core.latency_table import LatencyTable
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.recovered import RecoveryWatch
 from penstock.core.models.capacity.earned import EarnedCapacity
@@ -15,6 +14,7 @@ from penstock.core.models.capacity.scaleout import ScaleoutCapacity
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.phoebe import ScaleoutLatency
+from penstock.core.models.latency.table import LatencyTable
 from penstock.core.models.recovery.downtime import Downtimes
 from penstock.core.models.stages.true_rates import StageRates
 

@@ -9,14 +9,14 @@ from penstock.core.analyze.analyze import analyze
 from penstock.core.analyze.assess import assess
 from penstock.core.analyze.bottleneck import bottleneck
 from penstock.core.analyze.capacities import capacity_why
-from penstock.core.analyze.foresee import foresee
+from penstock.core.analyze.predictions import foresee
 from penstock.core.domain.autopilot_event import Decided, Recovered
 from penstock.core.domain.event import Event, NothingToDo
 from penstock.core.domain.instruction import Instruction
 from penstock.core.execute.commands import take_commands
 from penstock.core.execute.holds import end_holds
+from penstock.core.execute.missing_executors import watch_executors
 from penstock.core.execute.outcomes import take_outcomes
-from penstock.core.execute.presence import watch_executors
 from penstock.core.execute.reconcile import reconcile
 from penstock.core.fitting import FitAsked
 from penstock.core.inputs import Inputs
@@ -27,10 +27,10 @@ from penstock.core.plan.failures import phase_failed
 from penstock.core.plan.follow import follow_owner
 from penstock.core.plan.guards import guards_on
 from penstock.core.plan.mode import settle_mode, settle_policy
+from penstock.core.plan.policy_commands import take_says
 from penstock.core.plan.promises import watch_promises
 from penstock.core.plan.rescales import with_rescale, without_failed
 from penstock.core.plan.rollback import watch_trust
-from penstock.core.plan.says import take_says
 from penstock.core.plan.settle import settle
 from penstock.core.policies.policy import Policy
 from penstock.core.policies.registry import policy_of

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from penstock.dashboard.palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PAPER
 from penstock.dashboard.panels import bare
 from penstock.dashboard.picture import STYLE
-from penstock.wiring.audit import Audited
+from penstock.hindsight.audit import Audited
 
 HOUR_S = 3600.0
 WIDE_IN, BAR_IN, HEAD_IN = 9.0, 0.24, 0.9

@@ -12,13 +12,11 @@ from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.utilization import Plant
+from penstock.core.usage.utilization import Plant
 from penstock.simulator.calibrate_batches import batch_settings
 from penstock.simulator.calibrate_flow import flow_settings
 from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.record import Fault
-from penstock.simulator.recorded import (
+from penstock.simulator.from_history import (
     Seen,
     busiest_query,
     caught_up,
@@ -33,6 +31,8 @@ from penstock.simulator.recorded import (
     rescales,
     usual_plan,
 )
+from penstock.simulator.ground_truth import Fault
+from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 OFTEN = 0.1
 """A job that was behind its load in a larger share of the readings is hard to simulate."""

@@ -15,8 +15,8 @@ from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_fit import fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import NotReady
+from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.recorded import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
 Told = tuple[Reading, QueryReading, BatchMeasured]
 """A reading, the query in it, and its average batch."""

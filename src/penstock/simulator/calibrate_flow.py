@@ -16,7 +16,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.job import JobCapacity
 from penstock.core.models.estimate import NotReady
 from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.recorded import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
+from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
 BALANCED = 0.05
 """Workers whose shares vary by less than this share the rows evenly: the rest is noise of the measurement."""

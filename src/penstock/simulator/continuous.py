@@ -17,12 +17,12 @@ from penstock.simulator.continuous_query import ContinuousQuery
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.fluid import flowing
 from penstock.simulator.graph import QueryGraph
+from penstock.simulator.ground_truth import Fault, Record, Rescaled, Struck
 from penstock.simulator.load import Load
-from penstock.simulator.record import Fault, Record, Rescaled, Struck
-from penstock.simulator.records import together
 from penstock.simulator.refusal import refusal
 from penstock.simulator.shared_fluid import Sharer, shared
 from penstock.simulator.stretch import Stretch, latency_s, seconds_of
+from penstock.simulator.summed_truth import together
 from penstock.simulator.topic import Topic
 from penstock.simulator.workers import Workers
 

@@ -13,7 +13,7 @@ from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.checkpoints import Checkpoints
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.fluid import Flow
-from penstock.simulator.record import Record
+from penstock.simulator.ground_truth import Record
 from penstock.simulator.rows import Rows
 from penstock.simulator.stretch import Stretch
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.batch import Batch
-from penstock.simulator.record import Record, Seconds
+from penstock.simulator.ground_truth import Record, Seconds
 from penstock.simulator.rows import Rows
 
 LEAST_ROWS = 1e-6

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import Observation
+from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
-from penstock.simulator.record import Record
 
 
 class Engine(Protocol):

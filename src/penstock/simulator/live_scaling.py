@@ -10,9 +10,9 @@ import numpy as np
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.shapes.chance import key_of, uniform
 from penstock.simulator.agenda import Agenda
+from penstock.simulator.ground_truth import Record, Rescaled
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.pool import Pool
-from penstock.simulator.record import Record, Rescaled
 
 COMING = 11
 """The part of a seed that spreads the times at which new executors are ready."""

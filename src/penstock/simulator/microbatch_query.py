@@ -15,10 +15,10 @@ from penstock.simulator.batch import Batch, batch_fact
 from penstock.simulator.batch_plan import planned_batch
 from penstock.simulator.chance import normal
 from penstock.simulator.diary import Diary
+from penstock.simulator.ground_truth import Record
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.pool import Executor
 from penstock.simulator.query_change import Changing
-from penstock.simulator.record import Record
 from penstock.simulator.rows import Rows
 from penstock.simulator.topic import Topic
 from penstock.simulator.trigger_grid import next_trigger_s, trigger_from_s

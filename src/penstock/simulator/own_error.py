@@ -12,12 +12,12 @@ from penstock.simulator.calibrate import Calibrated
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
+from penstock.simulator.from_history import Seen, of_kind, of_query
+from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
-from penstock.simulator.record import Record
-from penstock.simulator.recorded import Seen, of_kind, of_query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

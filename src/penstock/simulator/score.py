@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.domain.job import Promises
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.record import Record, Seconds, Struck
+from penstock.simulator.ground_truth import Record, Seconds, Struck
 from penstock.simulator.waiting import waiting
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.fluid import Flow
-from penstock.simulator.record import Seconds
+from penstock.simulator.ground_truth import Seconds
 
 LEAST_CAPACITY = 1e-9
 """Rows/s: where others take everything, nothing is left to divide by."""

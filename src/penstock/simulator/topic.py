@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.record import Growing
+from penstock.simulator.ground_truth import Growing
 
 
 class Topic:

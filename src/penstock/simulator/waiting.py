@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.record import Record
+from penstock.simulator.ground_truth import Record
 
 
 def waiting(record: Record) -> tuple[FloatArray, FloatArray]:

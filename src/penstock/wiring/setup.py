@@ -13,10 +13,10 @@ from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
 from penstock.simulator.graph import QueryGraph
+from penstock.simulator.ground_truth import Fault, FaultKind
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.record import Fault, FaultKind
 
 SHORTEST_RUN_S = 60.0
 """A load that lasts less long tells nothing of a policy."""

@@ -18,12 +18,12 @@ from penstock.runtime.controller import Controller
 from penstock.runtime.inline_fitter import InlineFitter
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.graph import QueryGraph
+from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedPlant
-from penstock.simulator.record import Record
 from penstock.simulator.score import Score, score
 from penstock.stores.in_memory import MemoryStore
-from penstock.wiring.foretelling import FORETELLS, Foretelling
+from penstock.wiring.learning_capacity import FORETELLS, Foretelling
 from penstock.wiring.profiled import profiled
 from penstock.wiring.setup import Setup, Simulable, engine_of, noticed_after_s
 

@@ -11,12 +11,12 @@ from penstock.core.domain.autopilot_event import FitFailed, FitTaken
 from penstock.core.domain.job import Limits
 from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.knowledge import Desired, Knowledge, begin
-from penstock.core.latency_table import LatencyTable
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.forecast.fits import Fit
 from penstock.core.models.latency.phoebe import MOST_ROWS
 from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.models.latency.table import LatencyTable
 from penstock.core.policies.policy import Need
 from penstock.stores.codec import decode, encode_knowledge
 

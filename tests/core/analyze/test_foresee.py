@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from steady_job import LEARNING, Analysed, SteadyJob, daily
 
-from penstock.core.analyze.foresee import foresee
+from penstock.core.analyze.predictions import foresee
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.prediction import Prediction

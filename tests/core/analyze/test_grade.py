@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
-from penstock.core.analyze.foresee import foresee
 from penstock.core.analyze.grade import MOST_PENDING, grade
+from penstock.core.analyze.predictions import foresee
 from penstock.core.domain.autopilot_event import Graded
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.prediction import Prediction

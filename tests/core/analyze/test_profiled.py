@@ -12,13 +12,13 @@ from steady_job import Analysed, SteadyJob
 from penstock.core.analyze.profiled import by_waves, least_alike, t_max_of, table_of
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.latency_table import LatencyTable
 from penstock.core.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, waves
 from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.latency.table import LatencyTable
 from penstock.runtime.fakes import blank_reading
 
 INTERVAL_S, SIZES = 5.0, range(1, 13)

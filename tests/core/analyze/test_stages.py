@@ -40,7 +40,7 @@ def test_tasks_that_run_all_the_time_tell_their_work_only_when_they_cannot_do_it
 
 def test_while_an_arrival_is_unknown_queries_share_the_load_evenly() -> None:
     """Each as if it got all of it would charge the load as often as there are queries."""
-    known = [replace(query(0.5, kind="micro_batch"), name=name, arrival_rows_per_s=1000.0) for name in ("a", "b")]
+    known = [replace(query(0.5, kind="micro_batch"), name=name, arrival_rows_per_s=1000.0, throughput_rows_per_s=1000.0) for name in ("a", "b")]
     models = {each.name: StageRates().learn([each] * 3) for each in known}
     unknown = (known[0], replace(known[1], arrival_rows_per_s=None))
     selectivities = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.core.config import Config
 from penstock.core.domain.event import Event, ExecutorsComplete, ExecutorsMissing
 from penstock.core.domain.instruction import ScaleExecutors
-from penstock.core.execute.presence import watch_executors
+from penstock.core.execute.missing_executors import watch_executors
 from penstock.core.knowledge import Desired, Knowledge, Pending
 from penstock.runtime.fakes import blank_reading
 

@@ -12,8 +12,8 @@ from penstock.core.domain.autopilot_event import Decided, PolicyPaused, PolicyRe
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors
 from penstock.core.domain.event import CommandRefused
 from penstock.core.knowledge import Hold, Knowledge
+from penstock.core.plan.policy_commands import take_says
 from penstock.core.plan.proposals import quiet_for_s
-from penstock.core.plan.says import take_says
 from penstock.core.steering import Paused, Proposal, Trial
 from penstock.runtime.fakes import blank_reading
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.core.assessment import Assessment
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
-from penstock.core.policies.charged import downtime_s, recovery_after_s, recovery_from_failure_s, repeated_s
+from penstock.core.policies.recovery_cost import downtime_s, recovery_after_s, recovery_from_failure_s, repeated_s
 
 DOWNTIMES_S = {"rescale_up": 40.0, "rescale_down": 20.0, "query_restart": 60.0, "executor_loss": 5.0}
 

@@ -9,10 +9,10 @@ from penstock.core.analyze.assess import assessment
 from penstock.core.analyze.disturbances import Failure, charged, failure_in, followed, is_calm, taught, told_of_failures, told_of_rescale
 from penstock.core.analyze.fits import ask_fit, take_fits, without_fit
 from penstock.core.analyze.forecasts import current_forecast, forecast_due
-from penstock.core.analyze.foresee import foresee_failure
-from penstock.core.analyze.fresh import prepared
 from penstock.core.analyze.grade import grade
 from penstock.core.analyze.learn import learn
+from penstock.core.analyze.model_setup import prepared
+from penstock.core.analyze.predictions import foresee_failure
 from penstock.core.analyze.targets import watch_targets
 from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot_event import Recovered

@@ -23,7 +23,7 @@ from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.downtime import Downtimes
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
-from penstock.core.utilization import Plant, plant_of
+from penstock.core.usage.utilization import Plant, plant_of
 
 
 def assess(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Assessment]:

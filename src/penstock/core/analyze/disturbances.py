@@ -18,7 +18,7 @@ from penstock.core.models.anomaly.recovered import RecoveryMeasured, RecoveryWat
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.downtime import DowntimeSeen
 from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson
-from penstock.core.policies.charged import repeated_s
+from penstock.core.policies.recovery_cost import repeated_s
 from penstock.core.steering import Rescale
 
 

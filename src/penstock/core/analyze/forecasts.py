@@ -10,7 +10,7 @@ from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.forecast.series import Series
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.models.recovery.forecast_arrivals import foreseen
 from penstock.core.policies.policy import Need
 from penstock.core.steering import Steering
 from penstock.core.terms import Terms

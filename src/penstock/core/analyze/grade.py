@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.core.analyze.foresee import AVERAGE
+from penstock.core.analyze.predictions import AVERAGE
 from penstock.core.domain.autopilot_event import Graded
 from penstock.core.domain.event import Event
 from penstock.core.domain.prediction import Prediction

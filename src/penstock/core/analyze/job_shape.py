@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import QueryReading, Reading
-from penstock.core.utilization import plant_of
+from penstock.core.usage.utilization import plant_of
 
 ASAP_S = 10.0
 """A query that starts its next batch at once is held to batches this long, unless a latency is promised."""

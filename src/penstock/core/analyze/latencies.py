@@ -9,11 +9,11 @@ from dataclasses import replace
 from penstock.core.analyze.job_shape import share_of
 from penstock.core.analyze.profiled import paced
 from penstock.core.domain.reading import Reading
-from penstock.core.latency_table import LatencyTable
 from penstock.core.learnt import Learnt
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.utilization import plant_of
+from penstock.core.models.latency.table import LatencyTable
+from penstock.core.usage.utilization import plant_of
 
 
 def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Estimate) -> dict[int, Estimate]:

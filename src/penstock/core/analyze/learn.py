@@ -21,7 +21,7 @@ from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.models.stages.true_rates import StageRates
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
-from penstock.core.utilization import plant_of
+from penstock.core.usage.utilization import plant_of
 
 
 def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need], decided_s: float | None = None) -> Learnt:

@@ -9,7 +9,7 @@ from penstock.core.models.anomaly.disturbance import UNANNOUNCED
 from penstock.core.models.capacity.pace import PaceSeen
 from penstock.core.models.estimate import NotReady
 from penstock.core.terms import Terms
-from penstock.core.utilization import plant_of
+from penstock.core.usage.utilization import plant_of
 
 
 def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None:

@@ -9,13 +9,13 @@ from penstock.core.analyze.batches import most_tasks
 from penstock.core.analyze.capacities import bounded
 from penstock.core.analyze.job_shape import slots_of
 from penstock.core.domain.reading import Reading
-from penstock.core.latency_table import LatencyTable
 from penstock.core.learnt import Learnt
 from penstock.core.models.capacity.batch_capacities import capacities_by_laws
 from penstock.core.models.capacity.batch_law import LikelyLaws, waves
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate
-from penstock.core.utilization import plant_of
+from penstock.core.models.latency.table import LatencyTable
+from penstock.core.usage.utilization import plant_of
 
 
 def t_max_of(learnt: Learnt, reading: Reading, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.reading import Reading
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
-from penstock.core.utilization import is_stalled, plant_of, utilization
+from penstock.core.usage.utilization import is_stalled, plant_of, utilization
 
 
 def workers_reading(reading: Reading, autopilot: Autopilot) -> WorkersReading | None:

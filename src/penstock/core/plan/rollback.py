@@ -8,8 +8,8 @@ from penstock.core.domain.autopilot_event import RollbackReason, RolledBack
 from penstock.core.domain.event import Event
 from penstock.core.knowledge import Knowledge, with_executors
 from penstock.core.plan.adopt import is_held
+from penstock.core.plan.policy_commands import ITSELF, pause
 from penstock.core.plan.proposals import without_proposal
-from penstock.core.plan.says import ITSELF, pause
 from penstock.core.steering import LAST_ERRORS, Paused
 from penstock.core.terms import Terms
 

@@ -10,13 +10,13 @@ from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.reasons import UNREADY
 from penstock.core.models.anomaly.recovered import LAG_TOLERANCE_S
-from penstock.core.policies.charged import downtime_s, failure_of
 from penstock.core.policies.choosing import keep, unready
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
 from penstock.core.policies.hpa import Hpa
 from penstock.core.policies.phoebe import Phoebe
 from penstock.core.policies.policy import Need, Policy
+from penstock.core.policies.recovery_cost import downtime_s, failure_of
 from penstock.core.settings import timer
 
 

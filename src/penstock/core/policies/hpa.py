@@ -7,12 +7,12 @@ from math import ceil
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.overdue import row_costs, without_row_costs
 from penstock.core.policies.choosing import allowed, keep, unready
 from penstock.core.policies.policy import Need
 from penstock.core.policies.usage import Usage, started, usage_of
 from penstock.core.policies.wanted import moved_by, stabilised, wanted_within
 from penstock.core.settings import setting, timer
+from penstock.core.usage.overdue import row_costs, without_row_costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Candidate, Comparison, Decision
-from penstock.core.latency_table import LatencyTable
+from penstock.core.models.latency.table import LatencyTable
 from penstock.core.models.recovery import formula
 from penstock.core.models.recovery import worst_case as worst
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.policies.charged import downtime_s, failure_of, longer, repeated_s
 from penstock.core.policies.choosing import chosen, keep
 from penstock.core.policies.policy import Need
+from penstock.core.policies.recovery_cost import downtime_s, failure_of, longer, repeated_s
 from penstock.core.settings import setting, timer
 
 MOMENTS = 60

@@ -11,7 +11,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.policies.choosing import keep
 from penstock.core.policies.policy import Need
 from penstock.core.settings import setting, timer
-from penstock.core.utilization import is_stalled
+from penstock.core.usage.utilization import is_stalled
 
 IDLE_SINCE = "idle since, executor "
 """In a memo, before the id of an executor that is idle."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.reading import ExecutorReading
-from penstock.core.overdue import overdue_busyness
-from penstock.core.presence import presence
-from penstock.core.utilization import is_down, is_stalled, looks_back_on_a_stop, utilization
+from penstock.core.usage.overdue import overdue_busyness
+from penstock.core.usage.presence import presence
+from penstock.core.usage.utilization import is_down, is_stalled, looks_back_on_a_stop, utilization
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from penstock.core.models.recovery import daedalus, phoebe
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.asking import by_batches, by_formula, by_regression
 from penstock.core.models.recovery.batches import BatchOutage
-from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.models.recovery.forecast_arrivals import foreseen
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.recovery.over_forecast import RecoveryEstimate, RecoveryModel, bounds_of, over_forecast
 from penstock.core.models.recovery.physical import PhysicalRecovery

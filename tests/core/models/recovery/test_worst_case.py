@@ -6,7 +6,7 @@ import pytest
 
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.models.recovery.forecast_arrivals import foreseen
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.models.recovery.worst_case import WorstCase, uncommitted_s, worst_case
 

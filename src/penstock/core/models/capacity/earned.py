@@ -11,7 +11,7 @@ from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, 
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, choose_capacity_model, is_overruled
 from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.capacity.least import at_least, proven_by
+from penstock.core.models.capacity.proven import at_least, proven_by
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 

@@ -9,7 +9,7 @@ from typing import Self
 
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.foretold import Foretold
+from penstock.core.models.prequential import Foretold
 from penstock.core.models.score import Score
 from penstock.core.models.student import student_estimate_by_ratio
 

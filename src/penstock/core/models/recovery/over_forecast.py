@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.models.recovery.forecast_arrivals import foreseen
 
 TRUSTED_S = 900.0
 """Recoveries longer than this are flagged: no load stays constant so long (Khaos sec. III-C), and no forecast that decisions use reaches further."""

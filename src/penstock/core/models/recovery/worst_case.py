@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.foreseen import foreseen
+from penstock.core.models.recovery.forecast_arrivals import foreseen
 
 GRID_S = 10.0
 """Moments of failure that are tried are this far apart."""

@@ -10,8 +10,8 @@ from typing import Self
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.models.capacity.remembered import MODEL_SPREAD
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.foretold import Foretold
 from penstock.core.models.moments import NOTHING, PairedMoments
+from penstock.core.models.prequential import Foretold
 from penstock.core.models.score import Score
 from penstock.core.models.student import student_estimate
 

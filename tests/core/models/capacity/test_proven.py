@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
-from penstock.core.models.capacity.least import proven_by
+from penstock.core.models.capacity.proven import proven_by
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate
 

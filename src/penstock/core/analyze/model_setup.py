@@ -20,7 +20,7 @@ from penstock.core.models.latency.phoebe import ScaleoutLatency
 from penstock.core.models.latency.profile import ProfileSeen, mark_of
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
-from penstock.core.utilization import plant_of
+from penstock.core.usage.utilization import plant_of
 
 WARM_UP_BATCHES = 5
 """Micro-batches after a change that teach nothing, however short a job's days are."""

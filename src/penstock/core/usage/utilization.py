@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from penstock.core.domain.reading import ExecutorReading, Reading
-from penstock.core.presence import looked_back_s
+from penstock.core.usage.presence import looked_back_s
 
 Plant = Literal["micro_batch", "continuous"]
 """How the job works: batch by batch, or with tasks that run all the time (Real-Time Mode, the papers' engines)."""

@@ -31,6 +31,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.policy import Policy
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
+from penstock.hindsight.verify import Verified, verify
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.inline_fitter import InlineFitter
@@ -40,15 +41,14 @@ from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
-from penstock.simulator.record import Fault
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import Recorder
-from penstock.wiring.verify import Verified, verify
 
 THUMB = Thumb()
 FORECASTING = Thumb(needs=frozenset({"load", "forecast"}))
@@ -246,7 +246,7 @@ def test_a_turn_that_cannot_be_turned_any_more_is_a_difference(tmp_path: Path, m
 
     path = tmp_path / "history.db"
     calm(path)
-    monkeypatch.setattr("penstock.wiring.verify.turn", broken)
+    monkeypatch.setattr("penstock.hindsight.verify.turn", broken)
     found = verified(path).first_difference
     assert found is not None and found.replayed == "TurnFailed ZeroDivisionError: no rows" and found.recorded is not None
 

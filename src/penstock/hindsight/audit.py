@@ -13,11 +13,11 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
-from penstock.wiring.at_risk import late_recoveries, risks
-from penstock.wiring.needed import capacities, needed_executors, settings_of_all
-from penstock.wiring.ran import Ran, lasted, ran
-from penstock.wiring.watched import Watched, watched
-from penstock.wiring.whatif import Asked, WhatIf, calibrated_by, what_if
+from penstock.hindsight.at_risk import late_recoveries, risks
+from penstock.hindsight.from_eventlog import Watched, watched
+from penstock.hindsight.needed import capacities, needed_executors, settings_of_all
+from penstock.hindsight.run_cost import Ran, lasted, ran
+from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
 READING_SHARE = 0.4

@@ -14,12 +14,12 @@ from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
+from penstock.hindsight.run_cost import Ran, ran
 from penstock.simulator.calibrate import Calibrated, calibrated
+from penstock.simulator.ground_truth import Fault, Record
 from penstock.simulator.own_error import OwnError, rerun
-from penstock.simulator.record import Fault, Record
 from penstock.simulator.score import Score, score
 from penstock.wiring.profiled import LeftOut, possible
-from penstock.wiring.ran import Ran, ran
 from penstock.wiring.setup import SHORTEST_RUN_S, Setup, told_downtimes
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.simulator.record import COLUMNS, ROOM, Record, Seconds, Struck
+from penstock.simulator.ground_truth import COLUMNS, ROOM, Record, Seconds, Struck
 
 
 def seconds(count: int, first: float = 0.0) -> Seconds:

@@ -12,10 +12,10 @@ from penstock.core.domain.units import duration_words
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.formula import recovery_s
+from penstock.hindsight.needed import batch_may_take_s
+from penstock.hindsight.run_cost import Ran
 from penstock.simulator.calibrate import Calibrated
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.wiring.needed import batch_may_take_s
-from penstock.wiring.ran import Ran
 
 AT_RISK = 0.8
 """A latency above this share of its promise leaves little room."""

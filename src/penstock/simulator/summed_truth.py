@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.record import Record, Seconds, Struck
+from penstock.simulator.ground_truth import Record, Seconds, Struck
 
 
 def together(records: Sequence[Record]) -> Record:

@@ -18,17 +18,17 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
+from penstock.hindsight.confidence import confidence
+from penstock.hindsight.run_cost import lasted, ran
+from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, what_if
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.graph import GraphQuery, QueryGraph
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.own_error import OwnError
 from penstock.simulator.plant import SimulatedPlant
-from penstock.simulator.record import Fault
-from penstock.wiring.confidence import confidence
-from penstock.wiring.ran import lasted, ran
-from penstock.wiring.whatif import Asked, Like, WhatIf, calibrated_by, what_if
 
 START_S = 1_700_000_000.0
 JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)

@@ -20,7 +20,7 @@ from penstock.core.models.recovery.asking import by_formula
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.recovery.over_forecast import RecoveryModel, over_forecast
 from penstock.core.models.recovery.transition import LiveRescale, transition_s
-from penstock.core.policies.charged import downtime_s, repeated_s
+from penstock.core.policies.recovery_cost import downtime_s, repeated_s
 
 LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
 """Shares of the horizon at which a forecast is graded: 1, 5 and 15 of 15 minutes ahead."""

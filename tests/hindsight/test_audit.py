@@ -19,12 +19,12 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
+from penstock.hindsight.audit import AuditAsked, Audited, audit, audit_all, audit_of
+from penstock.hindsight.confidence import confidence, error_reasons
+from penstock.hindsight.from_eventlog import watched
+from penstock.hindsight.needed import needed_executors
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.wiring.audit import AuditAsked, Audited, audit, audit_all, audit_of
-from penstock.wiring.confidence import confidence, error_reasons
-from penstock.wiring.needed import needed_executors
-from penstock.wiring.watched import watched
 
 STATIC = AuditAsked(policies=("static",), promises=Promises(latency_p95_s=9.0))
 
@@ -230,6 +230,6 @@ def test_the_fewest_executors_are_those_that_just_carry_the_load(log: EventLog) 
 
 def test_an_audit_needs_no_spark() -> None:
     loaded = (
-        "import sys, penstock.cli.audit, penstock.cli.audited, penstock.wiring.audit; sys.exit(any(name.split('.')[0] == 'pyspark' for name in sys.modules))"
+        "import sys, penstock.cli.audit, penstock.cli.audited, penstock.hindsight.audit; sys.exit(any(name.split('.')[0] == 'pyspark' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0

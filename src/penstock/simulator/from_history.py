@@ -16,8 +16,8 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.plan.shadow import SILENT_S
-from penstock.core.utilization import Plant
-from penstock.simulator.record import Fault
+from penstock.core.usage.utilization import Plant
+from penstock.simulator.ground_truth import Fault
 
 Seen = list[tuple[Reading, QueryReading]]
 """Readings in the order of time, with the query of interest in each."""

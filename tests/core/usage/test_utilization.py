@@ -14,7 +14,7 @@ from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReadi
 from penstock.core.domain.trigger import Trigger
 from penstock.core.policies.hpa import Hpa
 from penstock.core.policies.spark_dra import SparkDra
-from penstock.core.utilization import is_stalled
+from penstock.core.usage.utilization import is_stalled
 from penstock.runtime.fakes import blank_reading
 
 

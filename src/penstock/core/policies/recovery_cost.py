@@ -9,7 +9,7 @@ from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Priors
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.models.recovery.transition import LiveRescale, recovery_after_rescale_s
 from penstock.core.models.recovery.worst_case import uncommitted_s
-from penstock.core.utilization import Plant
+from penstock.core.usage.utilization import Plant
 
 UNSEEN = Priors()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.core.domain.units import duration_words
-from penstock.wiring.whatif import WhatIf
+from penstock.hindsight.whatif import WhatIf
 
 Level = Literal["good", "fair", "low"]
 LEVELS: tuple[Level, ...] = ("good", "fair", "low")

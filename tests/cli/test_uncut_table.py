@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.whole import Whole
+from penstock.cli.uncut_table import Whole
 
 HEADS = ("executor-seconds", "p95 ms", "longest recovery s", "within")
 ROWS = {"the same sizes, simulated": ("112,245", "13,276", "never", "94.9%"), "daedalus": ("9,876", "1,234,567", "62", "100.0%")}
