@@ -14,7 +14,7 @@ from penstock.core.errors import UserMistake
 
 
 def load_function(reference: str, folder: str | Path = ".", *, what: str = "function") -> Callable[..., Any]:
-    """The function named by `reference`; files are looked for in `folder`. Errors inside the user's module are his and pass through.
+    """The function named by `reference`; files are looked for in `folder`. Errors inside the user's module pass through.
 
     >>> load_function("json:loads")('[1]')
     [1]

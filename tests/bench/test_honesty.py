@@ -59,7 +59,7 @@ def test_a_missed_target_ends_with_exit_code_1_and_is_named(found: Honesty, caps
     fail_on_a_miss({"honesty": found, "source": object()})
     off = replace(found, compared=(replace(found.compared[0], met=False), *found.compared[1:]))
     with pytest.raises(typer.Exit) as ended:
-        fail_on_a_miss({"speed": Speed(static_s=1.0, policy_s=61.0, turn_ms=9.0), "honesty": off})
+        fail_on_a_miss({"speed": Speed(static_s=1.0, policy_s=61.0, turn_ms={"auto": 9.0}), "honesty": off})
     assert ended.value.exit_code == 1
     said = capsys.readouterr().err.splitlines()
     assert said == ["penstock: speed: six hours of daedalus: the target is missed", "penstock: honesty: average executors: the target is missed"]

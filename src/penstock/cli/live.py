@@ -86,7 +86,7 @@ class PlainLog:
 
 
 def print_tracebacks(console: Console, events: Sequence[Event], redact: Callable[[str], str]) -> None:
-    """The user's own traceback, whole, for a query that his code ended."""
+    """The user's own traceback, whole, for a query that it ended."""
     for event in events:
         if isinstance(event, QueryFailed) and event.traceback:
             console.print(redact(event.traceback).rstrip(), markup=False, highlight=False, emoji=False, soft_wrap=True)

@@ -21,7 +21,7 @@ class Config:
     reading_window_s: float = setting(
         15.0, "throughput, latency and busyness are taken over at least so long a time, ended by a commit where there are micro-batches", lowest=1, highest=3600
     )
-    hold_s: float = setting(3600.0, "an operator's command holds its value for so long unless he says otherwise", lowest=1, highest=30 * 86400)
+    hold_s: float = setting(3600.0, "an operator's command holds its value for so long unless it says otherwise", lowest=1, highest=30 * 86400)
     executors_timeout_s: float = setting(120.0, "executors asked for that have not come by then are reported missing", lowest=1, highest=3600)
     commit_wait_s: float = setting(60.0, "a change that needs a commit waits for it so long, then stops the query where it is", lowest=1, highest=3600)
     gap_wait_s: float = setting(15.0, "surplus executors wait so long for a moment at which no query is in a batch", lowest=0, highest=600)

@@ -41,7 +41,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """An operator's value for one knob, and until when it is his."""
+    """An operator's value for one knob, and until when it is held."""
 
     knob: str
     value: str

@@ -47,7 +47,7 @@ class Verified:
 def verify(reader: HistoryReader, *, policy: Policy | None = None, progress: Callable[[int, int], None] = lambda done, total: None) -> Verified:
     """Turn again every turn from the first keyframe left on; each keyframe puts in place what happened between turns.
 
-    A policy of the owner's own is looked up where he had it; one that only a program has made must be given here too.
+    A policy of the owner's own is looked up where it was; one that only a program has made must be given here too.
     Progress is told in turns, of how many.
     """
     total, turns, keyframes, recorders = reader.count_turns(), 0, 0, reader.recorders()

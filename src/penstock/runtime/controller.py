@@ -42,7 +42,7 @@ class Controller:
     """Turns the loop every reading interval, and at once when an operator speaks. A turn that fails is an event; the loop lives.
 
     Slow fits are done by `fitter`; without one they are not done. `policy` takes the place of the one that the terms name. `reread` is asked once a
-    turn whether the owner has changed what he lets the autopilot do.
+    turn whether the owner has changed what the autopilot may do.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Controller:
         self._thread.start()
 
     def submit(self, command: Command) -> Future[list[Event]]:
-        """Let an operator speak; the answer is what the turn that heard him said."""
+        """Let an operator speak; the answer is what the turn that heard it said."""
         return self._inbox.submit(command)
 
     def note(self, events: Sequence[Event]) -> None:

@@ -1,4 +1,4 @@
-"""A query that somebody else started: watched as it is, restarted only through a function that he gives."""
+"""A query that somebody else started: watched as it is, restarted only through a function that is given."""
 
 from __future__ import annotations
 

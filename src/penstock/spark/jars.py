@@ -33,7 +33,7 @@ def cache_folder() -> Path:
 
 
 class Resolver:
-    """Asks Spark's own resolver, which reads the user's usual Maven repositories but not his ~/.m2: poms without jars there make it fail."""
+    """Asks Spark's own resolver, which reads the user's usual Maven repositories but not ~/.m2: poms without jars there make it fail."""
 
     def __init__(self, jvm: Any, folder: Path) -> None:
         self._jvm = jvm

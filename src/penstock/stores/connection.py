@@ -35,7 +35,7 @@ def open_writer(path: Path, *, wal_bytes: int, migrations: Sequence[Migration] =
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write, while somebody else does or after he was killed."""
+    """A connection that cannot write, while another process does, or after that was killed."""
     if not path.is_file():
         raise UserMistake(f"{path}: there is no history; it begins when the job first runs")
     with explained("the history cannot be read", path, "put that right, or restore its snapshot"):

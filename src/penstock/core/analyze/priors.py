@@ -34,7 +34,7 @@ def priors_of(autopilot: Autopilot, plant: Plant) -> Priors:
 
 
 def declared_downtimes(autopilot: Autopilot, plant: Plant) -> dict[str, float]:
-    """What the owner says, by kind; what he says of any stop is nothing to an executor lost in micro-batches.
+    """What the owner says, by kind; a downtime said of any stop does not hold for an executor lost in micro-batches.
 
     >>> declared_downtimes(Autopilot(downtime_s=110.0, downtimes_s={"rescale_down": 20.0}), "micro_batch")
     {'query_restart': 110.0, 'rescale_down': 20.0, 'rescale_up': 110.0}

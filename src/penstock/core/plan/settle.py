@@ -50,7 +50,7 @@ def settle(knowledge: Knowledge, seen: Assessment, decision: Decision, terms: Te
 
 
 def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float, guarding: Guarding) -> tuple[Knowledge, Effect, list[Event]]:
-    """What the mode lets a decision do. In shadow an operator's hold stops nothing: what he does by hand is what the policy is compared with."""
+    """What the mode lets a decision do. In shadow an operator's hold stops nothing: what is done by hand is what the policy is compared with."""
     kept = final.direction == "keep"
     nothing: Effect = "guarded" if kept and wanted.direction != "keep" else "kept"
     steering, autopilot = knowledge.steering, guarding.autopilot

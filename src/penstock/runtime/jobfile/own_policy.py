@@ -27,7 +27,7 @@ def is_own(policy: str) -> bool:
 
 
 def own_policy(autopilot: Autopilot, folder: str | Path = ".") -> Policy | None:
-    """The owner's policy with its parameters, in the job's own time; None where he names one of Penstock's. Relative files start from `folder`."""
+    """The owner's policy with its parameters, in the job's own time; None where the policy is one of Penstock's. Relative files start from `folder`."""
     if not is_own(autopilot.policy):
         return None
     policy: Policy = _made(_found(autopilot.policy, Path(folder)), autopilot)
