@@ -10,7 +10,7 @@ from typing import Any
 from planned import DECLARED, Thumb, terms
 
 from penstock.core.domain.command import Command
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms

@@ -16,7 +16,7 @@ from hypothesis import settings
 from waiting import wait_until
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.job import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger

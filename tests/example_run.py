@@ -5,17 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from penstock.core.domain.event import (
-    CommandTaken,
-    Event,
-    InstructionDone,
-    InstructionGiven,
-    NothingToDo,
-    QueryFailed,
-    QueryRestarted,
-    QueryStarted,
-    RunStarted,
-)
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.queries import QueryFailed, QueryRestarted, QueryStarted
+from penstock.core.domain.events.run import NothingToDo, RunStarted
+from penstock.core.domain.events.steering import CommandTaken, InstructionDone, InstructionGiven
 from penstock.core.domain.reading import IN_TASKS, BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 

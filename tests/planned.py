@@ -10,7 +10,7 @@ from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Command
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Quantiles, Reading

@@ -9,7 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import NotReachable
 from penstock.runtime.fakes import FakeClock

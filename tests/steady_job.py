@@ -11,7 +11,7 @@ from penstock.core.analyze.analyze import analyze
 from penstock.core.analyze.assess import assess
 from penstock.core.assessment import Assessment
 from penstock.core.config import Config
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading

@@ -8,9 +8,10 @@ from typing import Any
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import Decided, Graded
 from penstock.core.domain.decision import Candidate, Comparison, Decision
-from penstock.core.domain.event import Event, RunStarted
+from penstock.core.domain.events.autopilot import Decided, Graded
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Quantiles, Reading

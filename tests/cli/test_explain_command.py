@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from penstock.cli.app import app
 from penstock.cli.cells import clock_time, day_time
-from penstock.core.domain.autopilot_event import ProposalEnded, Proposed
-from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.steering import Paused, Steering
 from penstock.runtime.home import JobFolder

@@ -9,7 +9,8 @@ from planned import wants
 from rich.console import Console
 
 from penstock.cli.pilot import Pilot, pilot_view
-from penstock.core.domain.autopilot_event import (
+from penstock.core.domain.decision import Comparison
+from penstock.core.domain.events.autopilot import (
     AutopilotChanged,
     Decided,
     PolicyPaused,
@@ -19,8 +20,7 @@ from penstock.core.domain.autopilot_event import (
     TargetFeasible,
     TargetInfeasible,
 )
-from penstock.core.domain.decision import Comparison
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 
 QUIET: dict[str, Any] = {"mode": "ask", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
 LAST = {"at_s": 988.0, "executors": 3, "current": 4, "direction": "down", "words": "thumb: executors 4 -> 3, because (proposed)", "effect": "proposed"}

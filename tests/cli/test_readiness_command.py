@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.app import app
 from penstock.cli.readiness import REMEDIES
-from penstock.core.domain.autopilot_event import AutopilotChanged
+from penstock.core.domain.events.autopilot import AutopilotChanged
 from penstock.core.domain.reasons import READINESS_SAYS
 
 

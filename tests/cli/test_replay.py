@@ -20,7 +20,7 @@ from penstock.cli.app import app
 from penstock.cli.replay import what_if_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.event import RunStarted
+from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Desired

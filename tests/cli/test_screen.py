@@ -15,22 +15,12 @@ from rich.console import Console
 from penstock.cli.cells import one_line, sparkline
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
-from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
-from penstock.core.domain.event import (
-    ClockSkewed,
-    CpuKnown,
-    CpuUnknown,
-    Event,
-    ExecutorsComplete,
-    ExecutorsMissing,
-    LeaseLost,
-    LeaseNotRenewed,
-    NothingToDo,
-    QueryFailed,
-    QueryUnwatched,
-    SideWorkFailed,
-    SnapshotFailed,
-)
+from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import CpuKnown, CpuUnknown, ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.domain.events.queries import ClockSkewed, QueryFailed, QueryUnwatched
+from penstock.core.domain.events.run import NothingToDo, SideWorkFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 

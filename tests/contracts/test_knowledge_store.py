@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import RunEnded
+from penstock.core.domain.events.run import RunEnded
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

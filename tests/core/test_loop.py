@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from penstock.core.config import Config
 from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
-from penstock.core.domain.event import CommandTaken, ExecutorsComplete, ExecutorsMissing, InstructionDone, InstructionGiven, NothingToDo
+from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.steering import CommandTaken, InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger

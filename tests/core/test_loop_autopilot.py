@@ -11,10 +11,12 @@ from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
 from penstock.core import loop
 from penstock.core.assessment import Assessment
-from penstock.core.domain.autopilot_event import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
 from penstock.core.domain.command import Approve, Pause, Resume, SetExecutors
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import CommandTaken, Event, InstructionGiven, NothingToDo
+from penstock.core.domain.events.autopilot import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.steering import CommandTaken, InstructionGiven
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.knowledge import Knowledge, begin
 from penstock.core.plan.effect import SETTLED_S

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
 from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume, SetExecutors
-from penstock.core.domain.event import Event, NothingToDo
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.execute.commands import take_commands
 from penstock.core.execute.holds import end_holds
 from penstock.core.execute.missing_executors import watch_executors

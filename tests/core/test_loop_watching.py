@@ -8,9 +8,9 @@ from typing import Any
 from planned import Play, Thumb, late, terms
 
 from penstock.core.domain.autopilot import Floor
-from penstock.core.domain.autopilot_event import Decided, PromiseBroken, ProposalEnded, Proposed, Recovered, ScalingIneffective, TargetInfeasible
 from penstock.core.domain.command import Approve, Pause, Reject, SetExecutors
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Decided, PromiseBroken, ProposalEnded, Proposed, Recovered, ScalingIneffective, TargetInfeasible
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.plan.effect import SETTLED_S
 from penstock.runtime.fakes import EPOCH_S

@@ -7,7 +7,7 @@ from typing import Any
 from example_run import example_run
 from planned import wants
 
-from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken
+from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
 from penstock.core.domain.job import Promises
 from penstock.dashboard.decided import summarise_decisions
 from penstock.dashboard.summary import summarise

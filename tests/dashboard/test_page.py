@@ -9,8 +9,11 @@ from pathlib import Path
 from example_run import START_S, example_run
 from planned import wants
 
-from penstock.core.domain.autopilot_event import Decided, PromiseBroken, ProposalEnded, Proposed
-from penstock.core.domain.event import Event, InstructionGiven, NothingToDo, QueryFailed
+from penstock.core.domain.events.autopilot import Decided, PromiseBroken, ProposalEnded, Proposed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.queries import QueryFailed
+from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.dashboard.page import page, write_page

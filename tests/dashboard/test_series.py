@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import wants
 
-from penstock.core.domain.autopilot_event import AutopilotChanged, Decided, PolicyPaused
-from penstock.core.domain.event import RunEnded
+from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, PolicyPaused
+from penstock.core.domain.events.run import RunEnded
 from penstock.dashboard.series import series, widths_s
 
 READINGS, _ = example_run()

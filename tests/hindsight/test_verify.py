@@ -17,9 +17,11 @@ from planned import DECLARED, Thumb, terms
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
 from penstock.core.domain.command import Approve, Command, Pause, Resume, SetExecutors, SetTrigger
-from penstock.core.domain.event import CommandTaken, Event, TurnFailed
+from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import TurnFailed
+from penstock.core.domain.events.steering import CommandTaken
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading

@@ -11,7 +11,7 @@ from penstock.cli.simulate_options import limits_of
 from penstock.cli.whatif import table_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.event import RunStarted
+from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger

@@ -10,7 +10,7 @@ import pyspark
 import pytest
 from pyspark import SparkContext
 
-from penstock.core.domain.event import ConnectorFound
+from penstock.core.domain.events.sources import ConnectorFound
 from penstock.core.domain.routine import is_routine
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.spark import connector, session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.runtime.fakes import FakeClock
 from penstock.spark.query_reader import QueryReader
 

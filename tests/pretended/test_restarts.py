@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from waiting import wait_until
 
 from penstock.core.config import Config
-from penstock.core.domain.event import QueryFailed, QueryGivenUp, QueryRestarted, QueryUnwatched
+from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted, QueryUnwatched
 from penstock.core.errors import NotReachable, Refused
 from penstock.spark.engine import stop_one
 from penstock.spark.handle import QueryHandle

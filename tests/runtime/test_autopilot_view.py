@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from planned import knowing, terms, wants
 
-from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, Proposed
+from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.prediction import PredictionKind
 from penstock.core.steering import Paused, Proposal
 from penstock.runtime.autopilot_view import LATEST, AutopilotView, still_standing

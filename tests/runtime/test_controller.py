@@ -12,19 +12,11 @@ import pytest
 
 from penstock.core.config import Config
 from penstock.core.domain.command import Release, SetExecutors
-from penstock.core.domain.event import (
-    CommandRefused,
-    CommandTaken,
-    Event,
-    InstructionDone,
-    InstructionFailed,
-    InstructionGiven,
-    MemoryLost,
-    NothingToDo,
-    QueryEnded,
-    SideWorkFailed,
-    TurnFailed,
-)  # fmt: skip
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.memory import MemoryLost
+from penstock.core.domain.events.queries import QueryEnded
+from penstock.core.domain.events.run import NothingToDo, SideWorkFailed, TurnFailed
+from penstock.core.domain.events.steering import CommandRefused, CommandTaken, InstructionDone, InstructionFailed, InstructionGiven
 from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading

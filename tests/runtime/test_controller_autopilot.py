@@ -12,8 +12,10 @@ from planned import DECLARED, Thumb, terms
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import AutopilotChanged, AutopilotRefused, Decided, RolledBack
-from penstock.core.domain.event import Event, InstructionGiven, TurnFailed
+from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused, Decided, RolledBack
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import TurnFailed
+from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.models.latency.profile import ProfileSeen

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from waiting import wait_until
 
-from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Desired, Knowledge

@@ -21,10 +21,11 @@ from penstock.cli.pilot import Pilot
 from penstock.core.assessment import Assessment
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import AutopilotChanged
 from penstock.core.domain.command import Pause
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import Event, HistoryReplaced, MemoryLost
+from penstock.core.domain.events.autopilot import AutopilotChanged
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.memory import HistoryReplaced, MemoryLost
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger

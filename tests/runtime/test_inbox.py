@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from penstock.core.domain.command import Release
-from penstock.core.domain.event import NothingToDo, QueryEnded
+from penstock.core.domain.events.queries import QueryEnded
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.instruction import Outcome
 from penstock.core.errors import Refused
 from penstock.core.fitting import FitDone

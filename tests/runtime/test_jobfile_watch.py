@@ -9,7 +9,7 @@ import pytest
 from jobfiles import HALF_FULL, RIGHT, loaded, write
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import AutopilotChanged, AutopilotRefused
+from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
 from penstock.core.knowledge import Desired
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller

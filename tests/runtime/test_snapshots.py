@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, LeaseLost, LeaseNotRenewed, QueryEnded, SnapshotFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor
 from penstock.runtime.clock import SteadyClock

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, InstructionDone, InstructionGiven, QueryRestarted
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.queries import QueryRestarted
+from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger

@@ -9,7 +9,8 @@ import pytest
 
 from penstock.core.config import Config
 from penstock.core.domain.command import SetExecutors
-from penstock.core.domain.event import InstructionDone, TurnFailed
+from penstock.core.domain.events.run import TurnFailed
+from penstock.core.domain.events.steering import InstructionDone
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired

@@ -15,8 +15,9 @@ from ledgers import positions_in
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import Decided, PromiseBroken, RolledBack
-from penstock.core.domain.event import Event, InstructionDone, InstructionGiven
+from penstock.core.domain.events.autopilot import Decided, PromiseBroken, RolledBack
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading

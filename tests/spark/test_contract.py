@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.core.domain.event import CannotDo
+from penstock.core.domain.events.steering import CannotDo
 from penstock.core.domain.job import JobSpec, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake

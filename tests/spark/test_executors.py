@@ -6,7 +6,7 @@ import signal
 import time
 from typing import Any
 
-from penstock.core.domain.event import ExecutorLost
+from penstock.core.domain.events.executors import ExecutorLost
 from penstock.core.domain.instruction import MISSING, ScaleExecutors
 
 

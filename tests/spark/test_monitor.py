@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.core.domain.event import ClockSkewed
+from penstock.core.domain.events.queries import ClockSkewed
 
 CODE = """
 from pyspark.sql import functions as F

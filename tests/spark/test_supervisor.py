@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.core.domain.event import QueryFailed, QueryGivenUp, QueryRestarted
+from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted
 from penstock.core.domain.job import SinkSpec
 
 CODE = """

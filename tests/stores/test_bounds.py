@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import NothingToDo, TurnFailed
+from penstock.core.domain.events.run import NothingToDo, TurnFailed
 from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.redaction import Redactor
 from penstock.stores.history import History

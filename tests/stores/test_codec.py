@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import Decided
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import Event, NothingToDo, TurnFailed, event_classes
+from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.event import Event, event_classes
+from penstock.core.domain.events.run import NothingToDo, TurnFailed
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.prediction import Prediction

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import MemoryLost, MemoryRegained, TurnFailed
+from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
+from penstock.core.domain.events.run import TurnFailed
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.redaction import Redactor

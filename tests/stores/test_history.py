@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import MemoryLost, MemoryRegained, NothingToDo, QueryEnded, RunStarted, TurnFailed
+from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
+from penstock.core.domain.events.queries import QueryEnded
+from penstock.core.domain.events.run import NothingToDo, RunStarted, TurnFailed
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
@@ -232,7 +234,7 @@ WRITER = """
 import os, sys
 from pathlib import Path
 from penstock.core.config import Config
-from penstock.core.domain.event import QueryEnded
+from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.redaction import Redactor
 from penstock.stores.history import History
 history = History.open(Path(sys.argv[1]), config=Config(), redactor=Redactor())

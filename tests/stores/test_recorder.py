@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.config import Config
-from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.loop import Turn

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.learnt import Learnt

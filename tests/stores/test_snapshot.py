@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.event import QueryEnded
+from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.redaction import Redactor

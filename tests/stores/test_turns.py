@@ -11,7 +11,7 @@ import pytest
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.command import Approve, Command, Pause, Release, SetExecutors, SetRateLimit, SetTrigger
-from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.trigger import Trigger

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from penstock.core.config import Config
-from penstock.core.domain.event import CpuKnown, CpuUnknown, Event
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import CpuKnown, CpuUnknown
 from penstock.runtime.fakes import FakeClock
 from penstock.spark.monitor import SparkMonitor
 

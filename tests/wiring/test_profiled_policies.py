@@ -9,8 +9,8 @@ import pytest
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import Decided, PhaseFailed
-from penstock.core.domain.event import TurnFailed
+from penstock.core.domain.events.autopilot import Decided, PhaseFailed
+from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw

@@ -12,8 +12,8 @@ from simulated_graph import flowing, in_batches
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import Decided, Graded, PhaseFailed
-from penstock.core.domain.event import TurnFailed
+from penstock.core.domain.events.autopilot import Decided, Graded, PhaseFailed
+from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms

@@ -13,8 +13,8 @@ from assessed import NOW_S, assessed
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import Decided, PhaseFailed, ScalingIneffective
-from penstock.core.domain.event import SideWorkFailed, TurnFailed
+from penstock.core.domain.events.autopilot import Decided, PhaseFailed, ScalingIneffective
+from penstock.core.domain.events.run import SideWorkFailed, TurnFailed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import ExecutorReading

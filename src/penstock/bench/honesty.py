@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from penstock.bench.workload import with_rate, workload_job
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.rescales import rescales
 from penstock.core.models.latency.pooled import pooled_quantiles

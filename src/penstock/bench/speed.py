@@ -45,11 +45,14 @@ TURN_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """`static_s` and `policy_s` are by the clock, from a command to its end on one core; `turn_ms` is CPU time of a turn that decides, its forecast cached."""
+    """Seconds by the clock that six simulated hours take as a command on one core, and milliseconds of CPU that a turn takes in which a policy decides.
+
+    The forecast of such a turn is cached.
+    """
 
     static_s: float
     policy_s: float
-    turn_ms: float
+    turn_ms: Mapping[str, float]
 
     @property
     def missed(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import Decided
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import JobSpec, Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.run import run_job
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import JobSpec
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import PenstockError

@@ -15,7 +15,7 @@ from penstock.cli.moments import until_moment_s
 from penstock.cli.remembered import FileOption, history_of, why_undecided
 from penstock.cli.report import JsonOption, known
 from penstock.core.analyze.explained import Explained, decisions, explained
-from penstock.core.domain.autopilot_event import Decided
+from penstock.core.domain.events.autopilot import Decided
 from penstock.core.errors import UserMistake
 from penstock.stores.reader import HistoryReader
 

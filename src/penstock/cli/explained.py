@@ -12,8 +12,8 @@ from rich.text import Text
 from penstock.cli.cells import UNKNOWN, clock_time, columns, count, day_time, percent, seconds
 from penstock.cli.uncut_table import Whole
 from penstock.core.analyze.explained import Explained, Judged
-from penstock.core.domain.autopilot_event import EFFECTS, Decided
 from penstock.core.domain.decision import Candidate, Comparison, short, sized
+from penstock.core.domain.events.autopilot import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject
 from penstock.core.domain.units import duration_words
 

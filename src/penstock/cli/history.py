@@ -16,7 +16,7 @@ from penstock.cli.live import print_tracebacks
 from penstock.cli.remembered import FileOption, history_of, since
 from penstock.cli.report import known, writable
 from penstock.cli.uncut_table import Whole
-from penstock.core.domain.event import NothingToDo, RunStarted
+from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.routine import is_routine

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from penstock.cli.jobs import remembered_job
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms

@@ -11,7 +11,8 @@ from rich.live import Live
 from penstock.cli.cells import count, day_time, one_line, percent, seconds
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
-from penstock.core.domain.event import Event, QueryFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.queries import QueryFailed
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 

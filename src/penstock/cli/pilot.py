@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.cells import one_line
-from penstock.core.domain.autopilot_event import (
+from penstock.core.domain.decision import sized
+from penstock.core.domain.events.autopilot import (
     THROUGHPUT,
     Decided,
     PolicyPaused,
@@ -21,8 +22,7 @@ from penstock.core.domain.autopilot_event import (
     TargetFeasible,
     TargetInfeasible,
 )
-from penstock.core.domain.decision import sized
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.trust import mode_in
 from penstock.core.domain.units import duration_words
 

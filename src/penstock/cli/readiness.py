@@ -16,7 +16,7 @@ from penstock.cli.jobs import JobOption
 from penstock.cli.remembered import FileOption, events_of, history_of, read_with_bar, why_undecided
 from penstock.cli.report import JsonOption, known
 from penstock.cli.uncut_table import Whole
-from penstock.core.domain.autopilot_event import Decided
+from penstock.core.domain.events.autopilot import Decided
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.units import duration_words
 from penstock.core.plan.readiness import Readiness, Steered, Unready

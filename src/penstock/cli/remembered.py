@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from penstock.cli.jobs import remembered_job
-from penstock.core.domain.autopilot_event import PhaseFailed
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import PhaseFailed
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.trust import mode_in
 from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from penstock.cli.cells import UNKNOWN, WIDEST, Sparkline, bar, clock_time, columns, count, one_line, percent, seconds
 from penstock.cli.pilot import Pilot, pilot_view
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.routine import is_routine

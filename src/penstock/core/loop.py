@@ -10,8 +10,9 @@ from penstock.core.analyze.assess import assess
 from penstock.core.analyze.bottleneck import bottleneck
 from penstock.core.analyze.capacities import capacity_why
 from penstock.core.analyze.predictions import foresee
-from penstock.core.domain.autopilot_event import Decided, Recovered
-from penstock.core.domain.event import Event, NothingToDo
+from penstock.core.domain.events.autopilot import Decided, Recovered
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.instruction import Instruction
 from penstock.core.execute.commands import take_commands
 from penstock.core.execute.holds import end_holds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.routine import CHANGES
 
 

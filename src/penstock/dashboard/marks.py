@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.core.domain.autopilot_event import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
-from penstock.core.domain.event import Event, ExecutorLost, InstructionGiven, QueryFailed, QueryGivenUp, QueryRestarted
+from penstock.core.domain.events.autopilot import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorLost
+from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted
+from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.trust import mode_in
 
 LABEL_CHARACTERS = 18

@@ -8,7 +8,7 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.routine import is_routine
@@ -101,7 +101,7 @@ def _event(event: Event, when: str, redact: Callable[[str], str]) -> str:
 def _kind(event: Event) -> str:
     """The event's class as words.
 
-    >>> from penstock.core.domain.event import RunEnded
+    >>> from penstock.core.domain.events.run import RunEnded
     >>> _kind(RunEnded(at_s=0, job="demo", reason="asked to"))
     'run ended'
     """

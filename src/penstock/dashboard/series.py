@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.domain.autopilot_event import Decided, PolicyPaused
-from penstock.core.domain.event import Event, RunEnded
+from penstock.core.domain.events.autopilot import Decided, PolicyPaused
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import RunEnded
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trust import mode_in
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from penstock.core.domain.autopilot_event import Decided
+from penstock.core.domain.events.autopilot import Decided
 from penstock.core.models.arrays import Floats
 from penstock.dashboard.palette import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, VERMILION
 from penstock.dashboard.panels import bare

@@ -8,7 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from penstock.core.domain.event import Event, ExecutorLost, QueryFailed, QueryRestarted
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorLost
+from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.rescales import rescales

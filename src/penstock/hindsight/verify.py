@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from penstock.core.domain.event import NothingToDo
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.inputs import Inputs
 from penstock.core.loop import turn
 from penstock.core.policies.policy import Policy

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.core.config import EVEN, Config
-from penstock.core.domain.event import Event, RunStarted
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake

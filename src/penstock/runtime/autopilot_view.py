@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.domain.autopilot_event import Decided, Graded, PolicyPaused, Proposed
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.terms import Terms
 from penstock.telemetry.exposition import AutopilotState

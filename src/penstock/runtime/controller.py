@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from penstock.core.domain.command import Command
-from penstock.core.domain.event import Event, MemoryLost, SideWorkFailed, TurnFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.memory import MemoryLost
+from penstock.core.domain.events.run import SideWorkFailed, TurnFailed
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.core.domain.autopilot_event import PolicyPaused, PolicyResumed, ProposalEnded
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
-from penstock.core.domain.event import (
-    CommandRefused,
-    CommandTaken,
-    Event,
-    ExecutorsMissing,
-    HoldEnded,
-    InstructionFailed,
-    InstructionGiven,
-    SourceRateSet,
-)
+from penstock.core.domain.events.autopilot import PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorsMissing
+from penstock.core.domain.events.sources import SourceRateSet
+from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded, InstructionFailed, InstructionGiven
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.core.domain.event import Event, HistoryReplaced, NothingToDo, RunEnded, RunStarted
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.memory import HistoryReplaced
+from penstock.core.domain.events.run import NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.routine import is_routine
 from penstock.core.knowledge import Desired

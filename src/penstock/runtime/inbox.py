@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from penstock.core.domain.command import Command
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.errors import Refused
 from penstock.core.fitting import FitDone

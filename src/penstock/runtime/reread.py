@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.models.latency.profile import ProfileSeen
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from penstock.core.domain.event import Event, LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
 from penstock.ports import BesideCheckpoint, Clock
 from penstock.runtime.attempts import Attempts
 from penstock.runtime.joblease import CheckpointLease

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from penstock.core.analyze.batches import batch_measured, cost_of
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_fit import fit_durations

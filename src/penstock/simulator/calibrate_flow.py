@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.analyze.workers import workers_reading
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.job import JobCapacity

@@ -10,7 +10,9 @@ from itertools import pairwise
 from statistics import median
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, InstructionDone, InstructionGiven, QueryRestarted
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.queries import QueryRestarted
+from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake

@@ -10,7 +10,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from penstock.core.config import Config
-from penstock.core.domain.event import CannotDo, Event
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import CannotDo
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import Refused

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from penstock.core.domain.event import Event, LatencyUnknown
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.queries import LatencyUnknown
 from penstock.core.errors import NotReachable, PenstockError
 from penstock.core.monitor.facts import BatchFact, OutputSample, PartitionFact, QueryFacts, StageFact
 from penstock.kafka.options import client_options

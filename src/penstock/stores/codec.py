@@ -10,9 +10,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from penstock.core.domain import autopilot_event  # noqa: F401  # its classes are events that a history holds
 from penstock.core.domain.command import Command
-from penstock.core.domain.event import Event, event_classes
+from penstock.core.domain.events.event import Event, event_classes
 from penstock.core.domain.instruction import Instruction
 from penstock.core.knowledge import Knowledge
 from penstock.core.redaction import Redactor

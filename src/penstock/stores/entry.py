@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.core.domain.event import Event, NothingToDo
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge

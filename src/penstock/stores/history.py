@@ -11,7 +11,8 @@ from threading import Lock
 from typing import Self
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, MemoryLost, MemoryRegained
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
 from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge

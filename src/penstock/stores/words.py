@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from penstock.core.domain.command import Command
-from penstock.core.domain.event import event_classes
+from penstock.core.domain.events.event import event_classes
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import REASONS

@@ -14,7 +14,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from penstock.core.domain.event import ConnectorFound
+from penstock.core.domain.events.sources import ConnectorFound
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.core.knowledge import Desired

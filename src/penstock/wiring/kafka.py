@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core.domain.event import Event, FeedBehind, FeedCaughtUp, FeedEnded, FeedFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.sources import FeedBehind, FeedCaughtUp, FeedEnded, FeedFailed
 from penstock.core.domain.job import JobSpec
 from penstock.core.domain.kafka import EMBEDDED, FeedSpec
 from penstock.core.errors import NotReachable, UserMistake

@@ -8,7 +8,7 @@ import pytest
 from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.disturbances import failure_in
-from penstock.core.domain.autopilot_event import Graded, Recovered
+from penstock.core.domain.events.autopilot import Graded, Recovered
 from penstock.core.domain.instruction import Outcome
 from penstock.core.learnt import Learnt
 from penstock.core.models.estimate import Estimate

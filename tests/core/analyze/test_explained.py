@@ -9,8 +9,9 @@ import pytest
 from planned import wants
 
 from penstock.core.analyze.explained import decisions, explained, judged
-from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken, ProposalEnded, Proposed
-from penstock.core.domain.event import Event, InstructionDone, InstructionGiven
+from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, ProposalEnded, Proposed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.prediction import Prediction
 
 FORECAST = Prediction(kind="forecast", made_s=100.0, value=50.0, low=40.0, high=60.0, executors=3, due_s=160.0, about="60 s")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.fits import table_due
-from penstock.core.domain.autopilot_event import FitFailed, FitTaken
+from penstock.core.domain.events.autopilot import FitFailed, FitTaken
 from penstock.core.domain.job import Limits
 from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.knowledge import Desired, Knowledge, begin

@@ -11,8 +11,8 @@ from steady_job import TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.grade import MOST_PENDING, grade
 from penstock.core.analyze.predictions import foresee
-from penstock.core.domain.autopilot_event import Graded
 from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.events.autopilot import Graded
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.anomaly.disturbance import DisturbanceKind

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.core.domain import autopilot_event as said
-from penstock.core.domain.autopilot_event import (
+from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.events import autopilot as said
+from penstock.core.domain.events.autopilot import (
     AutopilotChanged,
     AutopilotRefused,
     Decided,
@@ -28,8 +29,9 @@ from penstock.core.domain.autopilot_event import (
     TargetFeasible,
     TargetInfeasible,
 )
-from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import Event, NothingToDo, QueryFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.queries import QueryFailed
+from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.reasons import REASONS
 from penstock.core.domain.routine import is_routine
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock.core.domain import autopilot_event
-from penstock.core.domain import event as events
+from penstock.core.domain import events
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import CommandTaken, Event, ExecutorsMissing, HoldEnded, InstructionDone, RunStarted, SourceRateSet, event_classes
+from penstock.core.domain.events.event import Event, event_classes
+from penstock.core.domain.events.executors import ExecutorsMissing
+from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.sources import SourceRateSet
+from penstock.core.domain.events.steering import CommandTaken, HoldEnded, InstructionDone
 from penstock.core.domain.prediction import Prediction
 from penstock.stores.codec import decode_event, encode
 
@@ -56,9 +61,10 @@ def test_an_event_is_read_back_from_the_history_as_it_was(name: str, kind: type[
 
 
 def test_all_events_are_known_by_name() -> None:
-    modules = (events, autopilot_event)
+    files = {file.stem for file in Path(events.__file__).parent.glob("*.py")} - {"__init__", "event"}
+    modules = [import_module(f"{events.__name__}.{each}") for each in files]
     defined = {name for module in modules for name, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__}
-    assert set(event_classes()) == defined - {"Event"}
+    assert set(event_classes()) == defined and files == set(events.__all__)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
-from penstock.core.domain.event import CommandRefused, CommandTaken, HoldEnded
+from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.domain.event import HoldEnded
+from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.execute.holds import end_holds, hold
 from penstock.core.knowledge import Desired, Hold, Knowledge
 

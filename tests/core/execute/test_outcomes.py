@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from penstock.core.domain.event import ExecutorsMissing, InstructionDone, InstructionFailed
+from penstock.core.domain.events.executors import ExecutorsMissing
+from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

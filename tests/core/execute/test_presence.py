@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.execute.missing_executors import watch_executors
 from penstock.core.knowledge import Desired, Knowledge, Pending

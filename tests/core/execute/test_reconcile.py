@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import InstructionGiven
+from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.instruction import ChangeQuery, Instruction, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

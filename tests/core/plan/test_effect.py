@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import knowing, terms
 
-from penstock.core.domain.autopilot_event import ScalingIneffective
 from penstock.core.domain.decision import Comparison
+from penstock.core.domain.events.autopilot import ScalingIneffective
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import BatchParts, QueryReading, Reading

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from planned import knowing, terms, wants
 
-from penstock.core.domain.autopilot_event import ProposalEnded
 from penstock.core.domain.decision import Recommended
+from penstock.core.domain.events.autopilot import ProposalEnded
 from penstock.core.plan.mode import settle_mode, settle_policy
 from penstock.core.steering import Paused, Proposal, Rescale, Steering, Trial
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import knowing, late, terms
 
-from penstock.core.domain.autopilot_event import PromiseBroken, PromiseKept, Recovered
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import PromiseBroken, PromiseKept, Recovered
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import Disturbance

@@ -9,7 +9,7 @@ import pytest
 from planned import knowing, terms
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.autopilot_event import PolicyPaused, ProposalEnded, RolledBack
+from penstock.core.domain.events.autopilot import PolicyPaused, ProposalEnded, RolledBack
 from penstock.core.knowledge import Hold, Knowledge
 from penstock.core.plan.rollback import watch_trust
 from penstock.core.steering import Paused, Proposal

@@ -8,9 +8,9 @@ import pytest
 from planned import knowing, terms, wants
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.autopilot_event import Decided, PolicyPaused, PolicyResumed, ProposalEnded
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors
-from penstock.core.domain.event import CommandRefused
+from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.events.steering import CommandRefused
 from penstock.core.knowledge import Hold, Knowledge
 from penstock.core.plan.policy_commands import take_says
 from penstock.core.plan.proposals import quiet_for_s

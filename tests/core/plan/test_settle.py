@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from planned import LIMITS, Thumb, assessed, knowing, terms, wants
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.autopilot_event import ProposalEnded, Proposed
 from penstock.core.domain.decision import Comparison, Decision, Recommended
+from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
 from penstock.core.knowledge import Hold, Knowledge
 from penstock.core.plan.settle import Settled, settle, with_recommended
 from penstock.core.steering import MeanLoad, Proposal, Trial

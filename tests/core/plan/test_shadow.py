@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import wants
 
-from penstock.core.domain.autopilot_event import AutopilotChanged, Decided
-from penstock.core.domain.event import Event, NothingToDo, RunStarted
+from penstock.core.domain.events.autopilot import AutopilotChanged, Decided
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.plan.shadow import last_shadow
 
 MODES = st.sampled_from(["observe", "shadow", "ask", "active"])

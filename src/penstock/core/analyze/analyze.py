@@ -15,8 +15,8 @@ from penstock.core.analyze.model_setup import prepared
 from penstock.core.analyze.predictions import foresee_failure
 from penstock.core.analyze.targets import watch_targets
 from penstock.core.assessment import Assessment
-from penstock.core.domain.autopilot_event import Recovered
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Recovered
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.fitting import FitAsked

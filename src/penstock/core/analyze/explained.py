@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.core.domain.autopilot_event import Decided, Graded, PromiseBroken, ProposalEnded, Proposed, RolledBack, ScalingIneffective
-from penstock.core.domain.event import Event, ExecutorsMissing, InstructionDone, InstructionFailed, InstructionGiven
+from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, ProposalEnded, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorsMissing
+from penstock.core.domain.events.steering import InstructionDone, InstructionFailed, InstructionGiven
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 

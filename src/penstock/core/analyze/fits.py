@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.domain.autopilot_event import FitFailed, FitTaken
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import FitFailed, FitTaken
+from penstock.core.domain.events.event import Event
 from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Knowledge

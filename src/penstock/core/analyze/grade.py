@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.analyze.predictions import AVERAGE
-from penstock.core.domain.autopilot_event import Graded
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Graded
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge

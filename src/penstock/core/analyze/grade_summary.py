@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
-from penstock.core.domain.autopilot_event import Graded
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Graded
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import PredictionKind
 
 

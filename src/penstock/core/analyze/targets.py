@@ -9,9 +9,9 @@ from penstock.core.analyze.capacities import carried_by
 from penstock.core.analyze.priors import declared_downtimes
 from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import THROUGHPUT, TargetFeasible, TargetInfeasible
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import THROUGHPUT, TargetFeasible, TargetInfeasible
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.formula import recovery_s

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.core.domain.autopilot_event import Decided, FitTaken, Graded
-from penstock.core.domain.event import Event, NothingToDo
+from penstock.core.domain.events.autopilot import Decided, FitTaken, Graded
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import NothingToDo
 
 CHANGES = ("shadow", "approved", "asked")
 """Effects of decisions that changed something, if only in shadow."""

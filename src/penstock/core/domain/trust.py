@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.core.domain.autopilot_event import AutopilotChanged, Decided
 from penstock.core.domain.decision import asked_policy
-from penstock.core.domain.event import Event, RunStarted
+from penstock.core.domain.events.autopilot import AutopilotChanged, Decided
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.run import RunStarted
 
 
 def mode_in(event: Event) -> str | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
-from penstock.core.domain.event import CommandRefused, CommandTaken, Event, HoldEnded
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.core.domain.units import count_words, duration_words
 from penstock.core.execute.holds import hold

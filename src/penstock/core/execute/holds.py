@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.domain.event import Event, HoldEnded
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.knowledge import Hold, Knowledge
 
 

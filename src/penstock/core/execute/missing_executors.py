@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.config import Config
-from penstock.core.domain.event import Event, ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
 from penstock.core.knowledge import Knowledge
 
 

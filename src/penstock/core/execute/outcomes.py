@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.core.domain.event import Event, ExecutorsMissing, InstructionDone, InstructionFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorsMissing
+from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.execute.actual import as_it_is
 from penstock.core.knowledge import Knowledge

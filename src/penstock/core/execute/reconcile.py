@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.domain.event import Event, InstructionGiven
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.instruction import ChangeQuery, Instruction, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.units import count_words

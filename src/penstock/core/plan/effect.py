@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from penstock.core.domain.autopilot_event import ScalingIneffective
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import ScalingIneffective
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge, with_executors
 from penstock.core.plan.adopt import is_held

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.domain.autopilot_event import Phase, PhaseFailed
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Phase, PhaseFailed
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.domain.autopilot_event import Decided
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.adopt import is_held
 from penstock.core.plan.guards import Guarding

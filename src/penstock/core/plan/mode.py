@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.domain.decision import Recommended, asked_policy
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.proposals import without_proposal
 from penstock.core.terms import Terms

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.core.domain.autopilot_event import Decided, PolicyPaused, PolicyResumed
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
-from penstock.core.domain.event import CommandRefused, Event
+from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import CommandRefused
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.adopt import adopt, is_held
 from penstock.core.plan.effect import with_trial

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.core.domain.autopilot_event import PromiseBroken, PromiseKept, Recovered
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import PromiseBroken, PromiseKept, Recovered
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.anomaly.disturbance import UNANNOUNCED
 from penstock.core.steering import Steering

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import End, ProposalEnded, Proposed
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import End, ProposalEnded, Proposed
+from penstock.core.domain.events.event import Event
 from penstock.core.steering import Proposal, Steering
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from penstock.core.domain.autopilot_event import Graded, PromiseBroken, Recovered
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Graded, PromiseBroken, Recovered
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import UNREADY

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from penstock.core.domain.autopilot_event import RollbackReason, RolledBack
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import RollbackReason, RolledBack
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge, with_executors
 from penstock.core.plan.adopt import is_held
 from penstock.core.plan.policy_commands import ITSELF, pause

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison, Decision, Effect, Recommended
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.adopt import adopt, is_held
 from penstock.core.plan.effect import with_trial

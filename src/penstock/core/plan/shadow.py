@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from penstock.core.domain.autopilot_event import Decided
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trust import mode_in, policy_in
 from penstock.core.plan.promises import STILL_BROKEN_S

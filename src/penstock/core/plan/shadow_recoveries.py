@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.core.domain.autopilot_event import Decided, Recovered
+from penstock.core.domain.events.autopilot import Decided, Recovered
 from penstock.core.domain.reading import Reading
 from penstock.core.models.anomaly.disturbance import FAILURES
 from penstock.core.plan.shadow import Shadow

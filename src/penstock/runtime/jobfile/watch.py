@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.autopilot_event import AutopilotChanged, AutopilotRefused
+from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
 from penstock.core.errors import UserMistake
 from penstock.ports import Clock
 from penstock.runtime.jobfile.autopilot import TABLE, beyond_limits

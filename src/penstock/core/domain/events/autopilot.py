@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.decision import Comparison, Decision, Effect, short, sized
-from penstock.core.domain.event import Event
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import UNITS, Prediction, PredictionKind, subject
 from penstock.core.domain.units import duration_words
 

@@ -1,0 +1,23 @@
+"""The base of all events, and every kind by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something worth remembering, at a moment; `trouble` is whether somebody should look at it."""
+
+    trouble: ClassVar[bool] = False
+    at_s: float
+
+    def words(self) -> str:
+        """The event as a sentence for people; nothing ever parses it."""
+        raise TypeError(f"{type(self).__name__} has no words")
+
+
+def event_classes() -> dict[str, type[Event]]:
+    """Every kind of event by its name."""
+    return {cls.__name__: cls for cls in Event.__subclasses__()}

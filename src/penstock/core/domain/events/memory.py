@@ -1,0 +1,64 @@
+"""History, snapshots and the lease."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from penstock.core.domain.events.event import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLost(Event):
+    trouble: ClassVar[bool] = True
+    reason: str
+
+    def words(self) -> str:
+        return f"Penstock cannot remember ({self.reason}); the job and its observation go on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRegained(Event):
+    forgotten: int
+
+    def words(self) -> str:
+        return f"Penstock remembers again; {self.forgotten} rows of history were lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFailed(Event):
+    trouble: ClassVar[bool] = True
+    reason: str
+
+    def words(self) -> str:
+        return f"no snapshot of the history beside the checkpoint: {self.reason}; tried again later"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseNotRenewed(Event):
+    """The lease could not be signed, to renew it or to give it back."""
+
+    trouble: ClassVar[bool] = True
+    reason: str
+
+    def words(self) -> str:
+        return f"the lease beside the checkpoint could not be signed: {self.reason}; it runs out unless a later try succeeds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryReplaced(Event):
+    """At the start: the history beside the checkpoint went further than the one here, which is kept at `aside`."""
+
+    aside: str
+
+    def words(self) -> str:
+        return f"the history beside the checkpoint is newer than the one here, as the job ran elsewhere: it goes on from that; this one is now {self.aside}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseLost(Event):
+    trouble: ClassVar[bool] = True
+    holder: str
+
+    def words(self) -> str:
+        return f"{self.holder} has taken over this job: this driver stops"

@@ -1,0 +1,97 @@
+"""The life of a query, and what of it cannot be observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.units import count_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStarted(Event):
+    query: str
+    trigger: str
+
+    def words(self) -> str:
+        return f"query {self.query} started, trigger {self.trigger}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryFailed(Event):
+    trouble: ClassVar[bool] = True
+    query: str
+    cause: str
+    traceback: str = ""
+
+    def words(self) -> str:
+        return f"query {self.query} failed: {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRestarted(Event):
+    query: str
+    attempt: int
+    downtime_s: float
+    cause: str
+    replayed_rows: float | None = None
+
+    def words(self) -> str:
+        replayed = "" if self.replayed_rows is None else f", {count_words(self.replayed_rows)} rows replayed"
+        return f"query {self.query} restarted from its checkpoint (restart {self.attempt}), down {self.downtime_s:.1f} s{replayed}, because: {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryGivenUp(Event):
+    trouble: ClassVar[bool] = True
+    query: str
+    restarts: int
+    cause: str
+    reason: str
+
+    def words(self) -> str:
+        return f"query {self.query} is given up after {self.restarts} restarts ({self.reason}): {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryUnwatched(Event):
+    """The supervisor could not do for a query what was to be done."""
+
+    trouble: ClassVar[bool] = True
+    query: str
+    cause: str
+
+    def words(self) -> str:
+        return f"query {self.query} could not be looked after, which is tried again: {self.cause}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryEnded(Event):
+    query: str
+    reason: str
+
+    def words(self) -> str:
+        return f"query {self.query} ended: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockSkewed(Event):
+    trouble: ClassVar[bool] = True
+    query: str
+    skew_s: float
+
+    def words(self) -> str:
+        return f"records of {self.query} arrive {self.skew_s:.1f} s in the future: clocks disagree, latency is not used"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyUnknown(Event):
+    """Why the latency that Real-Time Mode measures at the sink cannot be measured."""
+
+    trouble: ClassVar[bool] = True
+    query: str
+    reason: str
+
+    def words(self) -> str:
+        return f"the latency of {self.query} at its sink is unknown: {self.reason}"
