@@ -37,7 +37,7 @@ def looked_up(rows):
     wait = F.expr("reflect('java.util.concurrent.locks.LockSupport', 'parkNanos', 2000000L)")
     return rows.select("position", wait.alias("waited"))
 """
-LOW, HIGH = 230.0, 860.0
+LOW, HIGH = 230.0, 720.0
 """Rows/s of some 2.2 ms each: one executor carries the low rate with ease, two do not carry the high one."""
 RISES_S, FALLS_S, ENDS_S, BROKEN_BY_S = 85.0, 180.0, 290.0, 150.0
 PROMISED_S = 12.0
