@@ -236,6 +236,7 @@ def test_the_batch_duration_and_the_mode_change_on_the_same_checkpoint(flow: Any
     assert not flow.events("QueryFailed")
 
 
+@pytest.mark.long
 def test_executors_leave_by_a_restart_and_come_without_one(flow: Any) -> None:
     [done] = flow.steer("scale", executors=1)
     assert "down" in done
