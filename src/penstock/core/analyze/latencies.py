@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.analyze.job_shape import share_of
@@ -16,7 +16,7 @@ from penstock.core.models.latency.table import LatencyTable
 from penstock.core.usage.utilization import plant_of
 
 
-def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Estimate) -> dict[int, Estimate]:
+def latencies(learnt: Learnt, reading: Reading, sizes: Sequence[int], rate: Estimate) -> dict[int, Estimate]:
     """Seconds at this rate of arrivals: the 95th percentile of micro-batches, the worst of the queries; where tasks run all the time, a profile's average.
 
     The bounds of micro-batches are those of what one reading will show, not of the mean of many: that is what the prediction is held against.
@@ -25,13 +25,13 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Iterable[int], rate: Esti
         table = paced(learnt)
         return {} if table is None else {size: _by_table(table, size, rate.value) for size in sizes}
     queries = [query for query in reading.queries if query.name in learnt.batches]
+    answers = [
+        learnt.batches[query.name].predict_each(rate_rows_per_s=rate.times(share_of(query, reading)), interval_s=query.trigger.interval_s, scaleouts=sizes)
+        for query in queries
+    ]
     found: dict[int, Estimate] = {}
     for size in sizes:
-        answers = [
-            learnt.batches[query.name].predict_one(rate_rows_per_s=rate.times(share_of(query, reading)), interval_s=query.trigger.interval_s, scaleout=size)
-            for query in queries
-        ]
-        known = [answer for answer in answers if isinstance(answer, Estimate)]
+        known = [answer for by_size in answers if isinstance(answer := by_size[size], Estimate)]
         if known and len(known) == len(reading.queries):
             found[size] = max(known, key=lambda each: each.value)
     return found

@@ -141,3 +141,12 @@ def test_it_keeps_a_bounded_number_of_latencies_the_newest() -> None:
 def test_a_latency_that_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be"):
         LatencyMeasured(interval_s=1.0, rate_rows_per_s=1.0, latency_s=0.0)
+
+
+def test_sizes_asked_together_get_the_answers_they_get_alone() -> None:
+    batches = [BatchMeasured(rows=rows, duration_s=0.5 + 0.0005 * rows, scaleout=2) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0, 3600.0)]
+    model = BatchLatency(cost=BatchCost(partitions=12)).learn(batches)
+    asked = {"rate_rows_per_s": Estimate(value=300.0, low=250.0, high=400.0), "interval_s": 5.0}
+    alone = {size: model.predict_one(**asked, scaleout=size) for size in range(1, 15)}
+    assert model.predict_each(**asked, scaleouts=range(1, 15)) == alone
+    assert len({each.value for each in alone.values() if isinstance(each, Estimate)}) > 3

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, waves
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch import latency_by_law_s, predict_batch_latency
 from penstock.core.models.latency.measured import LatencyMeasured
@@ -69,6 +69,17 @@ class BatchLatency:
         by_rate = physical_s(laws.best, rate_rows_per_s.low), physical_s(laws.best, rate_rows_per_s.high)
         low, high = bounds_of(expected.value, (expected.low, expected.high), by_rate)
         return _stretch(self).estimate(Estimate(value=expected.value, low=low, high=high), of_one=True)
+
+    def predict_each(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleouts: Sequence[int]) -> dict[int, Estimate | NotReady]:
+        """What `predict_one` says of each scale-out; those whose batches take equally many waves are one."""
+        by_waves: dict[int, Estimate | NotReady] = {}
+        found: dict[int, Estimate | NotReady] = {}
+        for scaleout in scaleouts:
+            count = waves(self.cost.partitions, scaleout * self.cost.cores_per_executor)
+            if count not in by_waves:
+                by_waves[count] = self.predict_one(rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout)
+            found[scaleout] = by_waves[count]
+        return found
 
     def score(self) -> Score | NotReady:
         """Errors on latencies left out, beside the mean and the plane over interval and rate (and scale-out if it varies) (Khaos sec. III-D)."""
