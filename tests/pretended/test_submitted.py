@@ -47,4 +47,4 @@ def test_a_signal_that_is_ignored_here_is_left_to_the_jvm(jvm: tuple[Any, subpro
     finally:
         signal.signal(signal.SIGHUP, before)
     os.kill(process.pid, signal.SIGHUP)
-    process.wait(20)
+    assert process.wait(20) == 128 + signal.SIGHUP

@@ -144,7 +144,8 @@ def test_a_script_host_that_is_closed_leaves_no_thread_behind(pretended: None) -
     host = host_on("yarn", {})
     host.add("q", SimpleNamespace(checkpoint=None), Trigger(interval_s=5.0), as_it_runs=False)  # type: ignore[arg-type]
     host.close()
-    wait_until(lambda: {each.name for each in set(threading.enumerate()) - before} == set(), 10)
+    wait_until(lambda: set(threading.enumerate()) <= before, 10, "the end of its threads")
+    assert not [each.name for each in set(threading.enumerate()) - before]
 
 
 def test_a_script_whose_job_another_driver_took_over_leaves_it(pretended: None, monkeypatch: pytest.MonkeyPatch) -> None:
