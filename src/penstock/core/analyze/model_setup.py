@@ -14,6 +14,7 @@ from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.capacity.job import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
 from penstock.core.models.capacity.pace import Pace
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity
+from penstock.core.models.capacity.utilization_law import AVERAGING_S
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, Series
 from penstock.core.models.latency.phoebe import ScaleoutLatency
@@ -53,7 +54,11 @@ def fresh(reading: Reading, terms: Terms) -> Learnt:
     scaled, config = terms.autopilot.scaled, terms.config
     return Learnt(
         load=LoadForecast(history_s=scaled(HISTORY_S), horizon_s=scaled(HORIZON_S), series=Series(step_s=max(scaled(STEP_S), config.reading_interval_s))),
-        capacity=EarnedCapacity(by_utilization=JobCapacity(warm_up_s=warm_up_s(reading, terms), half_life_s=scaled(HALF_LIFE_S))),
+        capacity=EarnedCapacity(
+            by_utilization=JobCapacity(
+                warm_up_s=warm_up_s(reading, terms), half_life_s=scaled(HALF_LIFE_S), averaging_s=max(scaled(AVERAGING_S), config.reading_window_s)
+            )
+        ),
         health=RecoveryWatch(
             visible_within_s=max(scaled(VISIBLE_WITHIN_S), 2 * config.reading_window_s),
             abandoned_after_s=scaled(ABANDONED_AFTER_S),

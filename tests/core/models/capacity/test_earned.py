@@ -124,3 +124,27 @@ def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_wor
 def test_a_limit_of_rows_caps_the_answer() -> None:
     earned = EarnedCapacity(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(turns(random.Random(7), cpu_noise=0.002, time_noise=0.15))
     assert value(earned.capacity(3, INTERVAL_S)) == 200.0
+
+
+def one_worker(at_s: float, utilization: float, rows_per_s: float, scaleout: int = 1) -> CapacitySeen:
+    workers = tuple(WorkerReading(worker=f"{scaleout}-{n}", utilization=utilization, throughput_rows_per_s=rows_per_s / scaleout) for n in range(scaleout))
+    return CapacitySeen(workers=WorkersReading(at_s=at_s, scaleout=scaleout, since_change_s=None, workers=workers))
+
+
+def test_what_a_size_has_carried_it_can_carry_however_unsure_its_line_is() -> None:
+    chance = random.Random(8)
+    few = [one_worker(5.0 * number, chance.uniform(0.2, 0.9), 45.0 + number) for number in range(8)]
+    model = EarnedCapacity().learn([*few, *(one_worker(60.0 + 5.0 * number, 0.5, 90.0, scaleout=2) for number in range(8))])
+    line = model.by_utilization.predict(scaleout=1)
+    assert isinstance(line, Estimate) and line.low == 0.0, "the line alone leaves open whether it can carry anything"
+    for interval_s in (10.0, None):
+        known = model.capacity(1, interval_s)
+        assert isinstance(known, Estimate) and known.low >= 0.8 * 45.0 and known.value >= 45.0 * 0.99
+    assert "it has carried at least 48 rows/s" in model.choice(1, 10.0).why
+
+
+def test_what_a_size_has_carried_is_half_forgotten_when_its_line_is() -> None:
+    learnt = EarnedCapacity().by_utilization.learn([one_worker(15.0 * number, 0.5, 100.0).workers for number in range(8)])
+    assert learnt.carried() == pytest.approx({1: 100.0})
+    later = learnt.learn([one_worker(learnt.half_life_s + 15.0 * number, 0.5, 150.0, scaleout=2).workers for number in range(9)])
+    assert later.carried() == pytest.approx({1: 50.0, 2: 150.0}, rel=0.02)

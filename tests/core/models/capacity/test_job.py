@@ -285,6 +285,13 @@ def test_the_same_readings_in_less_time_make_it_less_sure() -> None:
     assert quick.high - quick.low > 1.2 * (slow.high - slow.low)
 
 
+def test_readings_close_together_make_it_surer_where_each_is_an_average_over_less_time() -> None:
+    seen = skewed(random.Random(4)).ramp(random.Random(4), rising(0.1, 0.5, 60), period_s=5.0)
+    by_minutes, by_seconds = (answer(JobCapacity(averaging_s=averaging_s).learn(seen)) for averaging_s in (60.0, 5.0))
+    assert by_seconds.value == pytest.approx(by_minutes.value, rel=0.02)
+    assert by_minutes.high - by_minutes.low > 1.2 * (by_seconds.high - by_seconds.low)
+
+
 def test_what_utilisations_mean_is_told_from_all_workers_and_not_from_the_highest_noise() -> None:
     chance = random.Random(5)
     workers = skewed(chance, utilization_noise=0.05)

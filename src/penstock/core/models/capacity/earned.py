@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -62,7 +62,7 @@ class EarnedCapacity:
         laws = self._laws()
         regressions = self._by_utilization(scaleouts, interval_s, laws)
         if interval_s is None:
-            return regressions
+            return self._proven(regressions, None)
         if isinstance(laws, NotReady):
             return self._proven(regressions, interval_s)
         found: dict[int, Estimate | NotReady] = {}
@@ -73,9 +73,8 @@ class EarnedCapacity:
 
     def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
         """The model that is surer of this scale-out, or the only one that is ready, and why; and what the batches prove, whichever it is."""
-        surer, proven = self._surer(scaleout, interval_s), None if self.by_batches is None else proven_by(self.by_batches)
-        least = "" if proven is None else f"; the batches prove at least {proven.rows_per_s(scaleout, interval_s):,.0f} rows/s"
-        return replace(surer, why=f"{surer.why}{least}")
+        surer, least = self._surer(scaleout, interval_s), self._least([scaleout], interval_s)
+        return replace(surer, why=f"{surer.why}; {self._by_what} at least {least[scaleout]:,.0f} rows/s") if least else surer
 
     def _surer(self, scaleout: int, interval_s: float) -> CapacityChoice:
         laws = self._laws()
@@ -86,15 +85,26 @@ class EarnedCapacity:
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
         return choose_capacity_model(laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s)), regression)
 
-    def _proven(self, answers: dict[int, Estimate | NotReady], interval_s: float) -> dict[int, Estimate | NotReady]:
-        """No less than the batches prove, which a line through few utilisations may say."""
-        proven = None if self.by_batches is None else proven_by(self.by_batches)
-        if proven is None:
-            return answers
-        return {
-            scaleout: answer if isinstance(answer, NotReady) else at_least(answer, proven.rows_per_s(scaleout, interval_s))
-            for scaleout, answer in answers.items()
-        }
+    def _proven(self, answers: dict[int, Estimate | NotReady], interval_s: float | None) -> dict[int, Estimate | NotReady]:
+        """No less than what was seen proves, which a line through few utilisations may say."""
+        least = self._least(answers, interval_s)
+        return (
+            {scaleout: answer if isinstance(answer, NotReady) else at_least(answer, least[scaleout]) for scaleout, answer in answers.items()}
+            if least
+            else answers
+        )
+
+    def _least(self, scaleouts: Iterable[int], interval_s: float | None) -> dict[int, float]:
+        """Rows/s proven of each scale-out: by the newest batches, or where there are none by what it, or a smaller one, has carried. Empty without proof."""
+        if self.by_batches is None or interval_s is None:
+            carried = self.by_utilization.carried()
+            return {scaleout: max((rows for size, rows in carried.items() if size <= scaleout), default=0.0) for scaleout in scaleouts} if carried else {}
+        proven = proven_by(self.by_batches)
+        return {scaleout: proven.rows_per_s(scaleout, interval_s) for scaleout in scaleouts} if proven else {}
+
+    @property
+    def _by_what(self) -> str:
+        return "it has carried" if self.by_batches is None else "the batches prove"
 
     def _laws(self) -> LikelyLaws | NotReady:
         """What the batches say, or why they say nothing."""

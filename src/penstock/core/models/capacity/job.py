@@ -13,7 +13,7 @@ from penstock.core.models.capacity.line import CapacityLine
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
 from penstock.core.models.capacity.stay import Stay, as_arrays, first_stay, job_regression_line
-from penstock.core.models.capacity.utilization_law import IDLE_SPREAD
+from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD
 from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
 from penstock.core.models.capacity.workers_law import WorkersLaw, job_law_line, workers_law
 from penstock.core.models.estimate import Estimate, NotReady
@@ -59,6 +59,7 @@ class JobCapacity:
     method: Method = "utilization_law"
     warm_up_s: float = WARM_UP_S
     half_life_s: float = HALF_LIFE_S
+    averaging_s: float = AVERAGING_S
     idle_spread: float = IDLE_SPREAD
     stay: Stay | None = None
     waiting: tuple[WorkersReading, ...] = ()
@@ -92,6 +93,13 @@ class JobCapacity:
         newest, memories = max(known, key=lambda each: each.at_s), {each.scaleout: each for each in self.remembered}
         beliefs = {scaleout: self._belief(memories.get(scaleout), here, newest, busy, scaleout) for scaleout, busy in at_utilization.items()}
         return {scaleout: student_estimate(belief.value, belief.variance, belief.freedom) for scaleout, belief in beliefs.items()}
+
+    def carried(self) -> dict[int, float]:
+        """Rows/s that each scale-out was seen to carry on average, faded as the memory of it is: whatever a line says, it can take so much."""
+        here = self._here()
+        known = {each.scaleout: each for each in (*self.remembered, *([here] if here else []))}
+        newest_s = max((each.at_s for each in known.values()), default=0.0)
+        return {scaleout: each.carried_rows_per_s * math.exp2((each.at_s - newest_s) / self.half_life_s) for scaleout, each in known.items()}
 
     def foretell(self, reading: WorkersReading) -> Estimate | NotReady:
         """The throughput that these utilisations mean.
@@ -159,7 +167,7 @@ class JobCapacity:
         judged = len(waiting) - WINDOW + 1
         if judged > 0:
             off = leading_glitches(*as_arrays(waiting))
-            stay = stay.learned([reading for reading, glitch in zip(waiting[:judged], off, strict=True) if not glitch], self.half_life_s)
+            stay = stay.learned([reading for reading, glitch in zip(waiting[:judged], off, strict=True) if not glitch], self.half_life_s, self.averaging_s)
             waiting = waiting[judged:]
         return replace(self, stay=stay, waiting=waiting)
 
@@ -168,7 +176,7 @@ class JobCapacity:
         if self.stay is None or not self.waiting:
             return self.stay
         off = glitches(*as_arrays(self.waiting))
-        return self.stay.learned([reading for reading, glitch in zip(self.waiting, off, strict=True) if not glitch], self.half_life_s)
+        return self.stay.learned([reading for reading, glitch in zip(self.waiting, off, strict=True) if not glitch], self.half_life_s, self.averaging_s)
 
     def _here(self) -> Remembered | None:
         return _measured_here(self)
@@ -223,4 +231,11 @@ def _measured_here(model: JobCapacity) -> Remembered | None:
     line = model._line(stay) if stay else None
     if stay is None or line is None:
         return None
-    return Remembered(scaleout=stay.scaleout, at_s=stay.at_s, readings=stay.readings, line=line, highest_utilization=stay.highest_utilization)
+    return Remembered(
+        scaleout=stay.scaleout,
+        at_s=stay.at_s,
+        readings=stay.readings,
+        line=line,
+        highest_utilization=stay.highest_utilization,
+        carried_rows_per_s=stay.load.mean_x,
+    )

@@ -42,6 +42,8 @@ class Remembered:
     readings: float
     line: CapacityLine
     highest_utilization: float
+    carried_rows_per_s: float = 0.0
+    """What it processed, on average; 0 in a memory that was stored before this was kept."""
 
     def measured(self, at_utilization: float) -> Belief:
         """Capacity when the busiest worker is at this utilisation, as sure as the scatter of the readings makes it."""
@@ -77,7 +79,14 @@ class Remembered:
             freedom=mixed(self.line.freedom, newer.line.freedom),
         )
         highest = max(self.highest_utilization, newer.highest_utilization)
-        return Remembered(scaleout=self.scaleout, at_s=newer.at_s, readings=old + newer.readings, line=line, highest_utilization=highest)
+        return Remembered(
+            scaleout=self.scaleout,
+            at_s=newer.at_s,
+            readings=old + newer.readings,
+            line=line,
+            highest_utilization=highest,
+            carried_rows_per_s=mixed(self.carried_rows_per_s, newer.carried_rows_per_s),
+        )
 
 
 def weighed(first: Belief, second: Belief) -> Belief:

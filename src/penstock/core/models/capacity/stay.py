@@ -37,8 +37,8 @@ class Stay:
     """A stretch of time with the same workers: names of executors and the split of the data among them are new after every rescale.
 
     `load` has moments of x = throughput of all workers and y = their mean utilisation; all moments are decayed to `at_s`, the newest reading.
-    `independent` is how many independent readings they are worth: one that came g seconds after the one before it tells g / `AVERAGING_S` of something
-    new, and at most 1. `highest_utilization` is the most that the busiest worker showed.
+    `independent` is how many independent readings they are worth: one that came g seconds after the one before it tells g / `averaging_s` of
+    something new, and at most 1, where utilisation is an average over so long. `highest_utilization` is the most that the busiest worker showed.
     """
 
     scaleout: int
@@ -70,7 +70,7 @@ class Stay:
         """How many readings make one independent one."""
         return self.load.count / self.independent if self.independent > 0.0 else 1.0
 
-    def learned(self, readings: Sequence[WorkersReading], half_life_s: float) -> Stay:
+    def learned(self, readings: Sequence[WorkersReading], half_life_s: float, averaging_s: float = AVERAGING_S) -> Stay:
         """With these readings of the same workers too, in the order of time; each weighs half after `half_life_s`."""
         if not readings:
             return self
@@ -106,7 +106,7 @@ class Stay:
                 )
             ),
             load=self.load.decayed(fade).merged(batch),
-            independent=self.independent * fade + float(weights @ np.clip(since_s / AVERAGING_S, 0.0, 1.0)),
+            independent=self.independent * fade + float(weights @ np.clip(since_s / averaging_s, 0.0, 1.0)),
             highest_utilization=max(self.highest_utilization, float(top.max())),
         )
 
