@@ -1,4 +1,4 @@
-"""`tools/setup` sees to Java: it is found, or installed, or asked for in one sentence."""
+"""`tools/setup` sees to Python and Java: each is found, or installed, or asked for in one sentence."""
 
 from __future__ import annotations
 
@@ -108,3 +108,31 @@ def test_where_there_is_none_and_none_can_be_installed_one_sentence_says_so(mach
     done = machine.set_up()
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and done.stderr.startswith("penstock set-up: Spark needs Java 17 or newer and none was found or could be installed:")
+
+
+def without_venv(machine: Machine) -> Path:
+    """Debian's python3 as it comes, before python3-venv is installed; what it makes then is an environment whose pip does nothing."""
+    shutil.rmtree(machine.project / ".venv")
+    machine.java(machine.jvms / "java-17", "17.0.9")
+    ready = machine.project / "venv-installed"
+    made = "mkdir -p .venv/bin; touch .venv/bin/activate; printf '#!/bin/sh\\n' >.venv/bin/python; chmod 755 .venv/bin/python"
+    script = f'case "$*" in *ensurepip*) [ -e {ready} ];; "-m venv"*) {made};; esac'
+    machine.command("python3", script)
+    return ready
+
+
+def test_a_python_without_venv_and_pip_gets_them_from_apt(machine: Machine) -> None:
+    ready = without_venv(machine)
+    machine.command("sudo", 'shift; exec "$@"')
+    machine.command("apt-get", f'case "$*" in *install*python3-venv) touch {ready};; *) exit 1;; esac')
+    done = machine.set_up(PYTHON="python3")
+    assert done.returncode == 0 and done.stderr.splitlines()[0] == "penstock set-up: installing python3-venv with apt-get"
+    again = machine.set_up(PYTHON="python3")
+    assert again.returncode == 0 and again.stderr == "", "a second run starts at once"
+
+
+def test_a_python_without_venv_that_cannot_get_it_is_told_in_one_sentence(machine: Machine) -> None:
+    without_venv(machine)
+    done = machine.set_up(PYTHON="python3")
+    assert done.returncode == 2
+    assert done.stderr == "penstock set-up: this Python has no venv and it could not be installed: apt-get install python3-venv\n"
