@@ -13,6 +13,8 @@ from penstock.core.errors import NotReachable, UserMistake
 
 ANSWER_S = 30.0
 _FIRST_TRY_S = 1.0
+_PAUSE_S = 0.2
+"""After an answer that came at once, and was none: a leader that is just being elected is not there any sooner for being asked a thousand times."""
 REFUSALS = (
     KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -34,7 +36,8 @@ class Asking:
         """What `question(admin, timeout_s)` gives, tried again until it gives something."""
         deadline, try_s = time.monotonic() + self._timeout_s, _FIRST_TRY_S
         while True:
-            left_s = deadline - time.monotonic()
+            asked_s = time.monotonic()
+            left_s = deadline - asked_s
             try:
                 return question(self._admin, max(0.1, min(try_s, left_s)))
             except KafkaException as error:
@@ -44,7 +47,10 @@ class Asking:
                     raise UserMistake(refusal_words(self._servers, refusal)) from None
                 if left_s <= try_s:
                     raise NotReachable(f"kafka: {self._servers} does not answer: {words_of(error.args[0])}") from None
-            try_s *= 2
+            if time.monotonic() - asked_s < _PAUSE_S:
+                time.sleep(_PAUSE_S)
+            else:
+                try_s *= 2
 
     def _hear(self, error: KafkaError) -> None:
         if error.code() in REFUSALS:

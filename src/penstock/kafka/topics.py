@@ -37,10 +37,17 @@ def end_offsets(client: Mapping[str, str], topic: str, partitions: int, timeout_
 
     def ends(admin: AdminClient, within_s: float) -> dict[int, int]:
         found = admin.list_offsets(wanted, request_timeout=within_s)
-        return {place.partition: int(end.result().offset) for place, end in found.items()}
+        return {place.partition: known_offset(topic, place.partition, end.result().offset) for place, end in found.items()}
 
     found = Asking(client, timeout_s).ask(ends)
     return [found[each] for each in range(partitions)]
+
+
+def known_offset(topic: str, partition: int, offset: int) -> int:
+    """The offset, if it is one: of a partition whose leader is just being elected librdkafka says -1001, and no word of an error."""
+    if offset < 0:
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"partition {partition} of {topic} has no leader yet"))
+    return offset
 
 
 def _create(client: Mapping[str, str], partitions: Mapping[str, int], timeout_s: float) -> None:
