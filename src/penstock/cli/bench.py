@@ -17,6 +17,7 @@ from penstock.cli.progress import bar
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
+ORIGINS = 40
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")]
 
 
@@ -87,7 +88,7 @@ def models(
     traces: Annotated[
         Path | None, typer.Option(help=f"A folder of CSV files (t, rate) to forecast beside generated loads; {TRACES} where it is.", metavar="FOLDER")
     ] = None,
-    origins: Annotated[int, typer.Option(min=1, help="Forecasts of each trace.")] = 12,
+    origins: Annotated[int, typer.Option(min=1, help="Forecasts of each trace; fewer say little about a mean over traces.")] = ORIGINS,
     as_json: JsonOption = False,
 ) -> None:
     """How well the models do: capacity, recovery, latency and forecasts against a known truth; exit code 1 if a target is missed."""
@@ -142,7 +143,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     from penstock.bench.speed import measure_speed
 
     measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
-        "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, 40, progress),
+        "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, progress),
         "speed": measure_speed,
         "honesty": lambda progress: measure_honesty(4.0, None, out / "honesty", progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
