@@ -1,5 +1,5 @@
 # make demo, make test: each does all its own set-up.
-.PHONY: demo demo-realtime test check lint acceptance setup lock clean
+.PHONY: demo demo-realtime test test-spark test-beside test-rest check lint acceptance setup lock clean
 .DEFAULT_GOAL := test
 SHELL := /bin/sh
 BIN := .venv/bin
@@ -26,9 +26,18 @@ lint: setup
 check: lint            ## the fast checks
 	$(SPREAD) -m "not slow and not long" tests/core src/penstock/core
 
-test: lint             ## everything that does not take minutes
-	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
-	$(RUN) $(BIN)/python -m pytest -m "not long" $(SPARK) --durations=10
+test: setup            ## everything that does not take minutes; real Spark waits more than it computes, so the rest runs beside it and is printed when it ends
+	@$(MAKE) --no-print-directory --jobs=2 test-spark test-beside
+
+test-spark:
+	$(RUN) $(BIN)/python -m pytest -m "not long" tests/spark --durations=10
+
+test-beside:
+	@mkdir -p out; $(MAKE) --no-print-directory test-rest >out/test-rest.log 2>&1; code=$$?; cat out/test-rest.log; exit $$code
+
+test-rest: lint
+	$(RUN) nice $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
+	$(RUN) $(BIN)/python -m pytest -m "not long" tests/contracts tests/kafka --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
 	$(RUN) $(BIN)/python -m pytest -m long tests
