@@ -23,6 +23,7 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired
 from penstock.core.terms import Terms
+from penstock.hindsight.verify import verify
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.controller import Controller
 from penstock.runtime.home import JobFolder
@@ -135,6 +136,8 @@ def run_job(state_home: Path, cluster: Any, tmp_path: Path) -> Callable[..., Ran
         printed = (folder / "out.log").read_text()
         assert done.returncode == 0, printed[-3000:]
         with HistoryReader.open(JobFolder(name).history) as reader:
+            again = verify(reader)
+            assert again.turns > seconds / 10 and again.first_difference is None, "replayed, it decides the same, byte for byte"
             return Ran(
                 readings=list(reader.readings()),
                 events=[row.event for row in reader.events()],

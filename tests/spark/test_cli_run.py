@@ -176,6 +176,7 @@ def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, s
 
     assert not list(temporary.iterdir()), "neither the driver that was killed nor the one that was stopped leaves a temporary file"
 
+    assert "the same decisions, byte for byte" in cli("replay", "cli-job", "--verify"), "of both drivers, with what the operator said in between"
     exported = cli("history", "--job", "cli-job", "--csv", "csv", "--parquet", "parquet", "--plot", "run.png")
     assert "run.png" in exported and (cli.folder / "run.png").stat().st_size > 10_000
     written = [file for root in (folder, cli.folder) for file in root.rglob("*") if file.is_file() and file.name != "penstock.zip"]

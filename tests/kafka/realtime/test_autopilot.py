@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +21,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
+from penstock.hindsight.verify import verify
 from penstock.kafka.topics import end_offsets
 from penstock.runtime.home import JobFolder
 from penstock.stores.reader import HistoryReader
@@ -252,3 +256,14 @@ def test_no_row_was_lost_by_all_that_and_what_is_doubled_was_counted(pilot: Pilo
     assert sum(found.values()) - len(found) <= replayed, "what is doubled was counted"
     assert not pilot.job.events("QueryFailed")
     assert pilot.job.stop() == 0
+
+
+def test_replayed_it_decides_the_same_byte_for_byte_and_another_policy_can_be_asked_what_it_would_have_done(pilot: Pilot) -> None:
+    assert pilot.job.process.poll() == 0, "it has ended"
+    with HistoryReader.open(JobFolder(NAME).history) as reader:
+        again = verify(reader)
+    assert again.turns > 50 and again.first_difference is None
+    asked = [sys.executable, "-m", "penstock", "replay", NAME, "--policy", "all", "--json"]
+    found = json.loads(subprocess.run(asked, stdout=subprocess.PIPE, timeout=600, check=True).stdout)
+    print(f"own error of the simulator: {found['own_error']}")
+    assert {each["policy"] for each in found["policies"]} >= {"daedalus", "hpa", "static"}
