@@ -11,7 +11,7 @@ from penstock.core.analyze.job_shape import slots_of
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
 from penstock.core.models.capacity.batch_capacities import capacities_by_laws
-from penstock.core.models.capacity.batch_law import LikelyLaws, waves
+from penstock.core.models.capacity.batch_law import LikelyLaws, least_alike
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.table import LatencyTable
@@ -48,16 +48,6 @@ def by_waves(t_max: ScaleoutCapacity, sizes: Sequence[int], tasks: int | None, s
         t_max = ScaleoutCapacity().learn(alike)
     found = {size: t_max.predict(size if tasks is None else least_alike(size, tasks, slots_each)) for size in sizes}
     return {size: answer for size, answer in found.items() if isinstance(answer, Estimate)}
-
-
-def least_alike(size: int, tasks: int, slots_each: int) -> int:
-    """The smallest size that needs no more waves.
-
-    >>> [least_alike(size, 24, 1) for size in (5, 7, 8, 11, 12, 30)]
-    [5, 6, 8, 8, 12, 24]
-    """
-    rounds = waves(tasks, size * slots_each)
-    return waves(waves(tasks, rounds), slots_each)
 
 
 def tasks_of(reading: Reading) -> int | None:
