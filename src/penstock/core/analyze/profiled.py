@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+
+import numpy as np
 
 from penstock.core.analyze.batches import most_tasks
-from penstock.core.analyze.capacities import bounded
+from penstock.core.analyze.capacities import bounded, by_size
 from penstock.core.analyze.job_shape import slots_of
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
@@ -30,8 +31,8 @@ def t_max_of(learnt: Learnt, reading: Reading, sizes: Sequence[int], interval_s:
         return {}
     laws = learnt.capacity.by_batches.laws() if learnt.capacity.by_batches else None
     if isinstance(laws, LikelyLaws) and laws.best.row_s > 0.0:
-        found = zip(sizes, capacities_by_laws(laws, sizes, interval_s), strict=True)
-        return {size: bounded(answer) for size, answer in found if isfinite(answer.value)}
+        found = capacities_by_laws(laws, sizes, interval_s)
+        return by_size(sizes, bounded(found), np.isfinite(found.value))
     return by_waves(learnt.t_max, sizes, tasks_of(reading), slots_of(reading))
 
 
