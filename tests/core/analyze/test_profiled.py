@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from steady_job import Analysed, SteadyJob
 
-from penstock.core.analyze.profiled import by_waves, least_alike, t_max_of, table_of
+from penstock.core.analyze.profiled import by_waves, t_max_of, table_of
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, waves
+from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.earned import EarnedCapacity
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
@@ -92,10 +90,3 @@ def test_no_size_keeps_up_with_more_than_its_waves_carry() -> None:
 
 def test_a_profile_of_one_size_is_carried_to_others() -> None:
     assert by_waves(ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=6, throughput_rows_per_s=60.0)]), [12], 24, 1)[12].value == pytest.approx(120.0)
-
-
-@given(size=st.integers(1, 300), tasks=st.integers(1, 500), slots=st.integers(1, 16))
-def test_the_smallest_size_alike_needs_as_many_waves_and_one_less_needs_more(size: int, tasks: int, slots: int) -> None:
-    least = least_alike(size, tasks, slots)
-    assert 1 <= least <= size and waves(tasks, least * slots) == waves(tasks, size * slots)
-    assert least == 1 or waves(tasks, (least - 1) * slots) > waves(tasks, size * slots)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.moments import PairedMoments, grown
+from penstock.core.models.moments import MomentColumns, PairedMoments
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(-1e6, 1e6)), max_size=30)
 
@@ -70,5 +70,5 @@ def test_many_grow_at_once_as_they_do_one_by_one(seed: int, columns: int, rows: 
     xs, ys, weights = chance.uniform(0, 1, (rows, columns)), chance.uniform(0, 1e5, (rows, columns)), chance.uniform(0.1, 1, rows)
     before = [of(list(zip(chance.uniform(0, 1, size).tolist(), chance.uniform(0, 1e5, size).tolist(), strict=True))) for size in range(columns)]
     one_by_one = [each.decayed(factor).merged(PairedMoments.of(xs[:, column], ys[:, column], weights)) for column, each in enumerate(before)]
-    for many, one in zip(grown(before, factor, xs, ys, weights), one_by_one, strict=True):
+    for many, one in zip(MomentColumns.of(before).grown(factor, xs, ys, weights).each(), one_by_one, strict=True):
         assert numbers(many) == pytest.approx(numbers(one), rel=1e-9, abs=1e-9)

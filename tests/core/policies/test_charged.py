@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from assessed import assessed, under
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.assessment import Assessment
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
 from penstock.core.policies.recovery_cost import downtime_s, recovery_after_s, recovery_from_failure_s, repeated_s
 
 DOWNTIMES_S = {"rescale_up": 40.0, "rescale_down": 20.0, "query_restart": 60.0, "executor_loss": 5.0}
@@ -64,6 +67,18 @@ def test_a_failure_of_micro_batches_whose_cost_is_known_is_caught_up_with_batch_
     seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
     assert recovery_from_failure_s(seen, 1, 900.0) == pytest.approx(16.0 + 17.0 + 9.5)
     assert recovery_from_failure_s(batches(500.0, downtimes_s={"executor_loss": 16.0}), 1, 900.0) != pytest.approx(42.5), "as if it flowed"
+
+
+def test_sizes_that_take_equally_many_waves_recover_alike_and_each_as_it_would_alone() -> None:
+    law = BatchLaw(overhead_s=1.0, row_s=0.01, partitions=12, cores_per_executor=2)
+    seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
+    assert seen.arrivals is not None
+    found = {}
+    for size in range(1, 15):
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=16.0, interval_s=seen.interval_s, scaleout=size, lag_rows=seen.excess_lag_rows)
+        found[size] = recovery_by_batches_s(law, seen.arrivals, outage)
+        assert recovery_from_failure_s(seen, size, 900.0) == found[size]
+    assert found[2] == math.inf > found[3] == found[5] > found[6]
 
 
 def test_what_was_never_seen_takes_what_the_paper_begins_with() -> None:

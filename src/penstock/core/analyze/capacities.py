@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
+
+import numpy as np
 
 from penstock.core.assessment import Assessment
+from penstock.core.models.arrays import Flags
 from penstock.core.models.capacity.earned import EarnedCapacity
-from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimates import Estimates
 
 MOST_TIMES = 10.0
 """An upper bound is at most this many times the value: a few batches may leave open whether a row costs anything at all."""
@@ -19,30 +22,29 @@ def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
-    model = settled(model)
     answers = model.capacities(sizes, interval_s)
-    return {size: bounded(answer) for size, answer in answers.items() if isinstance(answer, Estimate) and says_something(answer)}
+    return {} if isinstance(answers, NotReady) else by_size(sizes, bounded(answers), say_something(answers))
 
 
-def says_something(capacity: Estimate) -> bool:
+def say_something(capacities: Estimates) -> Flags:
     """Whether the bounds of a capacity exclude anything: more than nothing, or surely nothing (batches that outlast their interval without a row).
 
-    >>> [says_something(Estimate(value=value, low=low, high=high)) for value, low, high in ((9.0, 1.0, 99.0), (9.0, 0.0, 99.0), (0.0, 0.0, 0.0))]
+    >>> say_something(Estimates(value=np.array([9.0, 9.0, 0.0]), low=np.array([1.0, 0.0, 0.0]), high=np.array([99.0, 99.0, 0.0]))).tolist()
     [True, False, True]
     """
-    return isfinite(capacity.value) and (capacity.low > 0.0 or capacity.high <= 0.0)
+    return np.asarray(np.isfinite(capacities.value) & ((capacities.low > 0.0) | (capacities.high <= 0.0)))
+
+
+def by_size(sizes: Sequence[int], answers: Estimates, known: Flags) -> dict[int, Estimate]:
+    return {size: answer for size, answer, tells in zip(sizes, answers.each(), known.tolist(), strict=True) if tells}
 
 
 def capacity_why(model: EarnedCapacity, seen: Assessment, executors: int) -> str | None:
     """Which of the two models told the capacity of a size, and why that one, for people; None where neither did."""
     if executors not in seen.capacities:
         return None
-    choice = settled(model).choice(executors, seen.interval_s)
+    choice = model.choice(executors, seen.interval_s)
     return f"by {choice.model}: {choice.why}"
-
-
-def settled(model: EarnedCapacity) -> EarnedCapacity:
-    return replace(model, by_utilization=model.by_utilization.settled())
 
 
 def carried_by(seen: Assessment, executors: int) -> Estimate | None:
@@ -50,10 +52,10 @@ def carried_by(seen: Assessment, executors: int) -> Estimate | None:
     return seen.capacities.get(executors) or seen.t_max.get(executors)
 
 
-def bounded(capacity: Estimate) -> Estimate:
-    """The capacity with an upper bound that is finite.
+def bounded(capacities: Estimates) -> Estimates:
+    """The capacities with upper bounds that are finite.
 
-    >>> bounded(Estimate(value=100.0, low=50.0, high=float("inf"))).high
-    1000.0
+    >>> bounded(Estimates(value=np.array([100.0]), low=np.array([50.0]), high=np.array([np.inf]))).high.tolist()
+    [1000.0]
     """
-    return replace(capacity, high=min(capacity.high, MOST_TIMES * capacity.value))
+    return replace(capacities, high=np.minimum(capacities.high, MOST_TIMES * capacities.value))

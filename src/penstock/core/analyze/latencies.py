@@ -10,7 +10,7 @@ from penstock.core.analyze.job_shape import share_of
 from penstock.core.analyze.profiled import paced
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
-from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.table import LatencyTable
 from penstock.core.usage.utilization import plant_of
@@ -29,12 +29,10 @@ def latencies(learnt: Learnt, reading: Reading, sizes: Sequence[int], rate: Esti
         learnt.batches[query.name].predict_each(rate_rows_per_s=rate.times(share_of(query, reading)), interval_s=query.trigger.interval_s, scaleouts=sizes)
         for query in queries
     ]
-    found: dict[int, Estimate] = {}
-    for size in sizes:
-        known = [answer for by_size in answers if isinstance(answer := by_size[size], Estimate)]
-        if known and len(known) == len(reading.queries):
-            found[size] = max(known, key=lambda each: each.value)
-    return found
+    known = [by_size for by_size in answers if not isinstance(by_size, NotReady)]
+    if not known or len(known) < len(reading.queries):
+        return {}
+    return known[0] if len(known) == 1 else {size: max((by_size[size] for by_size in known), key=lambda each: each.value) for size in sizes}
 
 
 def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float | None) -> Estimate | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+
+import numpy as np
 
 from penstock.core.analyze.batches import most_tasks
-from penstock.core.analyze.capacities import bounded
+from penstock.core.analyze.capacities import bounded, by_size
 from penstock.core.analyze.job_shape import slots_of
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
 from penstock.core.models.capacity.batch_capacities import capacities_by_laws
-from penstock.core.models.capacity.batch_law import LikelyLaws, waves
+from penstock.core.models.capacity.batch_law import LikelyLaws, least_alike
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.table import LatencyTable
@@ -30,8 +31,8 @@ def t_max_of(learnt: Learnt, reading: Reading, sizes: Sequence[int], interval_s:
         return {}
     laws = learnt.capacity.by_batches.laws() if learnt.capacity.by_batches else None
     if isinstance(laws, LikelyLaws) and laws.best.row_s > 0.0:
-        found = zip(sizes, capacities_by_laws(laws, sizes, interval_s), strict=True)
-        return {size: bounded(answer) for size, answer in found if isfinite(answer.value)}
+        found = capacities_by_laws(laws, sizes, interval_s)
+        return by_size(sizes, bounded(found), np.isfinite(found.value))
     return by_waves(learnt.t_max, sizes, tasks_of(reading), slots_of(reading))
 
 
@@ -48,16 +49,6 @@ def by_waves(t_max: ScaleoutCapacity, sizes: Sequence[int], tasks: int | None, s
         t_max = ScaleoutCapacity().learn(alike)
     found = {size: t_max.predict(size if tasks is None else least_alike(size, tasks, slots_each)) for size in sizes}
     return {size: answer for size, answer in found.items() if isinstance(answer, Estimate)}
-
-
-def least_alike(size: int, tasks: int, slots_each: int) -> int:
-    """The smallest size that needs no more waves.
-
-    >>> [least_alike(size, 24, 1) for size in (5, 7, 8, 11, 12, 30)]
-    [5, 6, 8, 8, 12, 24]
-    """
-    rounds = waves(tasks, size * slots_each)
-    return waves(waves(tasks, rounds), slots_each)
 
 
 def tasks_of(reading: Reading) -> int | None:

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from penstock.core.models.arrays import Floats
+from penstock.core.models.arrays import Flags, Floats
 
 Numbers = Sequence[float] | Floats
 Columns = Floats
@@ -86,33 +86,63 @@ class PairedMoments:
         return max(0.0, self.m2_y - explained) / (self.count - 2.0) if self.count > 2.0 else 0.0
 
 
-def grown(before: Sequence[PairedMoments], factor: float, xs: Columns, ys: Columns, weights: Floats) -> tuple[PairedMoments, ...]:
-    """Many moments at once, each decayed by `factor` and merged with one column of pairs: what `decayed`, `of` and `merged` do one by one.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MomentColumns:
+    """Many moments at once, a column of each: what `decayed`, `of` and `merged` do one by one.
 
     >>> old = PairedMoments.of([1.0, 2.0], [10.0, 20.0])
-    >>> grown([old], 1.0, np.array([[3.0]]), np.array([[30.0]]), np.ones(1)) == (old.merged(PairedMoments.of([3.0], [30.0])),)
+    >>> MomentColumns.of([old]).grown(1.0, np.array([[3.0]]), np.array([[30.0]]), np.ones(1)).each() == [old.merged(PairedMoments.of([3.0], [30.0]))]
     True
     """
-    new = float(weights.sum())
-    if new <= 0.0 or not before:
-        return tuple(each.decayed(factor) for each in before)
-    old = np.array([(each.count, each.mean_x, each.mean_y, each.m2_x, each.m2_y, each.c_xy) for each in before]).T
-    count, mean_x, mean_y, m2_x, m2_y, c_xy = old * np.array([factor, 1.0, 1.0, factor, factor, factor])[:, None]
-    new_x, new_y = weights @ xs / new, weights @ ys / new
-    off_x, off_y, dx, dy = xs - new_x, ys - new_y, new_x - mean_x, new_y - mean_y
-    share = new / (count + new)
-    cross = count * share
-    rows = (
-        count + new,
-        mean_x + dx * share,
-        mean_y + dy * share,
-        m2_x + weights @ (off_x * off_x) + dx * dx * cross,
-        m2_y + weights @ (off_y * off_y) + dy * dy * cross,
-        c_xy + weights @ (off_x * off_y) + dx * dy * cross,
-    )
-    return tuple(
-        PairedMoments(count=n, mean_x=x, mean_y=y, m2_x=xx, m2_y=yy, c_xy=xy) for n, x, y, xx, yy, xy in zip(*(row.tolist() for row in rows), strict=True)
-    )
+
+    count: Floats
+    mean_x: Floats
+    mean_y: Floats
+    m2_x: Floats
+    m2_y: Floats
+    c_xy: Floats
+
+    @classmethod
+    def of(cls, each: Sequence[PairedMoments]) -> Self:
+        rows = [(one.count, one.mean_x, one.mean_y, one.m2_x, one.m2_y, one.c_xy) for one in each]
+        count, mean_x, mean_y, m2_x, m2_y, c_xy = np.array(rows, dtype=float).T
+        return cls(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
+
+    def grown(self, factor: float, xs: Columns, ys: Columns, weights: Floats) -> Self:
+        """Each decayed by `factor` and merged with its column of pairs."""
+        count, m2_x, m2_y, c_xy = (each * factor for each in (self.count, self.m2_x, self.m2_y, self.c_xy))
+        new = float(weights.sum())
+        if new <= 0.0:
+            return type(self)(count=count, mean_x=self.mean_x, mean_y=self.mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
+        new_x, new_y = weights @ xs / new, weights @ ys / new
+        off_x, off_y, dx, dy = xs - new_x, ys - new_y, new_x - self.mean_x, new_y - self.mean_y
+        share = new / (count + new)
+        cross = count * share
+        return type(self)(
+            count=count + new,
+            mean_x=self.mean_x + dx * share,
+            mean_y=self.mean_y + dy * share,
+            m2_x=m2_x + weights @ (off_x * off_x) + dx * dx * cross,
+            m2_y=m2_y + weights @ (off_y * off_y) + dy * dy * cross,
+            c_xy=c_xy + weights @ (off_x * off_y) + dx * dy * cross,
+        )
+
+    def where(self, chosen: Flags) -> Self:
+        """Only some of them."""
+        count, mean_x, mean_y, m2_x, m2_y, c_xy = (column[chosen] for column in self._columns)
+        return type(self)(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
+
+    def at(self, place: int) -> PairedMoments:
+        count, mean_x, mean_y, m2_x, m2_y, c_xy = (float(column[place]) for column in self._columns)
+        return PairedMoments(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
+
+    def each(self) -> list[PairedMoments]:
+        columns = zip(*(column.tolist() for column in self._columns), strict=True)
+        return [PairedMoments(count=n, mean_x=x, mean_y=y, m2_x=xx, m2_y=yy, c_xy=xy) for n, x, y, xx, yy, xy in columns]
+
+    @property
+    def _columns(self) -> tuple[Floats, ...]:
+        return self.count, self.mean_x, self.mean_y, self.m2_x, self.m2_y, self.c_xy
 
 
 NOTHING = PairedMoments()

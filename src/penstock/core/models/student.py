@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+import numpy as np
+
+from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import HIGH_LEVEL, Estimate
+from penstock.core.models.estimates import Estimates
 
 LARGEST_EXPONENT = 700.0
 """Beyond this a ratio is larger than any float."""
@@ -21,6 +25,13 @@ def student_estimate(value: float, variance: float, freedom: float) -> Estimate:
     half = _reach(freedom) * math.sqrt(variance)
     value = max(0.0, value)
     return Estimate(value=value, low=max(0.0, value - half), high=value + half)
+
+
+def student_estimates(value: Floats, variance: Floats, freedom: Floats) -> Estimates:
+    """The same for each of many rates."""
+    half = np.array([_reach(each) for each in freedom.tolist()]) * np.sqrt(variance)
+    value = np.maximum(0.0, value)
+    return Estimates(value=value, low=np.maximum(0.0, value - half), high=value + half)
 
 
 def student_estimate_by_ratio(value: float, relative_spread: float, freedom: float) -> Estimate:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from penstock.core.assessment import Assessment
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.models.capacity.batch_law import least_alike
+from penstock.core.models.once import once
 from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Priors
 from penstock.core.models.recovery.formula import recovery_s
@@ -46,12 +51,25 @@ def recovery_from_failure_s(seen: Assessment, executors: int, capacity_rows_per_
     """
     if seen.arrivals is None:
         return None
-    down_s = downtime_s(seen, failure_of(seen.plant))
     if seen.batch_laws is not None:
-        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, interval_s=seen.interval_s, scaleout=executors, lag_rows=seen.excess_lag_rows)
-        return recovery_by_batches_s(seen.batch_laws.best, seen.arrivals, outage)
+        law = seen.batch_laws.best
+        return _caught_up_s(seen)(least_alike(executors, law.partitions, law.cores_per_executor))
     repeated = repeated_s(seen, longer(seen.capacity(seen.current), capacity_rows_per_s))
-    return recovery_s(seen.arrivals, seen.at_s, capacity_rows_per_s, repeated, down_s, seen.excess_lag_rows)
+    return recovery_s(seen.arrivals, seen.at_s, capacity_rows_per_s, repeated, downtime_s(seen, failure_of(seen.plant)), seen.excess_lag_rows)
+
+
+@once(4)
+def _caught_up_s(seen: Assessment) -> Callable[[int], float]:
+    """Seconds to recover from a failure now at a size, batch by batch; each size is followed once, as a policy weighs many that are alike."""
+    laws, arrivals, down_s = seen.batch_laws, seen.arrivals, downtime_s(seen, failure_of(seen.plant))
+    assert laws is not None and arrivals is not None
+
+    @cache
+    def recovered_s(scaleout: int) -> float:
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, interval_s=seen.interval_s, scaleout=scaleout, lag_rows=seen.excess_lag_rows)
+        return recovery_by_batches_s(laws.best, arrivals, outage)
+
+    return recovered_s
 
 
 def repeated_s(seen: Assessment, batches_longer: float = 1.0) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, least_alike, waves
 
 LAWS = st.builds(
     BatchLaw,
@@ -88,3 +88,10 @@ def test_an_infinite_answer_of_some_likely_laws_is_an_infinite_bound() -> None:
     laws = [BatchLaw(overhead_s=1.0, row_s=each, partitions=1) for each in (0.0, 0.0, 1.0, 2.0, 4.0)]
     answer = LikelyLaws(best=laws[2], drawn=tuple(laws)).estimate(lambda law: law.capacity_rows_per_s(1, 2.0))
     assert (answer.value, answer.low, answer.high) == (0.5, 0.125, math.inf)
+
+
+@given(size=st.integers(1, 300), tasks=st.integers(1, 500), slots=st.integers(1, 16))
+def test_the_smallest_size_alike_needs_as_many_waves_and_one_less_needs_more(size: int, tasks: int, slots: int) -> None:
+    least = least_alike(size, tasks, slots)
+    assert 1 <= least <= size and waves(tasks, least * slots) == waves(tasks, size * slots)
+    assert least == 1 or waves(tasks, (least - 1) * slots) > waves(tasks, size * slots)

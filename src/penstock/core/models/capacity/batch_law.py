@@ -97,6 +97,16 @@ def waves(tasks: int, slots: int) -> int:
     return -(-tasks // slots)
 
 
+def least_alike(size: int, tasks: int, slots_each: int) -> int:
+    """The smallest size that needs no more waves.
+
+    >>> [least_alike(size, 24, 1) for size in (5, 7, 8, 11, 12, 30)]
+    [5, 6, 8, 8, 12, 24]
+    """
+    rounds = waves(tasks, size * slots_each)
+    return waves(waves(tasks, rounds), slots_each)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikelyLaws:
     """The law that fits best, and laws drawn from what the measurements leave open: their spread is the bound of whatever follows from a law."""

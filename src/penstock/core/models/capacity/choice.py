@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimates import Estimates
 
 MICRO_BATCH = "micro-batch cost"
 UTILIZATION = "utilisation regression"
@@ -39,9 +43,20 @@ def is_overruled(by_batches: Estimate, by_utilization: Estimate) -> bool:
     return TIMES_SURER * width(by_utilization) < width(by_batches)
 
 
+def are_overruled(by_batches: Estimates, by_utilization: Estimates) -> Flags:
+    """The same of each."""
+    return np.asarray(TIMES_SURER * widths(by_utilization) < widths(by_batches))
+
+
 def width(answer: Estimate) -> float:
     """Half the distance between the bounds, as a share of the value."""
     return (answer.high - answer.low) / 2 / answer.value if answer.value > 0.0 else float("inf")
+
+
+def widths(answers: Estimates) -> Floats:
+    """The same of each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(answers.value > 0.0, (answers.high - answers.low) / 2 / answers.value, np.inf)
 
 
 def words(answer: Estimate) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from penstock.core.models.capacity.batch_capacities import capacities_by_laws
+import numpy as np
+
+from penstock.core.models.arrays import Floats, Ints
+from penstock.core.models.capacity.batch_capacities import busiest_at_saturation, capacities_by_laws, limited
 from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
-from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, choose_capacity_model, is_overruled
+from penstock.core.models.capacity.batch_law import LikelyLaws
+from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, are_overruled, choose_capacity_model
 from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.capacity.proven import at_least, proven_by
+from penstock.core.models.capacity.proven import at_least, carried_by_fewer, proven_by
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimates import Estimates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,52 +59,45 @@ class EarnedCapacity:
 
     def capacity(self, scaleout: int, interval_s: float | None) -> Estimate | NotReady:
         """Rows/s that so many executors take at this trigger interval, by the model that `choice` names; None is a query without an interval."""
-        return self.capacities([scaleout], interval_s)[scaleout]
+        answers = self.capacities([scaleout], interval_s)
+        return answers if isinstance(answers, NotReady) else answers.each()[0]
 
-    def capacities(self, scaleouts: Sequence[int], interval_s: float | None) -> dict[int, Estimate | NotReady]:
+    def capacities(self, scaleouts: Sequence[int], interval_s: float | None) -> Estimates | NotReady:
         """The same for several scale-outs, for little more than one costs."""
         laws = self._laws()
-        regressions = self._by_utilization(scaleouts, interval_s, laws)
-        if interval_s is None:
-            return self._proven(regressions, None)
-        if isinstance(laws, NotReady):
-            return self._proven(regressions, interval_s)
-        found: dict[int, Estimate | NotReady] = {}
-        for scaleout, cost in zip(scaleouts, capacities_by_laws(laws, scaleouts, interval_s), strict=True):
-            regression = regressions[scaleout]
-            found[scaleout] = cost if isinstance(regression, NotReady) or not is_overruled(cost, regression) else regression
-        return self._proven(found, interval_s)
+        regression = self._by_utilization(scaleouts, interval_s, laws)
+        if interval_s is None or isinstance(laws, NotReady):
+            return regression if isinstance(regression, NotReady) else self._proven(regression, np.array(scaleouts), interval_s)
+        cost = capacities_by_laws(laws, scaleouts, interval_s)
+        surer = cost if isinstance(regression, NotReady) else cost.or_else(regression, are_overruled(cost, regression))
+        return self._proven(surer, np.array(scaleouts), interval_s)
 
     def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
         """The model that is surer of this scale-out, or the only one that is ready, and why; and what the batches prove, whichever it is."""
-        surer, least = self._surer(scaleout, interval_s), self._least([scaleout], interval_s)
-        return replace(surer, why=f"{surer.why}; {self._by_what} at least {least[scaleout]:,.0f} rows/s") if least else surer
+        surer, least = self._surer(scaleout, interval_s), self._least(np.array([scaleout]), interval_s)
+        return surer if least is None else replace(surer, why=f"{surer.why}; {self._by_what} at least {least[0]:,.0f} rows/s")
 
     def _surer(self, scaleout: int, interval_s: float) -> CapacityChoice:
         laws = self._laws()
         if isinstance(laws, NotReady):
             return CapacityChoice(model=UTILIZATION, why=f"no micro-batch cost: {laws.why}")
-        regression = self._by_utilization([scaleout], interval_s, laws)[scaleout]
+        regression = self._by_utilization([scaleout], interval_s, laws)
         if isinstance(regression, NotReady):
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
-        return choose_capacity_model(laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s)), regression)
+        return choose_capacity_model(laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s)), regression.each()[0])
 
-    def _proven(self, answers: dict[int, Estimate | NotReady], interval_s: float | None) -> dict[int, Estimate | NotReady]:
+    def _proven(self, answers: Estimates, scaleouts: Ints, interval_s: float | None) -> Estimates:
         """No less than what was seen proves, which a line through few utilisations may say."""
-        least = self._least(answers, interval_s)
-        return (
-            {scaleout: answer if isinstance(answer, NotReady) else at_least(answer, least[scaleout]) for scaleout, answer in answers.items()}
-            if least
-            else answers
-        )
+        least = self._least(scaleouts, interval_s)
+        return answers if least is None else at_least(answers, least)
 
-    def _least(self, scaleouts: Iterable[int], interval_s: float | None) -> dict[int, float]:
-        """Rows/s proven of each scale-out: by the newest batches, or where there are none by what it, or a smaller one, has carried. Empty without proof."""
+    def _least(self, scaleouts: Ints, interval_s: float | None) -> Floats | None:
+        """Rows/s proven of each scale-out: by the newest batches, or where there are none by what it, or a smaller one, has carried. None without proof."""
         if self.by_batches is None or interval_s is None:
             carried = self.by_utilization.carried()
-            return {scaleout: max((rows for size, rows in carried.items() if size <= scaleout), default=0.0) for scaleout in scaleouts} if carried else {}
+            return carried_by_fewer(carried, scaleouts) if carried else None
         proven = proven_by(self.by_batches)
-        return {scaleout: proven.rows_per_s(scaleout, interval_s) for scaleout in scaleouts} if proven else {}
+        return proven.rates(scaleouts, interval_s) if proven else None
 
     @property
     def _by_what(self) -> str:
@@ -111,22 +108,15 @@ class EarnedCapacity:
         laws = self.by_batches.laws() if self.by_batches else NotReady(why="the query has no batches that could fill an interval")
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
 
-    def _by_utilization(self, scaleouts: Sequence[int], interval_s: float | None, laws: LikelyLaws | NotReady) -> dict[int, Estimate | NotReady]:
+    def _by_utilization(self, scaleouts: Sequence[int], interval_s: float | None, laws: LikelyLaws | NotReady) -> Estimates | NotReady:
         """The regression at the utilisation at which batches fill the interval (PAPER-NOTES "Micro-batch capacity"), 1 where nobody knows, and the limit.
 
         A line through the first few readings of micro-batches is not believed before there are batches enough to judge it by.
         """
         if isinstance(laws, NotReady) and self.by_batches is not None and len(self.by_batches.batches) < FEWEST_BATCHES:
-            return dict.fromkeys(scaleouts, laws)
+            return laws
         if interval_s is None or isinstance(laws, NotReady):
-            return self.by_utilization.predict_each(dict.fromkeys(scaleouts, 1.0))
-        answers = self.by_utilization.predict_each({scaleout: laws.best.busiest_at_saturation(interval_s, scaleout) for scaleout in scaleouts})
-        return {scaleout: limited(laws.best, answer, scaleout, interval_s) for scaleout, answer in answers.items()}
-
-
-def limited(law: BatchLaw, answer: Estimate | NotReady, scaleout: int, interval_s: float) -> Estimate | NotReady:
-    """No more than the limit of rows a batch allows."""
-    if isinstance(answer, NotReady) or law.limit_rows is None:
-        return answer
-    most = law.limit_rows / max(interval_s, law.duration_s(law.limit_rows, scaleout))
-    return Estimate(value=min(answer.value, most), low=min(answer.low, most), high=min(answer.high, most))
+            return self.by_utilization.predict_each(scaleouts, np.ones(len(scaleouts)))
+        sizes = np.array(scaleouts)
+        answers = self.by_utilization.predict_each(scaleouts, busiest_at_saturation(laws.best, sizes, interval_s))
+        return answers if isinstance(answers, NotReady) else limited(laws.best, answers, sizes, interval_s)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, Self
 
+import numpy as np
+
+from penstock.core.models.arrays import Floats
+from penstock.core.models.capacity.beliefs import beliefs_elsewhere
 from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_glitches
 from penstock.core.models.capacity.line import CapacityLine
+from penstock.core.models.capacity.reading_columns import as_arrays
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
-from penstock.core.models.capacity.stay import Stay, as_arrays, first_stay, job_regression_line
+from penstock.core.models.capacity.stay import Stay, first_stay
+from penstock.core.models.capacity.stay_columns import StayColumns, columns_of, job_regression_line
 from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD
 from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
 from penstock.core.models.capacity.workers_law import WorkersLaw, job_law_line, workers_law
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimates import Estimates
 from penstock.core.models.once import once
-from penstock.core.models.student import student_estimate
 
 Method = Literal["utilization_law", "daedalus"]
 """`daedalus` is the paper's sum of regressions, `utilization_law` what replaces it where utilisation is noisy."""
@@ -82,17 +88,25 @@ class JobCapacity:
         """
         if scaleout is None and self.stay is not None:
             scaleout = self.stay.scaleout
-        return self._not_ready() if scaleout is None else self.predict_each({scaleout: at_utilization})[scaleout]
+        if scaleout is None:
+            return self._not_ready()
+        answers = self.predict_each([scaleout], np.array([at_utilization]))
+        return answers if isinstance(answers, NotReady) else answers.each()[0]
 
-    def predict_each(self, at_utilization: Mapping[int, float]) -> dict[int, Estimate | NotReady]:
+    def predict_each(self, scaleouts: Sequence[int], at_utilization: Floats) -> Estimates | NotReady:
         """The same for several scale-outs, each at a utilisation of its own, for little more than one costs."""
         here = self._here()
         known = [*self.remembered, *([here] if here else [])]
         if not known:
-            return dict.fromkeys(at_utilization, self._not_ready())
+            return self._not_ready()
         newest, memories = max(known, key=lambda each: each.at_s), {each.scaleout: each for each in self.remembered}
-        beliefs = {scaleout: self._belief(memories.get(scaleout), here, newest, busy, scaleout) for scaleout, busy in at_utilization.items()}
-        return {scaleout: student_estimate(belief.value, belief.variance, belief.freedom) for scaleout, belief in beliefs.items()}
+        elsewhere = beliefs_elsewhere(newest, at_utilization, np.array(scaleouts))
+        remembered = {
+            place: self._belief(memories[scaleout], here, newest, float(at_utilization[place]), elsewhere.at(place))
+            for place, scaleout in enumerate(scaleouts)
+            if scaleout in memories
+        }
+        return elsewhere.with_those(remembered).estimates()
 
     def carried(self) -> dict[int, float]:
         """Rows/s that each scale-out was seen to carry on average, faded as the memory of it is: whatever a line says, it can take so much."""
@@ -112,7 +126,7 @@ class JobCapacity:
         if law is not None:
             busiest = law.first_at(sum(utilizations) / len(utilizations))
         elif stay is not None and stay.load.mean_y > 0.0:
-            busiest = sum(utilizations) / len(utilizations) * stay.busiest.moments.mean_x / stay.load.mean_y
+            busiest = sum(utilizations) / len(utilizations) * float(stay.moments.mean_x.max()) / stay.load.mean_y
         return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
 
     def settled(self) -> JobCapacity:
@@ -125,15 +139,15 @@ class JobCapacity:
         line = self._line(stay) if stay else None
         if stay is None or line is None:
             return ()
-        law = self._law()
+        law, seen = self._law(), stay.stay().workers
         if law is None:
-            lines = [(worker, regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap)) for worker in stay.workers]
+            lines = [(worker, regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap)) for worker in seen]
             rates = {worker.worker: line.along(worker.proportion).value_at(at_utilization) if line else 0.0 for worker, line in lines}
-            return tuple(WorkerShare(worker=each.worker, capacity_rows_per_s=rates[each.worker], proportion=each.proportion) for each in stay.workers)
+            return tuple(WorkerShare(worker=each.worker, capacity_rows_per_s=rates[each.worker], proportion=each.proportion) for each in seen)
         whole = line.value_at(at_utilization)
         return tuple(
             WorkerShare(worker=each.worker, capacity_rows_per_s=whole * each.moments.mean_y / stay.load.mean_x, proportion=proportion)
-            for each, proportion in zip(stay.workers, law.at_full.tolist(), strict=True)
+            for each, proportion in zip(seen, law.at_full.tolist(), strict=True)
         )
 
     def skew(self, *, at_utilization: float = 1.0) -> float | NotReady:
@@ -145,7 +159,7 @@ class JobCapacity:
         law = self._law()
         if law is not None:
             return law.skew
-        lines = [regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap) for worker in stay.workers]
+        lines = [regression_line(moments, idle_spread=self.idle_spread, overlap=stay.overlap) for moments in stay.moments.each()]
         with_skew = line.value_at(at_utilization)
         return sum(each.value_at(at_utilization) for each in lines if each) / with_skew if with_skew > 0.0 else 1.0
 
@@ -167,16 +181,13 @@ class JobCapacity:
         judged = len(waiting) - WINDOW + 1
         if judged > 0:
             off = leading_glitches(*as_arrays(waiting))
-            stay = stay.learned([reading for reading, glitch in zip(waiting[:judged], off, strict=True) if not glitch], self.half_life_s, self.averaging_s)
+            believed = [reading for reading, glitch in zip(waiting[:judged], off, strict=True) if not glitch]
+            stay = columns_of(stay).learned(believed, self.half_life_s, self.averaging_s).stay() if believed else stay
             waiting = waiting[judged:]
         return replace(self, stay=stay, waiting=waiting)
 
-    def _settled(self) -> Stay | None:
-        """The present stay with its waiting readings, judged by what is known now."""
-        if self.stay is None or not self.waiting:
-            return self.stay
-        off = glitches(*as_arrays(self.waiting))
-        return self.stay.learned([reading for reading, glitch in zip(self.waiting, off, strict=True) if not glitch], self.half_life_s, self.averaging_s)
+    def _settled(self) -> StayColumns | None:
+        return _stay_here(self)
 
     def _here(self) -> Remembered | None:
         return _measured_here(self)
@@ -185,7 +196,7 @@ class JobCapacity:
         """The law of every present worker; None for the paper's method."""
         return _law_here(self) if self.method == "utilization_law" else None
 
-    def _line(self, stay: Stay) -> CapacityLine | None:
+    def _line(self, stay: StayColumns) -> CapacityLine | None:
         line_of = job_regression_line if self.method == "daedalus" else job_law_line
         return line_of(stay, idle_spread=self.idle_spread)
 
@@ -199,14 +210,12 @@ class JobCapacity:
         others = [each for each in self.remembered if each.scaleout != here.scaleout]
         return replace(self, stay=None, waiting=(), remembered=tuple(sorted([*others, joined], key=lambda each: each.scaleout)))
 
-    def _belief(self, memory: Remembered | None, here: Remembered | None, newest: Remembered, at_utilization: float, scaleout: int) -> Belief:
-        """The capacity believed of a scale-out; `memory` is what is remembered of it."""
-        if memory is None:
-            return newest.belief_elsewhere(at_utilization, scaleout)
+    def _belief(self, memory: Remembered, here: Remembered | None, newest: Remembered, at_utilization: float, elsewhere: Belief) -> Belief:
+        """The capacity believed of a scale-out that is remembered; `elsewhere` is what would be believed were it not."""
         fresh = math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s)
-        if here is None or here.scaleout != scaleout:
+        if here is None or here.scaleout != memory.scaleout:
             before = memory.belief(at_utilization).doubted(REVISIT_SPREAD)
-            return mixture(before, newest.belief_elsewhere(at_utilization, scaleout), fresh)
+            return mixture(before, elsewhere, fresh)
         before = memory.measured(at_utilization).doubted(REVISIT_SPREAD)
         faded = Belief(value=before.value, variance=before.variance / max(fresh, 1e-9), freedom=before.freedom)
         return weighed(here.measured(at_utilization), faded).doubted(here.doubt(at_utilization))
@@ -214,7 +223,21 @@ class JobCapacity:
 
 @once(16)
 def _settled(model: JobCapacity) -> JobCapacity:
-    return replace(model, stay=model._settled(), waiting=())
+    stay = model._settled()
+    return replace(model, stay=None if stay is None else stay.stay(), waiting=())
+
+
+@once(16)
+def _stay_here(model: JobCapacity) -> StayColumns | None:
+    """The present stay with its waiting readings, judged by what is known now."""
+    if model.stay is None:
+        return None
+    stay = columns_of(model.stay)
+    if not model.waiting:
+        return stay
+    off = glitches(*as_arrays(model.waiting))
+    believed = [reading for reading, glitch in zip(model.waiting, off, strict=True) if not glitch]
+    return stay.learned(believed, model.half_life_s, model.averaging_s)
 
 
 @once(16)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.student import student_estimate
 
@@ -28,6 +31,14 @@ class CapacityLine:
     def variance_at(self, utilization: float) -> float:
         v0, v1, v2 = self.variance
         return max(0.0, v0 + utilization * (v1 + utilization * v2))
+
+    def values_at(self, utilizations: Floats) -> Floats:
+        """The same of each."""
+        return np.maximum(0.0, self.intercept + self.slope * utilizations)
+
+    def variances_at(self, utilizations: Floats) -> Floats:
+        v0, v1, v2 = self.variance
+        return np.maximum(0.0, v0 + utilizations * (v1 + utilizations * v2))
 
     def at(self, utilization: float) -> Estimate:
         return student_estimate(self.value_at(utilization), self.variance_at(utilization), self.freedom)

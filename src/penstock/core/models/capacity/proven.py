@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from penstock.core.models.arrays import Floats, Ints
+from penstock.core.models.capacity.batch_capacities import rates_by_laws
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw, waves
-from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimates import Estimates
 
 NEWEST = 20
 PROVEN_BY = 3
@@ -25,6 +30,10 @@ class Proven:
     def rows_per_s(self, scaleout: int, interval_s: float) -> float:
         """Rows/s at which a batch fills the interval. Of a size beyond those seen nothing is claimed but that it takes no less than the largest of them."""
         return self.law.capacity_rows_per_s(min(scaleout, self.largest), interval_s)
+
+    def rates(self, scaleouts: Ints, interval_s: float) -> Floats:
+        """The same of each."""
+        return np.asarray(rates_by_laws([self.law], np.minimum(scaleouts, self.largest), interval_s)[0])
 
 
 def proven_by(cost: BatchCost) -> Proven | None:
@@ -48,9 +57,22 @@ def seconds_of_a_row(batch: BatchMeasured, cost: BatchCost) -> float:
     return batch.duration_s * tasks / (batch.rows * waves(tasks, batch.scaleout * cost.cores_per_executor))
 
 
-def at_least(answer: Estimate, rows_per_s: float) -> Estimate:
+def carried_by_fewer(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
+    """The most rows/s that each scale-out, or a smaller one, has carried.
+
+    >>> carried_by_fewer({4: 900.0, 2: 500.0, 6: 700.0}, np.array([1, 2, 3, 6])).tolist()
+    [0.0, 500.0, 500.0, 900.0]
     """
-    >>> at_least(Estimate(value=600.0, low=150.0, high=1050.0), 1600.0)
-    Estimate(value=1600.0, low=1440.0, high=1600.0)
+    sizes = sorted(carried)
+    most = np.maximum.accumulate([0.0, *(carried[size] for size in sizes)])
+    return np.asarray(most[np.searchsorted(sizes, scaleouts, side="right")])
+
+
+def at_least(answers: Estimates, rows_per_s: Floats) -> Estimates:
     """
-    return Estimate(value=max(answer.value, rows_per_s), low=max(answer.low, SURE_SHARE * rows_per_s), high=max(answer.high, rows_per_s))
+    >>> at_least(Estimates(value=np.array([600.0]), low=np.array([150.0]), high=np.array([1050.0])), np.array([1600.0])).each()
+    [Estimate(value=1600.0, low=1440.0, high=1600.0)]
+    """
+    return Estimates(
+        value=np.maximum(answers.value, rows_per_s), low=np.maximum(answers.low, SURE_SHARE * rows_per_s), high=np.maximum(answers.high, rows_per_s)
+    )

@@ -57,12 +57,6 @@ class Remembered:
         """What was measured, and the doubt about it, together."""
         return self.measured(at_utilization).doubted(self.doubt(at_utilization))
 
-    def belief_elsewhere(self, at_utilization: float, scaleout: int) -> Belief:
-        """Capacity at another scale-out: the average per worker times the scale-out (Daedalus sec. 3.1)."""
-        here, times = self.belief(at_utilization), scaleout / self.scaleout
-        carried = Belief(value=here.value * times, variance=here.variance * times * times, freedom=here.freedom)
-        return carried.doubted(UNSEEN_SPREAD * abs(math.log2(times)))
-
     def joined(self, newer: Remembered, half_life_s: float) -> Remembered:
         """This stay and a newer one at the same scale-out, each by its readings, the old ones decayed."""
         old = self.readings * math.exp2(-max(0.0, newer.at_s - self.at_s) / half_life_s)

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.line import CapacityLine
-from penstock.core.models.capacity.stay import Stay
+from penstock.core.models.capacity.stay_columns import StayColumns
 from penstock.core.models.capacity.utilization_law import IDLE_SPREAD, idle_utilization, line_above_idle, tells_idle
 from penstock.core.models.capacity.worker import MIN_READINGS, mean_utilization_variance
 
@@ -56,7 +56,7 @@ class WorkersLaw:
         return float((1.0 - self.idle).sum() / (self.at_full - self.idle).sum())
 
 
-def workers_law(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> WorkersLaw | None:
+def workers_law(stay: StayColumns, *, idle_spread: float = IDLE_SPREAD) -> WorkersLaw | None:
     """None without load, or where a worker is no busier than without load.
 
     All share the idle utilisation a of `idle_utilization`. A worker's own differs from it by e = (b_w - a) - p_w * (b - a), where b_w and b are the mean
@@ -65,30 +65,28 @@ def workers_law(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> WorkersLaw |
     u_w - p_w * u, and t^2 = var(e) - mean(v) * (1 + sqrt(2 / (n - 1))), not below 0, for how different the n workers are: one standard deviation more
     than chance makes of workers that are alike. So these, or readings too few to tell, leave the common a. What is beyond a likely t^2 is doubt too.
     """
-    load, seen = stay.load, stay.workers
+    load, workers = stay.load, len(stay.names)
     a, a_variance = idle_utilization(load, idle_spread=idle_spread, overlap=stay.overlap)
-    mean = np.array([worker.moments.mean_x for worker in seen])
-    idle, variance = np.full(len(seen), a), np.full(len(seen), a_variance)
-    with_load = [worker.with_load for worker in seen if worker.with_load is not None]
-    with_mean = [worker.with_mean for worker in seen if worker.with_mean is not None]
-    if len(with_load) == len(with_mean) == len(seen) > 1 and tells_idle(load):
-        part = np.array(with_load) / load.c_xy
+    mean = stay.moments.mean_x
+    idle, variance = np.full(workers, a), np.full(workers, a_variance)
+    if workers > 1 and tells_idle(load) and not np.isnan([stay.with_load, stay.with_mean]).any():
+        part = stay.with_load / load.c_xy
         own = (mean - a) - part * (load.mean_y - a)
-        scatter = np.array([worker.moments.m2_x for worker in seen]) - part * (2.0 * np.array(with_mean) - part * load.m2_y)
+        scatter = stay.moments.m2_x - part * (2.0 * stay.with_mean - part * load.m2_y)
         reach = 1.0 / load.count + load.m2_x * ((load.mean_y - a) / load.c_xy) ** 2
         own_variance = stay.overlap * np.maximum(scatter, 0.0) / (load.count - 2.0) * reach
-        by_chance = 1.0 + (2.0 / (len(seen) - 1)) ** 0.5
+        by_chance = 1.0 + (2.0 / (workers - 1)) ** 0.5
         between = max(0.0, float(own.var(ddof=1)) - by_chance * float(own_variance.mean()))
         likely = min(between, (LIKELY_SPREADS * idle_spread) ** 2)
         own_variance += between - likely
-        kept = np.divide(likely, likely + own_variance, out=np.zeros(len(seen)), where=likely + own_variance > 0.0)
+        kept = np.divide(likely, likely + own_variance, out=np.zeros(workers), where=likely + own_variance > 0.0)
         idle = a + kept * own
         variance = a_variance * (1.0 - kept + kept * part) ** 2 + kept * own_variance
     law = WorkersLaw(mean=mean, idle=idle, idle_variance=variance)
     return law if load.mean_x > 0.0 and law.first_mean > law.first_idle else None
 
 
-def job_law_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
+def job_law_line(stay: StayColumns, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
     """Capacity of all workers by the utilisation law on the load of the whole job, over the utilisation of the worker that is full first.
 
     Not in the paper; see `utilization_line`. Twelve workers average out most of the noise of each, before the line is drawn. Which worker is full first
@@ -97,6 +95,6 @@ def job_law_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> CapacityLin
     law = workers_law(stay, idle_spread=idle_spread) if round(stay.readings) >= MIN_READINGS else None
     if law is None:
         return None
-    first = stay.workers[law.first_full].moments
+    first = stay.moments.at(law.first_full)
     variance, overlap = mean_utilization_variance(first, overlap=stay.overlap), stay.overlap
     return line_above_idle(stay.load, first.mean_x, variance, law.first_idle, float(law.idle_variance[law.first_full]), overlap=overlap)

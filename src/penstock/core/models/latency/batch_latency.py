@@ -10,9 +10,11 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, waves
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.capacity.law_columns import alike, likely_estimates
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch import latency_by_law_s, predict_batch_latency
+from penstock.core.models.latency.batch_latencies import latencies_by_laws_s
 from penstock.core.models.latency.measured import LatencyMeasured
 from penstock.core.models.latency.stretch import Stretch, stretch
 from penstock.core.models.once import once
@@ -58,28 +60,23 @@ class BatchLatency:
 
     def predict_one(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleout: int = 1) -> Estimate | NotReady:
         """What the next measurement will show: within what is open about the law and about the rate, and what measurements differ by."""
+        answers = self.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleouts=[scaleout])
+        return answers if isinstance(answers, NotReady) else answers[scaleout]
+
+    def predict_each(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleouts: Sequence[int]) -> dict[int, Estimate] | NotReady:
+        """The same for several scale-outs, for little more than one costs; those whose batches take equally many waves are one."""
         laws = self.cost.laws()
         if isinstance(laws, NotReady):
             return laws
+        some, which = alike(laws.best, scaleouts)
 
-        def physical_s(law: BatchLaw, rate: float) -> float:
-            return latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout, quantile=self.quantile)
+        def physical_s(of: Sequence[BatchLaw], rate: float) -> Floats:
+            return latencies_by_laws_s(of, rate_rows_per_s=rate, interval_s=interval_s, scaleouts=some, quantile=self.quantile)
 
-        expected = laws.estimate(lambda law: physical_s(law, rate_rows_per_s.value))
-        by_rate = physical_s(laws.best, rate_rows_per_s.low), physical_s(laws.best, rate_rows_per_s.high)
-        low, high = bounds_of(expected.value, (expected.low, expected.high), by_rate)
-        return _stretch(self).estimate(Estimate(value=expected.value, low=low, high=high), of_one=True)
-
-    def predict_each(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleouts: Sequence[int]) -> dict[int, Estimate | NotReady]:
-        """What `predict_one` says of each scale-out; those whose batches take equally many waves are one."""
-        by_waves: dict[int, Estimate | NotReady] = {}
-        found: dict[int, Estimate | NotReady] = {}
-        for scaleout in scaleouts:
-            count = waves(self.cost.partitions, scaleout * self.cost.cores_per_executor)
-            if count not in by_waves:
-                by_waves[count] = self.predict_one(rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout)
-            found[scaleout] = by_waves[count]
-        return found
+        expected = likely_estimates(physical_s((laws.best, *laws.drawn), rate_rows_per_s.value)).each()
+        by_rate = (physical_s([laws.best], rate)[0].tolist() for rate in (rate_rows_per_s.low, rate_rows_per_s.high))
+        answers = [self._of_one(law, rate) for law, rate in zip(expected, zip(*by_rate, strict=True), strict=True)]
+        return {scaleout: answers[place] for scaleout, place in zip(scaleouts, which.tolist(), strict=True)}
 
     def score(self) -> Score | NotReady:
         """Errors on latencies left out, beside the mean and the plane over interval and rate (and scale-out if it varies) (Khaos sec. III-D)."""
@@ -97,6 +94,10 @@ class BatchLatency:
             guesses[2, out] = Plane().fit(points.where(~out), truth[~out]).at(points.where(out))
         errors = [mape(guess.tolist(), truth.tolist()) for guess in guesses]
         return Score(mape=errors[0], constant_mape=errors[1], paper_mape=errors[2], held_out=len(truth))
+
+    def _of_one(self, by_law: Estimate, by_rate: tuple[float, float]) -> Estimate:
+        low, high = bounds_of(by_law.value, (by_law.low, by_law.high), by_rate)
+        return _stretch(self).estimate(Estimate(value=by_law.value, low=low, high=high), of_one=True)
 
     def _pairs(self, laws: LikelyLaws) -> tuple[Floats, Floats]:
         """What the law says of each latency, and what was measured."""

@@ -1,0 +1,75 @@
+"""What is believed of many scale-outs at once is what is believed of each."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.bench.worlds.workers import Workers, rising
+from penstock.core.models.capacity.beliefs import beliefs_elsewhere
+from penstock.core.models.capacity.job import JobCapacity
+from penstock.core.models.capacity.line import CapacityLine
+from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.remembered import UNSEEN_SPREAD, Belief, Remembered
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.student import student_estimate
+
+LINES = st.builds(
+    CapacityLine,
+    intercept=st.floats(-500.0, 500.0),
+    slope=st.floats(0.0, 1e5),
+    variance=st.tuples(st.floats(0.0, 1e4), st.floats(-1e4, 1e4), st.floats(0.0, 1e4)),
+    freedom=st.floats(-1.0, 50.0),
+)
+
+
+def elsewhere(known: Remembered, at_utilization: float, scaleout: int) -> Belief:
+    """The average per worker times the scale-out, and less sure the further away."""
+    here, times = known.belief(at_utilization), scaleout / known.scaleout
+    carried = Belief(value=here.value * times, variance=here.variance * times * times, freedom=here.freedom)
+    return carried.doubted(UNSEEN_SPREAD * abs(math.log2(times)))
+
+
+@given(LINES, st.integers(1, 50), st.floats(0.05, 1.0), st.lists(st.tuples(st.integers(1, 2000), st.floats(0.0, 1.0)), min_size=1, max_size=20))
+def test_scale_outs_asked_together_are_believed_as_each_would_be(line: CapacityLine, scaleout: int, highest: float, asked: list[tuple[int, float]]) -> None:
+    known = Remembered(scaleout=scaleout, at_s=0.0, readings=10.0, line=line, highest_utilization=highest)
+    sizes, busy = np.array([size for size, _ in asked]), np.array([busy for _, busy in asked])
+    told = beliefs_elsewhere(known, busy, sizes)
+    for place, (said, (size, at_utilization)) in enumerate(zip(told.estimates().each(), asked, strict=True)):
+        one = elsewhere(known, at_utilization, size)
+        together = told.at(place)
+        assert [together.value, together.variance, together.freedom] == pytest.approx([one.value, one.variance, one.freedom], rel=1e-9)
+        alone = student_estimate(one.value, one.variance, one.freedom)
+        assert [said.value, said.low, said.high] == pytest.approx([alone.value, alone.low, alone.high], rel=1e-9, abs=1e-6)
+
+
+def learnt(*scaleouts: int) -> JobCapacity:
+    """A job that stayed at each of these for a while."""
+    model = JobCapacity()
+    for number, scaleout in enumerate(scaleouts):
+        workers = Workers(proportions=(1.0,) * scaleout, speeds=(1000.0,) * scaleout, idle=0.0, utilization_noise=0.01, throughput_noise=0.01)
+        seen = workers.ramp(random.Random(number), rising(0.1, 0.5, 20))
+        model = model.learn([moved(reading, number) for reading in seen])
+    return model
+
+
+def moved(reading: WorkersReading, number: int) -> WorkersReading:
+    """An hour later than the one before, by other executors."""
+    named = tuple(replace(worker, worker=f"{number}-{worker.worker}") for worker in reading.workers)
+    return replace(reading, at_s=reading.at_s + 3600.0 * number, workers=named)
+
+
+def test_scale_outs_seen_before_and_never_are_answered_together_as_alone() -> None:
+    model, sizes = learnt(3, 6, 2, 6), [1, 2, 3, 4, 6, 60]
+    busy = np.array([0.9, 0.8, 1.0, 0.7, 0.95, 0.5])
+    assert [each.scaleout for each in model.remembered] == [2, 3, 6] and model.stay is not None and model.stay.scaleout == 6
+    together = model.predict_each(sizes, busy)
+    assert not isinstance(together, NotReady)
+    alone = [model.predict(at_utilization=float(at), scaleout=size) for size, at in zip(sizes, busy, strict=True)]
+    assert all(isinstance(each, Estimate) for each in alone) and together.each() == alone
