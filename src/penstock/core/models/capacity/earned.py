@@ -14,6 +14,7 @@ from penstock.core.models.capacity.job import JobCapacity
 from penstock.core.models.capacity.proven import at_least, proven_by
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.score import Score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,11 @@ class EarnedCapacity:
             regression = regressions[scaleout]
             found[scaleout] = cost if isinstance(regression, NotReady) or not is_overruled(cost, regression) else regression
         return self._proven(found, interval_s)
+
+    def score(self) -> Score | NotReady:
+        """That of the model which answers unless the other is far surer: of the cost of micro-batches where there is one, else of the regression."""
+        laws = self._laws()
+        return self.by_utilization.score() if isinstance(laws, NotReady) or self.by_batches is None else self.by_batches.score()
 
     def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
         """The model that is surer of this scale-out, or the only one that is ready, and why; and what the batches prove, whichever it is."""

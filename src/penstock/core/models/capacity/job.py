@@ -9,15 +9,18 @@ from itertools import groupby
 from typing import Literal, Self
 
 from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_glitches
+from penstock.core.models.capacity.job_score import score_stays
 from penstock.core.models.capacity.line import CapacityLine
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
+from penstock.core.models.capacity.samples import SampledStay, with_readings
 from penstock.core.models.capacity.stay import Stay, as_arrays, first_stay, job_regression_line
 from penstock.core.models.capacity.utilization_law import IDLE_SPREAD
 from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
 from penstock.core.models.capacity.workers_law import WorkersLaw, job_law_line, workers_law
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.once import once
+from penstock.core.models.score import Score
 from penstock.core.models.student import student_estimate
 
 Method = Literal["utilization_law", "daedalus"]
@@ -42,7 +45,7 @@ class WorkerShare:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCapacity:
     """Learns from moments at which all workers were read (Daedalus sec. 3.1); `stay` is the present set of workers, `waiting` its newest readings,
-    held back until enough came after them to tell a glitch, `remembered` the scale-outs seen before, by scale-out.
+    held back until enough came after them to tell a glitch, `remembered` the scale-outs seen before, by scale-out, `samples` a few of each for the score.
 
     Utilisation of micro-batches saturates at 1 - a/T (overhead a, batch time T): ask for the capacity there, not at 1.
 
@@ -63,11 +66,13 @@ class JobCapacity:
     stay: Stay | None = None
     waiting: tuple[WorkersReading, ...] = ()
     remembered: tuple[Remembered, ...] = ()
+    samples: tuple[SampledStay, ...] = ()
 
     def learn(self, seen: Sequence[WorkersReading]) -> Self:
         """Readings in the order of time; those during warm-up, with a worker missing or with nothing going on are left out."""
-        model = self
-        for names, run in groupby((reading for reading in seen if self.tells(reading)), key=lambda reading: reading.names):
+        telling = [reading for reading in seen if self.tells(reading)]
+        model = replace(self, samples=with_readings(self.samples, telling)) if telling else self
+        for names, run in groupby(telling, key=lambda reading: reading.names):
             if model.stay is not None and model.stay.names != names:
                 model = model._left()
             model = model._stayed(tuple(run))
@@ -106,6 +111,14 @@ class JobCapacity:
         elif stay is not None and stay.load.mean_y > 0.0:
             busiest = sum(utilizations) / len(utilizations) * stay.busiest.moments.mean_x / stay.load.mean_y
         return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
+
+    def score(self) -> Score | NotReady:
+        """How wrong the method is about the busiest third of the moments kept, learnt from the rest, beside their mean and the paper's sum of regressions.
+
+        A few workers of a few moments are kept for that; who has the readings of all takes `score_extrapolation`.
+        """
+        found = score_stays(self.samples, self.idle_spread)
+        return replace(found, mape=found.paper_mape) if isinstance(found, Score) and found.paper_mape is not None and self.method == "daedalus" else found
 
     def settled(self) -> JobCapacity:
         """The model after the readings that wait were judged and learnt: many questions are then cheap."""
