@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,15 @@ from typing import Any
 import pytest
 
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.score import Score
 from penstock.stores.codec import decode, encode
 
 SEEDS = range(40)
 COVERED_AT_LEAST, COVERED_AT_MOST = 0.65, 0.95
 """Bounds that promise 0.8 and are honest fall below the first once in a hundred suites, and exceed the second more seldom still."""
+
+
+DETECTS = "it says when a job is not as it was: its error is that of the recoveries measured by it (test_detected.py)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +32,18 @@ class World:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A model under test: empty, a world for each seed, and the question; `wide` says why its bounds hold more often than they promise, where they may."""
+    """A model under test: empty, a world for each seed, and the question; `wide` says why its bounds hold more often than they promise, where they may.
+
+    `score` asks for its errors; `taught` teaches it what is scored, where that takes more than `learn` of what was seen; `unscored` says why it has none.
+    """
 
     empty: Any
     world: Callable[[random.Random], World]
     ask: Callable[[Any], Estimate | NotReady]
     wide: str = ""
+    score: Callable[[Any], Score | NotReady] = lambda model: model.score()
+    taught: Callable[[Any, Sequence[Any]], Any] = lambda model, seen: model.learn(seen)
+    unscored: str = ""
 
 
 class Conformance:
@@ -73,6 +84,19 @@ class Conformance:
         covered = sum(answer.low <= world.truth <= answer.high for answer, world in zip(answers, worlds, strict=True)) / len(worlds)
         assert covered >= COVERED_AT_LEAST, f"the bounds promise 0.8 and held {covered:.0%}"
         assert self.case.wide or covered <= COVERED_AT_MOST, f"the bounds promise 0.8 and held {covered:.0%}: too wide to be of use"
+
+    def test_it_reports_its_error_beside_that_of_a_constant_and_that_of_the_paper(self) -> None:
+        if self.case.unscored:
+            assert not hasattr(self.case.empty, "score"), "it has a score: let it be asked for"
+            return
+        nothing = self.case.score(self.case.empty)
+        assert isinstance(nothing, NotReady) and nothing.why
+        model = self.case.taught(self.case.empty, self.case.world(random.Random(4)).seen)
+        score = self.case.score(model)
+        assert isinstance(score, Score), score
+        errors = score.mape, score.constant_mape, score.paper_mape
+        assert score.held_out > 0 and all(error is not None and math.isfinite(error) and error >= 0.0 for error in errors)
+        assert self.case.score(decode(type(model), encode(model))) == score
 
     def answer(self, model: Any) -> Estimate:
         answer = self.case.ask(model)

@@ -23,6 +23,8 @@ from penstock.core.models.latency.phoebe import ScaleoutLatency
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.models.latency.table import LatencyTable, tabulate
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
+from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
+from penstock.core.models.recovery.table import RecoveryTable, tabulated
 from penstock.core.models.stages.true_rates import StageRates
 
 BATCHES = [BatchMeasured(rows=100.0 * n, duration_s=0.3 + n / 7, scaleout=1 + n % 2, tasks=n) for n in range(1, 20)]
@@ -59,9 +61,16 @@ def health() -> RecoveryWatch:
     return RecoveryWatch().learn(flow).disturbed(200.0, "executor_loss")
 
 
+def recoveries() -> RecoveryRegression:
+    seen = [(rate, 30.0 + rate * 40.0 / (4000.0 - rate)) for rate in (900.0, 1400.0, 2000.0, 2700.0, 3100.0)]
+    return RecoveryRegression(most_seen=100).learn(
+        [RecoverySeen(interval_s=10.0, rate_rows_per_s=rate, recovery_s=took_s, scaleout=4) for rate, took_s in seen]
+    )
+
+
 def learnt() -> Learnt:
-    table = tabulate(profile(), (1, 2, 4), 3000.0)
-    assert isinstance(table, LatencyTable)
+    table, recovery_table = tabulate(profile(), (1, 2, 4), 3000.0), tabulated(recoveries(), 10.0)
+    assert isinstance(table, LatencyTable) and isinstance(recovery_table, RecoveryTable)
     capacity = EarnedCapacity(by_batches=BatchCost(partitions=4))
     return Learnt(
         load=load().with_fits(FITS),
@@ -74,6 +83,8 @@ def learnt() -> Learnt:
         pace=Pace().learn([PaceSeen(share=1 / 3 + number / 99, overloaded=True) for number in range(4)]),
         profile_mark=7,
         downtimes=Downtimes().learn([DowntimeSeen(kind="rescale_up", downtime_s=20 / 3)]),
+        recoveries={"executor_loss": recoveries()},
+        recovery_tables={"executor_loss": recovery_table},
         health=health(),
         time_scale=0.06,
         learnt_s=1 / 3,

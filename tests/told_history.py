@@ -22,10 +22,12 @@ from penstock.core.terms import Terms
 from penstock.ports import Source
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import blank_reading
+from penstock.runtime.inline_fitter import InlineFitter
 from penstock.runtime.recorder import this_penstock
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedPlant
 from penstock.stores.history import History
@@ -100,9 +102,13 @@ def simulated(
     minutes: int = 30,
     mode: Any = "shadow",
     seen: Callable[[Reading], Reading] = lambda reading: reading,
+    failures_s: Sequence[float] = (),
     **autopilot: Any,
 ) -> Path:
-    """The history of a continuous job with eight workers of 1,000 rows/s, of which its load needs three to five; its readings are as they are `seen`."""
+    """The history of a continuous job with eight workers of 1,000 rows/s, of which its load needs three to five; its readings are as they are `seen`.
+
+    Slow fits are done where something fails, as recoveries need them.
+    """
     config = Config(reading_interval_s=READING_S, reading_window_s=READING_S)
     terms = Terms(
         limits=Limits(max_executors=8),
@@ -114,9 +120,13 @@ def simulated(
     load = Arrivals.through([START_S, (START_S + end_s) / 2, end_s], [2500.0, 4500.0, 2500.0])
     clock = SimulatedClock(START_S)
     settings = ContinuousSettings(capacity_rows_per_s=1000.0, downtime_s=20.0)
-    plant = SimulatedPlant(ContinuousEngine(settings, Load.of(load, START_S), executors=8), clock, config)
+    faults = tuple(Fault(at_s=START_S + at_s) for at_s in failures_s)
+    plant = SimulatedPlant(ContinuousEngine(settings, Load.of(load, START_S), executors=8, faults=faults), clock, config)
     with History.open(path, config=config, redactor=Redactor(), recorder=this_penstock()) as history:
-        controller = Controller(source=Seen(plant, seen), actuator=plant, memory=history, clock=clock, terms=terms, declared=Desired(executors=8))
+        controller = Controller(
+            source=Seen(plant, seen), actuator=plant, memory=history, clock=clock, terms=terms, declared=Desired(executors=8),
+            fitter=InlineFitter() if failures_s else None,
+        )  # fmt: skip
         controller.note([started(mode)])
         while clock.now_s() < end_s:
             clock.wait(READING_S)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from asked import found, mistake
-from told_history import CAPACITY, FORECAST, decided, graded, reading, started, told, written
+from told_history import CAPACITY, FORECAST, decided, graded, reading, simulated, started, told, written
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
@@ -82,3 +82,40 @@ def test_without_grades_one_line_says_why(tmp_path: Path) -> None:
 def test_a_told_history_has_its_one_grade(tmp_path: Path) -> None:
     (grade,) = found("grade", "--file", told(tmp_path / "h.db"))["grades"]
     assert (grade["kind"], grade["count"], grade["error"]) == ("forecast", 1, pytest.approx(0.04))
+
+
+@pytest.fixture(scope="module")
+def failed_often(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hundred minutes in shadow with a failure every nine."""
+    failures_s = [540.0 * number for number in range(1, 11)]
+    return simulated(tmp_path_factory.mktemp("failed") / "h.db", minutes=100, failures_s=failures_s)
+
+
+def test_each_model_is_shown_beside_a_constant_and_the_papers_way(failed_often: Path) -> None:
+    models = {each["model"]: each for each in found("grade", "--file", failed_often, "--models")["models"]}
+    for name in ("load forecast", "capacity from utilisation", "downtime of query restart", "recovery from query restart (M_R)"):
+        each = models[name]
+        assert each["reason"] is None and each["held_out"] > 0 and None not in (each["mape"], each["constant_mape"])
+    learnt = models["recovery from query restart (M_R)"]
+    assert learnt["held_out"] == 10 and learnt["mape"] < learnt["constant_mape"] and learnt["paper"] == "plane"
+    text = " ".join(shown("--file", failed_often, "--models").split())
+    assert "recovery from query restart (M_R) 10" in text and "that of the paper's plain way" in text
+    assert "models" not in found("grade", "--file", failed_often)
+
+
+def test_what_recoveries_taught_is_graded_beside_the_formula(failed_often: Path) -> None:
+    grades = {(each["kind"], each["about"]): each for each in found("grade", "--file", failed_often)["grades"]}
+    formula, learnt = grades["recovery", "query_restart"], grades["learnt_recovery", "query_restart"]
+    assert formula["count"] == 10 > learnt["count"] >= 3 and learnt["error"] < 0.35
+    assert "recovery from query restart, as learnt" in shown("--file", failed_often)
+
+
+def test_decisions_of_a_job_that_fails_are_the_same_when_its_turns_are_taken_again(failed_often: Path) -> None:
+    answer = found("replay", failed_often, "--verify")
+    assert answer["turns"] >= 399 and answer["first_difference"] is None
+
+
+def test_before_anything_was_learnt_no_model_has_an_error(tmp_path: Path) -> None:
+    nothing = written(tmp_path / "h.db", [started("observe")], [reading(0.0)])
+    assert shown("--file", nothing, "--models").endswith("no model has learnt anything yet\n")
+    assert found("grade", "--file", nothing, "--models")["models"] == []

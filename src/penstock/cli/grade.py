@@ -14,11 +14,14 @@ from rich.text import Text
 
 from penstock.cli.cells import columns, percent
 from penstock.cli.jobs import JobOption
+from penstock.cli.model_errors import as_objects
+from penstock.cli.model_errors import show as show_errors
 from penstock.cli.remembered import FileOption, events_of, history_of, since, why_undecided
 from penstock.cli.report import JsonOption
 from penstock.cli.uncut_table import Whole
 from penstock.core.analyze.explained import decisions
 from penstock.core.analyze.grade_summary import Grade, grades
+from penstock.core.analyze.model_scores import model_scores
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, subject
 from penstock.core.models.estimate import COVERAGE
 from penstock.stores.reader import HistoryReader
@@ -31,6 +34,7 @@ def grade(
     job: JobOption = None,
     file: FileOption = None,
     last: Annotated[str | None, typer.Option("--last", help="Only the last so long.", metavar="DURATION")] = None,
+    models: Annotated[bool, typer.Option("--models", help="Also how wrong each model is, beside a constant and the paper's plain way; takes seconds.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare what was predicted with what came, by kind: capacity, latency, forecast, recovery."""
@@ -39,13 +43,22 @@ def grade(
         events = events_of(reader, since_s)
         found = grades(events)
         nothing = "" if found else why_ungraded(reader, since_s)
+        knowledge = reader.knowledge() if models else None
+    scores = () if knowledge is None else model_scores(knowledge.learnt)
     if as_json:
         rows = [{**asdict(each), "good_error": GOOD_ERROR[each.kind], "verdict": verdict(each)} for each in found]
-        typer.echo(json.dumps({"grades": rows, "bounds_hold": COVERAGE, "reason": nothing or None}))
-    elif found:
+        answer = {"grades": rows, "bounds_hold": COVERAGE, "reason": nothing or None}
+        typer.echo(json.dumps({**answer, "models": as_objects(scores)} if models else answer))
+        return
+    if found:
         show(Console(), found)
     else:
         typer.echo(nothing)
+    if scores:
+        typer.echo()
+        show_errors(Console(), scores)
+    elif models:
+        typer.echo("no model has learnt anything yet")
 
 
 def why_ungraded(reader: HistoryReader, since_s: float) -> str:

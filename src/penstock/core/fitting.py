@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit
 from penstock.core.models.forecast.fits import Fits
 from penstock.core.models.latency.phoebe import ScaleoutLatency
 from penstock.core.models.latency.table import LatencyTable, tabulate
+from penstock.core.models.recovery.regression import RecoveryRegression
+from penstock.core.models.recovery.table import RecoveryTable, tabulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitAsked:
-    """The models to be fitted, None for those that need no fit; a table of latencies is made for `sizes` and rates up to `most_rows_per_s`."""
+    """The models to be fitted, None or nothing for those that need no fit; a table of latencies is made for `sizes` and rates up to `most_rows_per_s`, tables
+    of recoveries for `interval_s`."""
 
     number: int
     load: LoadForecast | None = None
     profile: ScaleoutLatency | None = None
     sizes: tuple[int, ...] = ()
     most_rows_per_s: float = 0.0
+    recoveries: Mapping[DisturbanceKind, RecoveryRegression] = field(default_factory=dict)
+    interval_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +42,14 @@ class FitDone:
     fits: Fits | None = None
     table: LatencyTable | None = None
     t_max: ScaleoutCapacity | None = None
+    recovery_tables: Mapping[DisturbanceKind, RecoveryTable] = field(default_factory=dict)
     error: str = ""
 
 
 def fitted(asked: FitAsked) -> FitDone:
     """Do what was asked: pure and slow (seconds), for a background task."""
-    done = FitDone(number=asked.number, took_s=0.0, fits=None if asked.load is None else fit(asked.load))
+    tables = {kind: table for kind, model in asked.recoveries.items() if isinstance(table := tabulated(model, asked.interval_s), RecoveryTable)}
+    done = FitDone(number=asked.number, took_s=0.0, fits=None if asked.load is None else fit(asked.load), recovery_tables=tables)
     return done if asked.profile is None else _with_profile(done, asked.profile, asked)
 
 

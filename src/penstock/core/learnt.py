@@ -16,6 +16,8 @@ from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.phoebe import ScaleoutLatency
 from penstock.core.models.latency.table import LatencyTable
 from penstock.core.models.recovery.downtime import Downtimes
+from penstock.core.models.recovery.regression import RecoveryRegression
+from penstock.core.models.recovery.table import RecoveryTable
 from penstock.core.models.stages.true_rates import StageRates
 
 
@@ -23,7 +25,8 @@ from penstock.core.models.stages.true_rates import StageRates
 class Learnt:
     """One model for each question; those by query have its name, and `pace` says how far `t_max` and `table` hold.
 
-    `profile_mark` is that of the owner's profile from which `profile`, `t_max`, `table` and `pace` began.
+    `profile_mark` is that of the owner's profile from which `profile`, `t_max`, `table` and `pace` began. `recoveries` are Khaos's M_R by kind of failure,
+    `recovery_tables` what they say, as a fit has tabulated it.
 
     `time_scale` is what the windows of the models were made for (None: not begun), `learnt_s` when they last learnt, `batch_ids` the newest batch learnt
     of each query, `live` the rescales that were seen to go on without a stop, `failures` how many were known, `query_failures` those of queries among
@@ -40,6 +43,8 @@ class Learnt:
     pace: Pace = field(default_factory=Pace)
     profile_mark: int = 0
     downtimes: Downtimes = field(default_factory=Downtimes)
+    recoveries: Mapping[DisturbanceKind, RecoveryRegression] = field(default_factory=dict)
+    recovery_tables: Mapping[DisturbanceKind, RecoveryTable] = field(default_factory=dict)
     health: RecoveryWatch = field(default_factory=RecoveryWatch)
     time_scale: float | None = None
     learnt_s: float | None = None

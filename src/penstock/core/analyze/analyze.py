@@ -9,10 +9,11 @@ from penstock.core.analyze.assess import assessment
 from penstock.core.analyze.disturbances import Failure, charged, failure_in, followed, is_calm, taught, told_of_failures, told_of_rescale
 from penstock.core.analyze.fits import ask_fit, take_fits, without_fit
 from penstock.core.analyze.forecasts import current_forecast, forecast_due
-from penstock.core.analyze.grade import grade
+from penstock.core.analyze.grade import grade, unseen_s
 from penstock.core.analyze.learn import learn
 from penstock.core.analyze.model_setup import prepared
-from penstock.core.analyze.predictions import foresee_failure
+from penstock.core.analyze.predictions import foresee_by_learnt, foresee_failure
+from penstock.core.analyze.recoveries import with_recoveries
 from penstock.core.analyze.targets import watch_targets
 from penstock.core.assessment import Assessment
 from penstock.core.domain.events.autopilot import Recovered
@@ -65,7 +66,7 @@ def _read(knowledge: Knowledge, reading: Reading, terms: Terms, needs: frozenset
     failure, lag_before_rows = failure_in(learnt, reading), learnt.excess_lag_rows
     if not needs and failure is None and is_calm(learnt.health, reading.at_s, terms.autopilot.scaled(terms.config.learn_interval_s)):
         return knowledge, ()
-    learnt, measured = followed(told_of_failures(learnt, reading, failure), reading, terms.config.reading_window_s)
+    learnt, measured = followed(told_of_failures(learnt, reading, failure, unseen_s(terms)), reading, terms.config.reading_window_s)
     knowledge = replace(knowledge, learnt=learnt)
     if not needs:
         return knowledge, measured
@@ -85,19 +86,22 @@ def _learned(knowledge: Knowledge, reading: Reading, measured: Sequence[Recovery
 def _taught(knowledge: Knowledge, at_s: float, measured: Sequence[RecoveryMeasured], terms: Terms, needs: frozenset[Need]) -> Knowledge:
     executors = knowledge.desired.executors
     knowledge, seen = _assess_only(knowledge, at_s, terms, needs, [executors])
-    return replace(knowledge, learnt=taught(knowledge.learnt, measured, seen, executors, terms.config.reading_window_s))
+    learnt, window_s = knowledge.learnt, terms.config.reading_window_s
+    return replace(knowledge, learnt=with_recoveries(taught(learnt, measured, seen, executors, window_s), measured, seen, executors, window_s))
 
 
 def _with_prediction(knowledge: Knowledge, at_s: float, failure: Failure, lag_rows: float, terms: Terms, needs: frozenset[Need]) -> Knowledge:
-    """The recovery from a failure is predicted when it is noticed, at the size that runs."""
+    """The recovery from a failure is predicted when it is noticed, at the size that runs; by recoveries seen before where it is alone, as those were."""
     executors = knowledge.desired.executors
     knowledge, seen = _assess_only(knowledge, at_s, terms, needs, [executors])
     known, assumed_s = knowledge.learnt.downtimes.predict(failure.kind), seen.downtimes_s[failure.kind]
     downtime = known if isinstance(known, Estimate) else Estimate.exactly(assumed_s)
-    made = foresee_failure(seen, failure, executors, downtime, lag_rows)
-    if made is None:
-        return knowledge
-    return replace(knowledge, steering=replace(knowledge.steering, predictions=(*knowledge.steering.predictions, made)))
+    table = knowledge.learnt.recovery_tables.get(failure.kind)
+    made = [foresee_failure(seen, failure, executors, downtime, lag_rows)]
+    if table is not None and len(knowledge.learnt.health.open) == 1:
+        made.append(foresee_by_learnt(seen, table, failure, executors))
+    predictions = (*knowledge.steering.predictions, *(each for each in made if each is not None))
+    return replace(knowledge, steering=replace(knowledge.steering, predictions=predictions))
 
 
 def _assess_only(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need], sizes: Sequence[int]) -> tuple[Knowledge, Assessment]:

@@ -65,9 +65,9 @@ def failure_in(learnt: Learnt, reading: Reading) -> Failure | None:
     return Failure(kind="query_restart" if of_queries else "executor_loss", at_s=reading.at_s - (reading.since_disturbance_s or 0.0))
 
 
-def told_of_failures(learnt: Learnt, reading: Reading, failure: Failure | None) -> Learnt:
-    """The counts of this reading, and the watch told of a failure."""
-    health = learnt.health.disturbed(failure.at_s, failure.kind) if failure else learnt.health
+def told_of_failures(learnt: Learnt, reading: Reading, failure: Failure | None, unseen_s: float) -> Learnt:
+    """The counts of this reading, and the watch told of a failure: an anomaly that began within `unseen_s` of it, as near as readings can tell, is that one."""
+    health = learnt.health.disturbed(failure.at_s, failure.kind, same_within_s=unseen_s) if failure else learnt.health
     return replace(learnt, health=health, failures=reading.failures, query_failures=sum(query.failures for query in reading.queries))
 
 

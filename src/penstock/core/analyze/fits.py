@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.core.analyze.job_shape import interval_of
+from penstock.core.analyze.recoveries import tables_due
 from penstock.core.domain.events.autopilot import FitFailed, FitTaken
 from penstock.core.domain.events.event import Event
 from penstock.core.fitting import FitAsked, FitDone
@@ -49,9 +51,11 @@ def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Ne
         return knowledge, None
     load = learnt.load if "forecast" in needs and refit_due(learnt.load) else None
     profile = learnt.profile if "profile" in needs and table_due(learnt, terms.limits.max_executors) else None
-    if load is None and profile is None:
+    interval_s = None if knowledge.last is None else interval_of(knowledge.last, terms.promises)
+    recoveries = {} if interval_s is None else tables_due(learnt, interval_s)
+    if load is None and profile is None and not recoveries:
         return knowledge, None
-    asked = FitAsked(number=steering.next_fit, load=load)
+    asked = FitAsked(number=steering.next_fit, load=load, recoveries=recoveries, interval_s=interval_s or 0.0)
     if profile is not None:
         most = BEYOND * max(row.rate_rows_per_s for row in profile.observations)
         asked = replace(asked, profile=profile, sizes=tuple(range(1, terms.limits.max_executors + 1)), most_rows_per_s=most)
@@ -78,4 +82,5 @@ def _with(learnt: Learnt, done: FitDone) -> Learnt:
         load=learnt.load if done.fits is None else learnt.load.with_fits(done.fits),
         table=done.table or learnt.table,
         t_max=done.t_max or learnt.t_max,
+        recovery_tables={**learnt.recovery_tables, **done.recovery_tables},
     )

@@ -34,7 +34,8 @@ def current_forecast(knowledge: Knowledge, at_s: float, terms: Terms, needs: fro
         if "forecast" in needs:
             made = load.predict(load.horizon_s + terms.autopilot.scaled(terms.config.forecast_interval_s))
         kept = made if isinstance(made, Forecast) else None
-        knowledge = replace(knowledge, steering=replace(knowledge.steering, forecast=kept, forecast_s=at_s))
+        learnt = knowledge.learnt if kept is None else replace(knowledge.learnt, load=load.with_made(kept))
+        knowledge = replace(knowledge, learnt=learnt, steering=replace(knowledge.steering, forecast=kept, forecast_s=at_s))
     forecast = knowledge.steering.forecast
     return knowledge, None if forecast is None else from_now(forecast, at_s, load.horizon_s)
 

@@ -77,7 +77,7 @@ def _actual(made: Prediction, knowledge: Knowledge, at_s: float, terms: Terms, r
     match made.kind:
         case "forecast":
             return None if made.due_s is None else rate_before(knowledge.learnt.load.series, made.due_s)
-        case "recovery":
+        case "recovery" | "learnt_recovery":
             mine = next((each for each in measured if is_about(made, each, terms)), None)
             return mine.recovery_s if mine is not None and mine.alone else None
         case "capacity":
@@ -104,7 +104,7 @@ def _may_wait(made: Prediction, knowledge: Knowledge, at_s: float, terms: Terms,
     """Whether its time may still come. What was said of a size is void once another is desired; a recovery once it was one of several."""
     if any(end_s is not None and at_s >= end_s for end_s in (made.due_s, made.expires_s)):
         return False
-    if made.kind == "recovery":
+    if made.kind in ("recovery", "learnt_recovery"):
         return not any(is_about(made, each, terms) for each in measured)
     return made.kind == "forecast" or made.executors == knowledge.desired.executors
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from penstock.core.analyze.batch_failures import by_laws, laws_of, outage_of
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.analyze.disturbances import Failure
+from penstock.core.analyze.recoveries import by_table
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.prediction import Prediction, PredictionKind
@@ -19,6 +20,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.asking import by_formula
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.recovery.over_forecast import RecoveryModel, over_forecast
+from penstock.core.models.recovery.table import RecoveryTable
 from penstock.core.models.recovery.transition import LiveRescale, transition_s
 from penstock.core.policies.recovery_cost import downtime_s, repeated_s
 
@@ -56,6 +58,12 @@ def foresee_failure(seen: Assessment, failure: Failure, executors: int, downtime
     repeats_s = min(repeated_s(seen), 2 * seen.interval_s) if lag_rows > 0 else repeated_s(seen)
     fluid = Outage(at_s=failure.at_s, interval_s=repeats_s, downtime_s=downtime.value, lag_rows=lag_rows)
     return _recovery(seen, executors, failure.kind, expected_recovery(seen, capacity, fluid, downtime))
+
+
+def foresee_by_learnt(seen: Assessment, table: RecoveryTable, failure: Failure, executors: int) -> Prediction | None:
+    """What the recoveries seen so far say of this one (Khaos's M_R), beside what the formula says; None where none was like it."""
+    expected = over_arrivals(seen, by_table(table, seen.interval_s, executors), failure.at_s)
+    return _recovery(seen, executors, failure.kind, expected, by="learnt_recovery")
 
 
 def expected_recovery(seen: Assessment, capacity: Estimate, outage: Outage, downtime: Estimate) -> Estimate | None:
@@ -133,11 +141,11 @@ def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:
         yield made
 
 
-def _recovery(seen: Assessment, executors: int, kind: str, expected: Estimate | None) -> Prediction | None:
+def _recovery(seen: Assessment, executors: int, kind: str, expected: Estimate | None, by: PredictionKind = "recovery") -> Prediction | None:
     """A predicted recovery; it expires after three times its value plus `lasting_s`."""
     if expected is None or not math.isfinite(expected.value):
         return None
-    return _predicted(seen, "recovery", expected, executors, expires_s=seen.at_s + 3 * expected.value + lasting_s(seen), about=kind)
+    return _predicted(seen, by, expected, executors, expires_s=seen.at_s + 3 * expected.value + lasting_s(seen), about=kind)
 
 
 def _predicted(

@@ -4,7 +4,7 @@ import random
 from math import pi, sin
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import DETECTS, Case, Conformance, World
 
 from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.anomaly.keeping_up import KeepingUp
@@ -30,7 +30,7 @@ def world(rng: random.Random) -> World:
 
 
 class TestConformance(Conformance):
-    case = Case(empty=KeepingUp(), world=world, ask=lambda model: model.predict())
+    case = Case(empty=KeepingUp(), world=world, ask=lambda model: model.predict(), unscored=DETECTS)
 
 
 def test_it_finds_how_far_two_metrics_are_apart_in_time() -> None:

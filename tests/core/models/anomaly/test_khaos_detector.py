@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import DETECTS, Case, Conformance, World
 from disturbed_plant import DisturbedPlant
 
 from penstock.core.models.anomaly.khaos import ThroughputAndLag
@@ -25,7 +25,7 @@ def world(rng: random.Random) -> World:
 
 
 class TestConformance(Conformance):
-    case = Case(empty=SMALL, world=world, ask=lambda model: model.predict())
+    case = Case(empty=SMALL, world=world, ask=lambda model: model.predict(), unscored=DETECTS)
 
 
 @pytest.mark.parametrize("seed", range(3))

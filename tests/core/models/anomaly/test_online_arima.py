@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import sin
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import DETECTS, Case, Conformance, World
 
 from penstock.core.models.anomaly.online_arima import OnlineArima
 from penstock.core.models.estimate import Estimate, NotReady
@@ -27,7 +27,7 @@ def world(rng: random.Random) -> World:
 
 
 class TestConformance(Conformance):
-    case = Case(empty=OnlineArima(lags=3), world=world, ask=lambda model: model.predict())
+    case = Case(empty=OnlineArima(lags=3), world=world, ask=lambda model: model.predict(), unscored=DETECTS)
 
 
 def test_it_learns_a_law_without_noise_exactly() -> None:

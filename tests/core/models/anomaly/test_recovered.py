@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import DETECTS, Case, Conformance, World
 from disturbed_plant import DisturbedPlant
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ def world(rng: random.Random) -> World:
 
 
 class TestConformance(Conformance):
-    case = Case(empty=RecoveryWatch(), world=world, ask=lambda model: model.predict())
+    case = Case(empty=RecoveryWatch(), world=world, ask=lambda model: model.predict(), unscored=DETECTS)
 
 
 def watch(
@@ -146,3 +146,24 @@ def test_its_state_goes_through_json_at_any_moment(cut: int, seed: int) -> None:
     assert again == before
     after, late = watch([each for each in seen if each.at_s >= cut], start=again)
     assert (after, early + late) == watch(seen)
+
+
+def announced_late(seconds: float, same_within_s: float) -> list[RecoveryMeasured]:
+    """An executor is lost at 600 s; that is counted when readings have shown it for a while, as having struck so many seconds after it did."""
+    seen, _ = DisturbedPlant(seed=3, outages=((600.0, 60.0),)).run(1200.0)
+    recovery, measured = RecoveryWatch(), []
+    for reading in seen:
+        if reading.at_s == 600.0 + max(seconds, 10.0):
+            assert [each.kind for each in recovery.open] == [UNANNOUNCED]
+            recovery = recovery.disturbed(600.0 + seconds, LOSS, same_within_s=same_within_s)
+        recovery, more = recovery.read(reading)
+        measured += more
+    return measured
+
+
+def test_a_failure_that_is_counted_after_readings_have_shown_it_is_one_disturbance() -> None:
+    assert [(each.kind, each.started_s, each.alone) for each in announced_late(0.0, 15.0)] == [(LOSS, 600.0, True)]
+
+
+def test_a_failure_long_after_an_anomaly_began_is_another_one() -> None:
+    assert [(each.kind, each.alone) for each in announced_late(40.0, 15.0)] == [(UNANNOUNCED, False), (LOSS, False)]

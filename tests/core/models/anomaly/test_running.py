@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from conformance import Case, Conformance, World
+from conformance import DETECTS, Case, Conformance, World
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ def world(rng: random.Random) -> World:
 
 
 class TestConformance(Conformance):
-    case = Case(empty=RunningDifference(), world=world, ask=lambda model: model.predict())
+    case = Case(empty=RunningDifference(), world=world, ask=lambda model: model.predict(), unscored=DETECTS)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.models.capacity.pace import SHORT_READINGS, Pace, PaceSeen
 from penstock.core.models.estimate import NotReady
+from penstock.core.models.score import Score
 
 
 def overload(*shares: float) -> list[PaceSeen]:
@@ -66,3 +67,9 @@ def test_the_share_is_within_its_bounds_and_never_above_one(seen: list[PaceSeen]
     answer = pace.predict()
     assert 0.0 < pace.share <= 1.0
     assert isinstance(answer, NotReady) or answer.low - 1e-12 <= answer.value <= answer.high + 1e-12
+
+
+def test_its_error_is_that_about_the_next_reading_of_overload_beside_a_profile_taken_as_it_is() -> None:
+    score = Pace().learn([*health(0.2), *overload(*[0.5] * 5)]).score()
+    assert isinstance(score, Score)
+    assert (score.mape, score.constant_mape, score.paper_mape, score.held_out) == (0.5, 0.0, 1.0, 4)

@@ -65,6 +65,7 @@ class TestConformanceOfASinglePoint(Conformance):
         empty=ScaleoutCapacity(),
         world=lambda chance: World(seen=measured(power, (4,), chance), truth=power(8)),
         ask=lambda model: model.predict(8),
+        taught=lambda model, seen: model.learn(measured(power)),
         wide="one measurement says nothing of the form, and this one is nearly proportional",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -46,8 +46,17 @@ def last(model: LoadForecast) -> Estimate | NotReady:
     return Estimate(value=value, low=min(low, value), high=max(high, value))
 
 
+def used(model: LoadForecast, load: Sequence[LoadSeen]) -> LoadForecast:
+    """A job that makes a forecast with every reading."""
+    for each in load:
+        model = model.learn([each]).scored()
+        made = model.predict()
+        model = model.with_made(made) if isinstance(made, Forecast) else model
+    return model
+
+
 class TestLoadForecast(Conformance):
-    case = Case(empty=SMALL, world=noisy_ramp, ask=last, wide="the first bounds of a load are wide, as its errors are of one past")
+    case = Case(empty=SMALL, world=noisy_ramp, ask=last, taught=used, wide="the first bounds of a load are wide, as its errors are of one past")
 
 
 def test_a_constant_load_stays_constant_and_is_certain_but_for_its_rounding() -> None:

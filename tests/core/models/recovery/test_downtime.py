@@ -24,7 +24,12 @@ def losses(chance: random.Random) -> World:
 
 
 class TestDowntimes(Conformance):
-    case = Case(empty=Downtimes(), world=losses, ask=lambda model: model.predict("executor_loss"))
+    case = Case(
+        empty=Downtimes(),
+        world=losses,
+        ask=lambda model: model.predict("executor_loss"),
+        score=lambda model: model.score("rescale_up"),
+    )
 
 
 def known(model: Downtimes, kind: DisturbanceKind) -> Estimate:

@@ -56,6 +56,7 @@ class TestConformanceOfTheTrueRate(Conformance):
         empty=StageRates(),
         world=lambda chance: World(seen=seen(chance), truth=TRUE_RATES[1]),
         ask=lambda model: model.predict(1),
+        score=lambda model: model.score(1),
         wide=DRIFT,
     )
 
@@ -65,6 +66,7 @@ class TestConformanceOfTheSelectivity(Conformance):
         empty=StageRates(),
         world=lambda chance: World(seen=seen(chance), truth=SELECTIVITIES[1]),
         ask=lambda model: model.predict_selectivity(1),
+        score=lambda model: model.score(1),
         wide=DRIFT,
     )
 
@@ -82,6 +84,7 @@ class TestConformanceWhereWindowsOverlap(Conformance):
         empty=StageRates(),
         world=lambda chance: World(seen=overlapping(chance, lambda _: 5_000.0), truth=5_000.0),
         ask=lambda model: model.predict(0),
+        score=lambda model: model.score(0),
     )
 
 
@@ -91,7 +94,7 @@ def drifting(chance: random.Random) -> World:
 
 
 class TestConformanceWhereTheRateDrifts(Conformance):
-    case = Case(empty=StageRates(), world=drifting, ask=lambda model: model.predict(0))
+    case = Case(empty=StageRates(), world=drifting, ask=lambda model: model.predict(0), score=lambda model: model.score(0))
 
 
 def test_after_the_half_life_a_new_rate_counts_for_half() -> None:

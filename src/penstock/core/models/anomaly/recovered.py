@@ -79,8 +79,14 @@ class RecoveryWatch:
         """Workload minus throughput as a healthy job would show it next, in rows/s."""
         return self.keeping_up.predict()
 
-    def disturbed(self, at_s: float, kind: AnyDisturbance) -> RecoveryWatch:
-        """Something struck; recoveries under way are then of both."""
+    def disturbed(self, at_s: float, kind: AnyDisturbance, *, same_within_s: float = 0.0) -> RecoveryWatch:
+        """Something struck; recoveries under way are then of both.
+
+        An anomaly alone that nobody had announced is this very disturbance if it began within `same_within_s` of it: readings may show a failure before
+        anybody counts it.
+        """
+        if len(self.open) == 1 and self.open[0].kind == UNANNOUNCED and abs(self.open[0].at_s - at_s) <= same_within_s:
+            return replace(self, open=(Disturbance(kind=kind, at_s=at_s),))
         return replace(self, open=(*self.open, Disturbance(kind=kind, at_s=at_s)), shown=False, in_a_row=0, row_since_s=None)
 
     def read(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:

@@ -18,6 +18,7 @@ from penstock.core.models.capacity.proven import at_least, carried_by_fewer, pro
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.estimates import Estimates
+from penstock.core.models.score import Score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,11 @@ class EarnedCapacity:
         cost = capacities_by_laws(laws, scaleouts, interval_s)
         surer = cost if isinstance(regression, NotReady) else cost.or_else(regression, are_overruled(cost, regression))
         return self._proven(surer, np.array(scaleouts), interval_s)
+
+    def score(self) -> Score | NotReady:
+        """That of the model which answers unless the other is far surer: of the cost of micro-batches where there is one, else of the regression."""
+        laws = self._laws()
+        return self.by_utilization.score() if isinstance(laws, NotReady) or self.by_batches is None else self.by_batches.score()
 
     def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
         """The model that is surer of this scale-out, or the only one that is ready, and why; and what the batches prove, whichever it is."""

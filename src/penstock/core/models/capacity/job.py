@@ -13,10 +13,12 @@ import numpy as np
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.beliefs import beliefs_elsewhere
 from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_glitches
+from penstock.core.models.capacity.job_score import score_stays
 from penstock.core.models.capacity.line import CapacityLine
 from penstock.core.models.capacity.reading_columns import as_arrays
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
+from penstock.core.models.capacity.samples import SampledStay, with_readings
 from penstock.core.models.capacity.stay import Stay, first_stay
 from penstock.core.models.capacity.stay_columns import StayColumns, columns_of, job_regression_line
 from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD
@@ -25,6 +27,7 @@ from penstock.core.models.capacity.workers_law import WorkersLaw, job_law_line, 
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.estimates import Estimates
 from penstock.core.models.once import once
+from penstock.core.models.score import Score
 
 Method = Literal["utilization_law", "daedalus"]
 """`daedalus` is the paper's sum of regressions, `utilization_law` what replaces it where utilisation is noisy."""
@@ -48,7 +51,7 @@ class WorkerShare:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCapacity:
     """Learns from moments at which all workers were read (Daedalus sec. 3.1); `stay` is the present set of workers, `waiting` its newest readings,
-    held back until enough came after them to tell a glitch, `remembered` the scale-outs seen before, by scale-out.
+    held back until enough came after them to tell a glitch, `remembered` the scale-outs seen before, by scale-out, `samples` a few of each for the score.
 
     Utilisation of micro-batches saturates at 1 - a/T (overhead a, batch time T): ask for the capacity there, not at 1.
 
@@ -70,11 +73,13 @@ class JobCapacity:
     stay: Stay | None = None
     waiting: tuple[WorkersReading, ...] = ()
     remembered: tuple[Remembered, ...] = ()
+    samples: tuple[SampledStay, ...] = ()
 
     def learn(self, seen: Sequence[WorkersReading]) -> Self:
         """Readings in the order of time; those during warm-up, with a worker missing or with nothing going on are left out."""
-        model = self
-        for names, run in groupby((reading for reading in seen if self.tells(reading)), key=lambda reading: reading.names):
+        telling = [reading for reading in seen if self.tells(reading)]
+        model = replace(self, samples=with_readings(self.samples, telling)) if telling else self
+        for names, run in groupby(telling, key=lambda reading: reading.names):
             if model.stay is not None and model.stay.names != names:
                 model = model._left()
             model = model._stayed(tuple(run))
@@ -128,6 +133,14 @@ class JobCapacity:
         elif stay is not None and stay.load.mean_y > 0.0:
             busiest = sum(utilizations) / len(utilizations) * float(stay.moments.mean_x.max()) / stay.load.mean_y
         return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
+
+    def score(self) -> Score | NotReady:
+        """How wrong the method is about the busiest third of the moments kept, learnt from the rest, beside their mean and the paper's sum of regressions.
+
+        A few workers of a few moments are kept for that; who has the readings of all takes `score_extrapolation`.
+        """
+        found = score_stays(self.samples, self.idle_spread)
+        return replace(found, mape=found.paper_mape) if isinstance(found, Score) and found.paper_mape is not None and self.method == "daedalus" else found
 
     def settled(self) -> JobCapacity:
         """The model after the readings that wait were judged and learnt: many questions are then cheap."""

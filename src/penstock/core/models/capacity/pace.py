@@ -7,10 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.models.anomaly.running import Running
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.prequential import Foretold
+from penstock.core.models.score import Score
 from penstock.core.models.student import student_estimate
 
 SHORT_READINGS = 3
 """Readings of overload in a row before one is believed."""
+PROFILE = 1.0
+"""The share at which a profile is taken as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,7 @@ class Pace:
     run: Running = field(default_factory=Running)
     believed: Running = field(default_factory=Running)
     shown: float = 0.0
+    foretold: Foretold = field(default_factory=Foretold)
 
     def learn(self, seen: Sequence[PaceSeen]) -> Pace:
         """Moments in the order of time."""
@@ -56,6 +61,10 @@ class Pace:
         shown = student_estimate(self.believed.mean, deviation**2 / self.believed.count, self.believed.count - 1.0)
         return Estimate(value=self.share, low=min(1.0, max(shown.low, self.shown)), high=min(1.0, max(shown.high, self.shown)))
 
+    def score(self) -> Score | NotReady:
+        """How wrong it was about what the job did next in overload, each time, beside the mean of those before and the profile as it is (Phoebe)."""
+        return self.foretold.score()
+
     @property
     def share(self) -> float:
         return min(1.0, max(self.believed.mean, self.shown)) if self.believed.count else 1.0
@@ -67,4 +76,6 @@ class Pace:
 
     def _with_overload(self, share: float) -> Pace:
         run = self.run.with_value(share)
-        return replace(self, run=run, believed=run, shown=0.0) if run.count >= SHORT_READINGS else replace(self, run=run)
+        told = self.foretold.with_one(share, self.share, PROFILE) if share > 0.0 else self.foretold
+        pace = replace(self, run=run, foretold=told)
+        return replace(pace, believed=run, shown=0.0) if run.count >= SHORT_READINGS else pace

@@ -8,9 +8,11 @@ from typing import Self
 
 from penstock.core.models.capacity.line import CapacityLine, square_around, summed
 from penstock.core.models.capacity.readings import WorkerReading
+from penstock.core.models.capacity.samples import Foretell, Sample, newest_of_each, sample_of, score_busiest
 from penstock.core.models.capacity.utilization_law import IDLE_SPREAD, OVERLAP, utilization_line
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.moments import NOTHING, PairedMoments
+from penstock.core.models.score import Score
 
 MIN_READINGS = 3
 """Two points always lie on a line; from three on, their scatter tells how good the line is."""
@@ -24,7 +26,7 @@ class WorkerCapacity:
     """What one worker showed: moments of x = utilisation and y = throughput (Daedalus sec. 3.1).
 
     Bounds are those of the regression's mean, with Student's t. Neighbouring readings share most of their averaging window, so `overlap` of them count
-    as one: that makes the bounds twice as wide as those of independent readings, on purpose.
+    as one: that makes the bounds twice as wide as those of independent readings, on purpose. A few readings are kept as `samples`, for the score.
 
     >>> readings = [WorkerReading(worker="1", utilization=u, throughput_rows_per_s=1000.0 * u - 20.0) for u in (0.2, 0.3, 0.4)]
     >>> round(WorkerCapacity().learn(readings).predict(1.0).value, 6)
@@ -34,11 +36,13 @@ class WorkerCapacity:
     moments: PairedMoments = NOTHING
     idle_spread: float = IDLE_SPREAD
     overlap: float = OVERLAP
+    samples: tuple[Sample, ...] = ()
 
     def learn(self, seen: Sequence[WorkerReading]) -> Self:
         sane = [reading for reading in seen if reading.is_sane]
         batch = PairedMoments.of([reading.utilization for reading in sane], [reading.throughput_rows_per_s for reading in sane])
-        return replace(self, moments=self.moments.merged(batch))
+        samples = newest_of_each((*self.samples, *(sample_of([reading]) for reading in sane)))
+        return replace(self, moments=self.moments.merged(batch), samples=samples)
 
     def predict(self, at_utilization: float = 1.0) -> Estimate | NotReady:
         """Rows/s at this utilisation, as the paper has it."""
@@ -49,6 +53,18 @@ class WorkerCapacity:
         """Rows/s at this utilisation, better than the paper where utilisation is the noisier of the two: see `utilization_line`."""
         line = worker_law_line(self.moments, idle_spread=self.idle_spread, overlap=self.overlap)
         return line.at(at_utilization) if line else _not_ready(self.moments)
+
+    def score(self) -> Score | NotReady:
+        """How wrong the utilisation law is about the busiest third of the readings kept, learnt from the rest; beside it the regression of the paper."""
+        return score_busiest([self.samples], self._foretellers)
+
+    def _foretellers(self, samples: Sequence[Sample]) -> tuple[Foretell, Foretell] | None:
+        moments = PairedMoments.of([each.mean_utilization for each in samples], [each.total_rows_per_s for each in samples])
+        law = worker_law_line(moments, idle_spread=self.idle_spread, overlap=self.overlap)
+        paper = regression_line(moments, idle_spread=self.idle_spread, overlap=self.overlap)
+        if law is None or paper is None:
+            return None
+        return lambda sample: law.value_at(sample.mean_utilization), lambda sample: paper.value_at(sample.mean_utilization)
 
 
 def regression_line(moments: PairedMoments, *, idle_spread: float = IDLE_SPREAD, overlap: float = OVERLAP) -> CapacityLine | None:

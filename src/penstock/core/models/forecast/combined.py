@@ -9,7 +9,9 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.forecast import calibrate
+from penstock.core.models.forecast import calibrate, pool
+from penstock.core.models.forecast.backtest import continued
+from penstock.core.models.forecast.candidate import Parameters
 from penstock.core.models.forecast.fits import Fits
 from penstock.core.models.forecast.forecast import LEVELS, Forecast
 from penstock.core.models.forecast.history import History, testing
@@ -17,6 +19,8 @@ from penstock.core.models.forecast.memory import Memory
 from penstock.core.models.forecast.refit import any_due, refitted
 from penstock.core.models.forecast.series import LoadSeen, Series, steps_in
 from penstock.core.models.forecast.tested import Tested, remembered, tested
+from penstock.core.models.forecast.told import Made, Told
+from penstock.core.models.score import Score
 
 HISTORY_S = 3600.0
 HORIZON_S = 900.0
@@ -31,6 +35,7 @@ class LoadForecast:
     """Keeps the last `history_s` in bins, and what it takes to test forecasts from that much.
 
     A turn is `learn`, then `scored`, which is cheap; where `refit_due` says so, `fit` is slow and comes back by `with_fits`, in this turn or a later one.
+    A forecast that is used comes back by `with_made`: `score` judges those.
     """
 
     history_s: float = HISTORY_S
@@ -38,6 +43,7 @@ class LoadForecast:
     series: Series = field(default_factory=Series)
     memory: Memory = field(default_factory=Memory)
     fits: Fits = field(default_factory=dict)
+    told: Told = field(default_factory=Told)
 
     def learn(self, seen: Sequence[LoadSeen]) -> LoadForecast:
         horizon, reach = self._steps()
@@ -50,6 +56,27 @@ class LoadForecast:
         if len(history.values) < FEWEST or recently:
             return self
         return replace(self, memory=remembered(history, self.memory, self.fits))
+
+    def with_made(self, forecast: Forecast) -> LoadForecast:
+        """The same with a forecast of its own to be judged when its horizon has come, and those judged of which it has; seldom, as neighbours say the same."""
+        told, end, (horizon, _) = self.told.judged(self.series), self.series.end, self._steps()
+        recently = bool(told.pending) and end - told.pending[-1].bins[0] < SCORE_AFTER_SHARE * horizon
+        leads = [lead for lead in calibrate.leads(horizon) if lead < len(forecast.mean)]
+        if recently or not leads or round(forecast.start_s / self.series.step_s) != end:
+            return replace(self, told=told)
+        latest = self.history().latest
+        alone = continued((pool.NAIVE, pool.PAPER), _parameters(self.fits), latest[None, :], horizon)[1, 0]
+        made = Made(
+            bins=tuple(end + lead for lead in leads),
+            mean=tuple(forecast.mean[lead] for lead in leads),
+            naive=float(latest[-1]),
+            paper=tuple(float(alone[lead]) for lead in leads),
+        )
+        return replace(self, told=told.with_made(made))
+
+    def score(self) -> Score | NotReady:
+        """How wrong the forecasts were that were used, by the load that came, beside the naive one and AutoARIMA alone."""
+        return self.told.judged(self.series).score()
 
     def with_fits(self, fits: Fits) -> LoadForecast:
         return replace(self, fits=fits)
@@ -83,6 +110,10 @@ def refit_due(model: LoadForecast) -> bool:
 def fit(model: LoadForecast) -> Fits:
     """The fits with those anew that are due; slow (up to a second where AutoARIMA is) and pure, for a background task."""
     return refitted(model.history(), model.fits)
+
+
+def _parameters(fits: Fits) -> dict[str, Parameters]:
+    return {pool.NAIVE.name: {}, **{name: fit.parameters for name, fit in fits.items() if fit.parameters is not None}}
 
 
 def _quantiles(test: Tested, history: History, mean: Floats, spread: Floats, series: Series) -> Forecast:

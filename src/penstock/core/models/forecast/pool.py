@@ -30,7 +30,9 @@ def cheap(horizon: int) -> tuple[Candidate, ...]:
     return (*(Level(window=window) for window in sorted(levels) if window > 0), *lines, Harmonic())
 
 
-SLOW: tuple[Learner, ...] = (Ets(), Seasonal(), Arima())
+NAIVE, PAPER = Level(), Arima()
+"""The constant and the paper's forecaster (Daedalus sec. 3.3), beside which a forecast is scored."""
+SLOW: tuple[Learner, ...] = (Ets(), Seasonal(), PAPER)
 """The candidates that need one; AutoARIMA last, whose search takes the longest."""
 
 

@@ -49,9 +49,12 @@ class RecoveryRegression(Studied):
     """
 
     seen: tuple[RecoverySeen, ...] = ()
+    most_seen: int = MOST_SEEN
+    rows: int = 0
+    """How many it has learnt, those that it keeps no longer too."""
 
     def learn(self, seen: Sequence[RecoverySeen]) -> Self:
-        return replace(self, seen=(*self.seen, *seen)[-MOST_SEEN:])
+        return replace(self, seen=(*self.seen, *seen)[-self.most_seen :], rows=self.rows + len(seen))
 
     @property
     def study(self) -> Study | NotReady:

@@ -1,0 +1,111 @@
+"""A few moments of a few workers, kept to tell how wrong their capacity is: those of low load foretell those of high."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.score import Score, mape
+
+MOST_WORKERS = 6
+"""Workers of which samples are kept: as many as it takes to see that they differ."""
+PARTS = 20
+"""Utilisations within so small a part of the whole are alike."""
+MOST_ALIKE = 4
+"""The newest of those that are alike are kept, so that a steady hour does not push out what was seen at other loads."""
+MOST_STAYS = 3
+FEWEST = 9
+"""With fewer moments a third of them is too few to tell an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Utilisation and throughput of each worker at one moment."""
+
+    utilization: tuple[float, ...]
+    throughput_rows_per_s: tuple[float, ...]
+
+    @property
+    def mean_utilization(self) -> float:
+        return sum(self.utilization) / len(self.utilization)
+
+    @property
+    def total_rows_per_s(self) -> float:
+        return sum(self.throughput_rows_per_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledStay:
+    """Some of the workers that were together for a time, by name, and moments of them, the newest last."""
+
+    workers: tuple[str, ...]
+    samples: tuple[Sample, ...]
+
+
+Foretell = Callable[[Sample], float]
+"""The rows/s of all workers that their utilisations mean."""
+Learn = Callable[[Sequence[Sample]], tuple[Foretell, Foretell] | None]
+"""What moments teach a model and the paper's regression; None for nothing."""
+
+
+def sample_of(workers: Sequence[WorkerReading]) -> Sample:
+    return Sample(utilization=tuple(worker.utilization for worker in workers), throughput_rows_per_s=tuple(worker.throughput_rows_per_s for worker in workers))
+
+
+def newest_of_each(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The newest of each part of the utilisation, in their order; what is dropped would be dropped in any batching.
+
+    >>> quiet, busy = (Sample(utilization=(each,), throughput_rows_per_s=(100.0 * each,)) for each in (0.2, 0.9))
+    >>> [each.mean_utilization for each in newest_of_each((busy,) + (quiet,) * 100)]
+    [0.9, 0.2, 0.2, 0.2, 0.2]
+    """
+    alike: Counter[int] = Counter()
+    kept: list[Sample] = []
+    for each in reversed(samples):
+        part = min(PARTS, math.floor(PARTS * each.mean_utilization))
+        alike[part] += 1
+        if alike[part] <= MOST_ALIKE:
+            kept.append(each)
+    return tuple(reversed(kept))
+
+
+def with_readings(stays: tuple[SampledStay, ...], seen: Sequence[WorkersReading]) -> tuple[SampledStay, ...]:
+    """With samples of these readings, in the order of time; a stay too short to tell an error makes room for the next one."""
+    for names, run in groupby(seen, key=lambda reading: reading.names[:MOST_WORKERS]):
+        chosen = set(names)
+        more = [sample_of(sorted((each for each in reading.workers if each.worker in chosen), key=lambda each: each.worker)) for reading in run]
+        if stays and stays[-1].workers == names:
+            stays = (*stays[:-1], replace(stays[-1], samples=newest_of_each((*stays[-1].samples, *more))))
+            continue
+        earlier = tuple(stay for stay in stays if len(stay.samples) >= FEWEST)
+        stays = (*earlier, SampledStay(workers=names, samples=newest_of_each(more)))[-MOST_STAYS:]
+    return stays
+
+
+def score_busiest(stays: Sequence[Sequence[Sample]], learn: Learn) -> Score | NotReady:
+    """Learn from the quieter two thirds of each stay, and score the throughput of all its workers in the rest; the constant is the mean of the quieter ones.
+
+    A capacity is asked for at a utilisation that was not seen: an error at those that were would flatter. What is quiet is told by throughput: to pick
+    the highest of utilisations, which are the noisier of the two, is to pick those that are too high.
+    """
+    said: list[tuple[float, float, float, float]] = []
+    for samples in stays:
+        limit = float(np.quantile([each.total_rows_per_s for each in samples], 2 / 3)) if samples else 0.0
+        low = [each for each in samples if each.total_rows_per_s <= limit]
+        learnt = learn(low) if len(samples) >= FEWEST else None
+        if learnt is not None:
+            model, paper = learnt
+            mean = sum(each.total_rows_per_s for each in low) / len(low)
+            said += [(model(each), mean, paper(each), each.total_rows_per_s) for each in samples if each.total_rows_per_s > limit]
+    if not said:
+        most = max((len(samples) for samples in stays), default=0)
+        return NotReady(why=f"{most} moments kept of the same workers: at least {FEWEST} are needed, not all equally busy")
+    by_model, constant, by_paper, actual = zip(*said, strict=True)
+    return Score(mape=mape(by_model, actual), constant_mape=mape(constant, actual), paper_mape=mape(by_paper, actual), held_out=len(said))

@@ -1,0 +1,89 @@
+"""How wrong capacity from utilisation is, told by the model itself."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from penstock.bench.worlds.workers import rising, skewed, waving
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
+from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
+from penstock.core.models.capacity.job import JobCapacity
+from penstock.core.models.capacity.readings import WorkerReading
+from penstock.core.models.capacity.samples import MOST_ALIKE, MOST_WORKERS, PARTS
+from penstock.core.models.capacity.worker import WorkerCapacity
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.score import Score
+
+
+def scored(model: WorkerCapacity | JobCapacity | EarnedCapacity) -> Score:
+    score = model.score()
+    assert isinstance(score, Score), score
+    return score
+
+
+def steady(utilization: float, times: int) -> list[WorkerReading]:
+    return [WorkerReading(worker="1", utilization=utilization, throughput_rows_per_s=1000.0 * utilization)] * times
+
+
+def test_a_worker_without_noise_is_foretold_exactly_and_a_constant_is_not() -> None:
+    score = scored(WorkerCapacity().learn([reading for part in range(2, 16) for reading in steady(part / 20, 2)]))
+    assert score.mape == pytest.approx(0.0, abs=1e-6) and score.paper_mape == pytest.approx(0.0, abs=1e-6)
+    assert score.constant_mape > 0.3
+
+
+def test_the_busiest_third_is_foretold_by_the_rest_with_less_error_than_the_papers_regression_where_utilisation_is_noisy() -> None:
+    scores = []
+    for seed in range(12):
+        chance = random.Random(seed)
+        scores.append(scored(JobCapacity().learn(skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120)))))
+    law, paper, constant = (sum(each) / len(scores) for each in zip(*((s.mape, s.paper_mape or 0.0, s.constant_mape) for s in scores), strict=True))
+    assert law < paper < constant
+
+
+def test_the_papers_method_reports_the_papers_error_as_its_own() -> None:
+    chance = random.Random(1)
+    seen = skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120))
+    score = scored(JobCapacity(method="daedalus").learn(seen))
+    assert score.mape == score.paper_mape == scored(JobCapacity().learn(seen)).paper_mape
+
+
+def test_what_is_kept_is_bounded_and_the_same_in_any_batching() -> None:
+    chance = random.Random(2)
+    seen = skewed(chance, 3).ramp(chance, waving(0.05, 0.95, 1500))
+    whole, pieces = JobCapacity().learn(seen), JobCapacity()
+    for start in range(0, len(seen), 7):
+        pieces = pieces.learn(seen[start : start + 7])
+    (stay,) = whole.samples
+    assert pieces.samples == whole.samples and len(stay.samples) <= (PARTS + 1) * MOST_ALIKE
+
+
+def test_of_many_workers_a_few_are_kept_and_of_many_stays_the_last_that_tell_something() -> None:
+    chance, model = random.Random(4), JobCapacity()
+    for number, moments in enumerate((30, 30, 2, 30, 30)):
+        seen = skewed(chance, 20).ramp(chance, rising(0.1, 0.6, moments))
+        named = [replace(reading, workers=tuple(replace(each, worker=f"{number}-{each.worker}") for each in reading.workers)) for reading in seen]
+        model = model.learn(named)
+    assert [stay.workers[0][0] for stay in model.samples] == ["1", "3", "4"]
+    assert all(len(stay.workers) == MOST_WORKERS == len(sample.utilization) for stay in model.samples for sample in stay.samples)
+
+
+def test_a_steady_load_pushes_out_nothing_that_was_seen_at_others() -> None:
+    model = WorkerCapacity().learn([*steady(0.3, 3), *steady(0.8, 1000)])
+    assert [each.mean_utilization for each in model.samples] == [0.3] * 3 + [0.8] * MOST_ALIKE
+
+
+def test_readings_that_are_all_alike_tell_no_error() -> None:
+    answer = WorkerCapacity().learn(steady(0.5, 100)).score()
+    assert isinstance(answer, NotReady) and "equally busy" in answer.why
+
+
+def test_where_the_cost_of_batches_answers_its_error_is_reported() -> None:
+    chance = random.Random(3)
+    turns = [CapacitySeen(workers=reading) for reading in skewed(chance, 3).ramp(chance, rising(0.1, 0.6, 60))]
+    batches = tuple(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, scaleout=3) for rows in (500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0))
+    without, model = EarnedCapacity().learn(turns), EarnedCapacity(by_batches=BatchCost(partitions=3)).learn([*turns[:-1], replace(turns[-1], batches=batches)])
+    assert model.by_batches is not None
+    assert model.score() == model.by_batches.score() and without.score() == without.by_utilization.score()
