@@ -5,7 +5,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 SPARK := tests/contracts tests/kafka tests/spark
 # A process for each core: threads of numeric libraries beside them would only wait for each other.
-SPREAD = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+SPREAD = OMP_NUM_THREADS=1 nice $(BIN)/python -m pytest -n auto
 RUN = JAVA_HOME="$$(cat .venv/java-home)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
 
 setup:
@@ -36,7 +36,7 @@ test-beside:
 	@mkdir -p out; $(MAKE) --no-print-directory test-rest >out/test-rest.log 2>&1; code=$$?; cat out/test-rest.log; exit $$code
 
 test-rest: lint
-	$(RUN) nice $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
+	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
 	$(RUN) $(BIN)/python -m pytest -m "not long" tests/contracts tests/kafka --durations=10
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
