@@ -35,9 +35,10 @@ test-spark:
 test-beside:
 	@mkdir -p out; $(MAKE) --no-print-directory test-rest >out/test-rest.log 2>&1; code=$$?; cat out/test-rest.log; exit $$code
 
-test-rest: lint
-	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
+test-rest:
 	$(RUN) $(BIN)/python -m pytest -m "not long" tests/contracts tests/kafka --durations=10
+	@$(MAKE) --no-print-directory lint
+	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
 	$(RUN) $(BIN)/python -m pytest -m long tests

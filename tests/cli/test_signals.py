@@ -18,8 +18,9 @@ HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """What was there before comes back."""
+    """A process that hears a hang-up, also where the tests run under nohup; what was there before comes back."""
     before = {number: signal.getsignal(number) for number in HANDLED}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -20,6 +20,8 @@ from penstock.spark.submitted import hear_for_jvm
 
 @pytest.fixture
 def jvm() -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
+    """It hears a hang-up, and so do we, also where the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
     port, process = py4j.java_gateway.launch_gateway(classpath=str(jar), jarpath=str(jar), die_on_exit=True, return_proc=True)
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
@@ -27,6 +29,7 @@ def jvm() -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
     gateway.close(close_callback_server_connections=True)
     process.kill()
     process.wait()
+    signal.signal(signal.SIGHUP, before)
 
 
 def test_a_signal_that_asks_the_jvm_to_stop_is_passed_on_and_the_jvm_lives(jvm: tuple[Any, subprocess.Popen[bytes]]) -> None:
