@@ -185,7 +185,7 @@ def test_the_policy_asks_for_more_executors_where_one_cannot_carry_the_load_and_
     controller = Controller(source=plant.engine, actuator=plant.engine, memory=memory, clock=SteadyClock(), terms=terms, declared=Desired(executors=1))
     controller.start()
     try:
-        plant.wait_until(lambda: controller.knowledge.learnt.live, what="a rescale that is done and charged")
+        plant.wait_until(lambda: "rescale_up" in controller.knowledge.learnt.live, what="a rescale that is done and charged")
     finally:
         controller.close()
 
@@ -198,7 +198,7 @@ def test_the_policy_asks_for_more_executors_where_one_cannot_carry_the_load_and_
     outcome = next(outcome for outcome, _ in memory.outcomes if outcome.number == given.number)
     assert outcome.done and outcome.took_s > 0 and outcome.down_s is None, "the job worked on meanwhile"
     learnt = controller.knowledge.learnt
-    assert learnt.live == ("rescale_up",) and learnt.downtimes.learnt["rescale_up"].seen >= 1, "it is charged what it took"
+    assert "rescale_up" in learnt.live and learnt.downtimes.learnt["rescale_up"].seen >= 1, "it is charged what it took"
     assert len(plant.engine.pool.running()) >= wanted and not query.failures
     plant.engine.stop_queries(30, lambda: False)
     assert assert_each_row_is_there_once(plant.ledger()) > 500
