@@ -26,18 +26,16 @@ lint: setup
 check: lint            ## the fast checks
 	$(SPREAD) -m "not slow and not long" tests/core src/penstock/core
 
-test: setup            ## everything that does not take minutes; real Spark waits more than it computes, so the rest runs beside it and is printed when it ends
+test: setup            ## everything that does not take minutes; Spark waits more than it computes, so the rest runs beside it and is printed when it ends
 	@$(MAKE) --no-print-directory --jobs=2 test-spark test-beside
 
 test-spark:
-	$(RUN) $(BIN)/python -m pytest -m "not long" tests/spark --durations=10
+	$(RUN) $(BIN)/python -m pytest -m "not long" $(SPARK) --durations=10
 
 test-beside:
 	@mkdir -p out; $(MAKE) --no-print-directory test-rest >out/test-rest.log 2>&1; code=$$?; cat out/test-rest.log; exit $$code
 
-test-rest:
-	$(RUN) $(BIN)/python -m pytest -m "not long" tests/contracts tests/kafka --durations=10
-	@$(MAKE) --no-print-directory lint
+test-rest: lint
 	$(RUN) $(SPREAD) --dist worksteal -m "not long" $(SPARK:%=--ignore=%)
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/

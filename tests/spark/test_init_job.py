@@ -15,6 +15,7 @@ from penstock.spark.contract import ContractRecipe, prepare_trace
 from penstock.spark.settings import QuerySettings
 
 
+@pytest.mark.long
 def test_its_query_writes_the_averages_of_each_window_to_its_own_sink(plant: Any) -> None:
     folder = plant.folder / "averages"
     assert CliRunner().invoke(app, ["init", str(folder)]).exit_code == 0
