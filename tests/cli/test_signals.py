@@ -8,22 +8,17 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from hearing import hearing
 from waiting import wait_until
 
 from penstock.cli import signals as module
 from penstock.cli.signals import StopSignals
 
-HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """A process that hears a hang-up, also where the tests run under nohup; what was there before comes back."""
-    before = {number: signal.getsignal(number) for number in HANDLED}
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with hearing():
+        yield
 
 
 def test_a_terminal_that_goes_away_stops_a_job_but_not_under_nohup() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import py4j.java_gateway
 import pyspark
 import pytest
+from hearing import hearing
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from waiting import wait_until
 
@@ -20,16 +21,18 @@ from penstock.spark.submitted import hear_for_jvm
 
 @pytest.fixture
 def jvm() -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
-    """It hears a hang-up, and so do we, also where the tests run under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
+    with hearing():
+        yield from launched(jar)
+
+
+def launched(jar: Path) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
     port, process = py4j.java_gateway.launch_gateway(classpath=str(jar), jarpath=str(jar), die_on_exit=True, return_proc=True)
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
     yield gateway, process
     gateway.close(close_callback_server_connections=True)
     process.kill()
     process.wait()
-    signal.signal(signal.SIGHUP, before)
 
 
 def test_a_signal_that_asks_the_jvm_to_stop_is_passed_on_and_the_jvm_lives(jvm: tuple[Any, subprocess.Popen[bytes]]) -> None:
