@@ -103,33 +103,35 @@ class Honesty:
 
 
 def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, progress: Progress) -> Honesty:
-    """Run the demonstration's job twice on Spark, first on a wave half as long to calibrate the simulator, unless a history is given for that.
+    """Run the demonstration's job twice on Spark, first on two waves half as long to calibrate the simulator, unless a history is given for that.
+
+    The first run is as long as the other: batches of executors that are still young, of which a short run has no others, take longer and differ more.
 
     The histories of both runs stay in the folder `keep`.
     """
     seconds = 60.0 * minutes
-    first_s = 0.0 if calibrate_from else seconds / 2
+    first_s = 0.0 if calibrate_from else seconds
 
     def onwards(before_s: float) -> Callable[[float], None]:
         return lambda done_s: progress(int(before_s + done_s), int(first_s + seconds))
 
     if calibrate_from is None:
-        source = recorded_run(first_s, keep / "calibration.db", onwards(0.0))
-        words = f"another run, {first_s:,.0f} s on a wave of its own"
+        source = recorded_run(first_s, wave(first_s / 2), keep / "calibration.db", onwards(0.0))
+        words = f"another run, {first_s:,.0f} s on waves of its own"
         known = calibrated(source.readings, source.events, source.terms.config, autopilot=source.terms.autopilot)
-        real = recorded_run(seconds, keep / "run.db", onwards(first_s))
+        real = recorded_run(seconds, wave(seconds), keep / "run.db", onwards(first_s))
     else:
         words = f"the history {calibrate_from}"
-        real = recorded_run(seconds, keep / "run.db", onwards(0.0))
+        real = recorded_run(seconds, wave(seconds), keep / "run.db", onwards(0.0))
         readings, events = told(calibrate_from)
         known = calibrated(readings, events, real.terms.config, autopilot=real.terms.autopilot)
     return replace(honesty(real, known, words), kept=str(keep))
 
 
-def recorded_run(seconds: float, history: Path, progress: Callable[[float], None]) -> Recorded:
-    """One run on real embedded Spark: a wave that climbs past what one executor carries, and falls again. Its history is left in a file."""
+def recorded_run(seconds: float, rate: str, history: Path, progress: Callable[[float], None]) -> Recorded:
+    """One run on real embedded Spark at a rate that climbs past what one executor carries, and falls again. Its history is left in a file."""
     history.parent.mkdir(parents=True, exist_ok=True)
-    with workload_job("lookup", NAME, lambda toml: with_rate(toml.replace(DEMO, NAME), wave(seconds))) as job:
+    with workload_job("lookup", NAME, lambda toml: with_rate(toml.replace(DEMO, NAME), rate)) as job:
         began = time.monotonic()
         while (spent_s := time.monotonic() - began) < seconds:
             if not job.engine.living():

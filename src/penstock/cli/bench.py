@@ -102,7 +102,7 @@ def models(
 
 @app.command()
 def honesty(
-    minutes: Annotated[float, typer.Option(min=2, help="How long the run on Spark is; without --calibrate-from another one, half as long, comes first.")] = 4.0,
+    minutes: Annotated[float, typer.Option(min=2, help="How long the run on Spark is; without --calibrate-from another one, as long, comes first.")] = 4.0,
     calibrate_from: Annotated[
         str | None, typer.Option(help="Calibrate the simulator by a recorded run of the demonstration's job.", metavar="HISTORY.DB|JOB")
     ] = None,
