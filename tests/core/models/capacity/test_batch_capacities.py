@@ -8,21 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import LAWS
 
 from penstock.core.models.capacity.batch_capacities import busiest_at_saturation, capacities_by_laws, limited
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.capacity.law_columns import waves_each
 from penstock.core.models.estimates import Estimates
-
-LAWS = st.builds(
-    BatchLaw,
-    overhead_s=st.floats(0.0, 3.0),
-    row_s=st.sampled_from([0.0, 1e-5, 0.0003, 0.02]),
-    partitions=st.integers(1, 50),
-    cores_per_executor=st.integers(1, 4),
-    skew=st.floats(1.0, 3.0),
-    limit_rows=st.none() | st.floats(1.0, 1e5),
-)
 
 
 @given(LAWS, st.lists(st.floats(0.3, 3.0), min_size=1, max_size=12), st.floats(0.5, 20.0))

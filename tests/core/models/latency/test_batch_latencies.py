@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import LAWS
 
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.latency.batch import latency_by_law_s
 from penstock.core.models.latency.batch_latencies import latencies_by_laws_s
 
-LAWS = st.builds(
-    BatchLaw,
-    overhead_s=st.floats(0.0, 3.0),
-    row_s=st.sampled_from([0.0, 1e-5, 0.0003, 0.02]),
-    partitions=st.integers(1, 50),
-    cores_per_executor=st.integers(1, 4),
-    skew=st.floats(1.0, 3.0),
-    limit_rows=st.none() | st.floats(1.0, 1e5),
-)
 SIZES = [1, 2, 3, 7, 20, 60]
 
 

@@ -1,0 +1,17 @@
+"""Laws of micro-batches as they may be."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from penstock.core.models.capacity.batch_law import BatchLaw
+
+LAWS = st.builds(
+    BatchLaw,
+    overhead_s=st.floats(0.0, 3.0),
+    row_s=st.sampled_from([0.0, 1e-5, 0.0003, 0.02]),
+    partitions=st.integers(1, 50),
+    cores_per_executor=st.integers(1, 4),
+    skew=st.floats(1.0, 3.0),
+    limit_rows=st.none() | st.floats(1.0, 1e5),
+)
