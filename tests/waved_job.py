@@ -9,6 +9,7 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.shapes.chance import FloatArray
 from penstock.core.shapes.shape import parse_shape
 from penstock.core.terms import Terms
 from penstock.simulator.microbatch_settings import MicroBatchSettings
@@ -24,6 +25,10 @@ TERMS = Terms(
 ENGINE = MicroBatchSettings(overhead_s=0.6, row_s=0.0012, partitions=12, trigger=Trigger(interval_s=2.0), noise=0.03)
 
 
-def waved(rate: str, seconds: float, *, terms: Terms = TERMS, engine: MicroBatchSettings = ENGINE, seed: int = 0) -> Simulated:
-    time_s = np.arange(0.0, seconds + 1.0)
-    return simulate(Setup(load=Arrivals.through(time_s, parse_shape(rate).rate_at(time_s)), engine=engine, terms=terms, seed=seed))
+def waved(rate: str, seconds: float) -> Simulated:
+    return at_rates(parse_shape(rate).rate_at(np.arange(0.0, seconds + 1.0)))
+
+
+def at_rates(rates: FloatArray, *, terms: Terms = TERMS, engine: MicroBatchSettings = ENGINE, seed: int = 0) -> Simulated:
+    """With so many rows/s in each second."""
+    return simulate(Setup(load=Arrivals.through(np.arange(float(len(rates))), rates), engine=engine, terms=terms, seed=seed))

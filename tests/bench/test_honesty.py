@@ -6,32 +6,40 @@ from dataclasses import asdict, replace
 
 import pytest
 import typer
-from waved_job import ENGINE, TERMS, waved
+from waved_job import ENGINE, TERMS, at_rates
 
-from penstock.bench.honesty import Honesty, Recorded, honesty, side_of, wave
+from penstock.bench.honesty import HIGHEST, LOWER, Honesty, honesty, side_of
+from penstock.bench.recorded_run import START_S, Recorded, load_rates
 from penstock.bench.speed import Speed
 from penstock.cli.bench import fail_on_a_miss
+from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.domain.reading import Quantiles
+from penstock.core.domain.trigger import Trigger
+from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.simulator.calibrate import calibrated
 
+SLOWER = replace(ENGINE, trigger=Trigger(interval_s=5.0))
+READ = replace(TERMS, config=replace(TERMS.config, reading_window_s=10.0))
+AUTO = replace(READ, autopilot=replace(READ.autopilot, policy="auto"))
 
-def recorded(seconds: float, seed: int) -> Recorded:
-    run = waved(wave(seconds), seconds, seed=seed)
-    return Recorded(readings=run.readings, events=run.events, terms=TERMS)
+
+def recorded(highest: float, seed: int, terms: Terms = READ) -> Recorded:
+    run = at_rates(load_rates(480.0, highest), engine=SLOWER, terms=terms, seed=seed)
+    return Recorded(readings=run.readings, events=run.events, terms=terms)
 
 
 @pytest.fixture(scope="module")
 def found() -> Honesty:
-    source = recorded(120.0, seed=7)
-    return honesty(recorded(240.0, seed=8), calibrated(source.readings, source.events, TERMS.config), "another run")
+    source = recorded(LOWER, seed=7, terms=AUTO)
+    return honesty(recorded(HIGHEST, seed=8, terms=AUTO), calibrated(source.readings, source.events, READ.config), "another run")
 
 
 def test_a_simulator_calibrated_by_another_run_of_the_same_job_is_within_all_targets(found: Honesty) -> None:
     assert [each.what for each in found.compared] == ["average executors", "rescales", "latency p95, s"]
     assert all(each.met for each in found.compared), found.compared
     assert found.spark.rescales >= 2 and 1.0 < found.spark.average_executors < 4.0, "there was something to compare"
-    assert 180 < found.compared_s <= 240
+    assert 480 < found.compared_s <= START_S + 480
 
 
 def test_what_was_compared_and_how_it_ended_is_printed(found: Honesty) -> None:
@@ -49,8 +57,8 @@ def test_asking_once_more_for_a_size_that_was_asked_for_is_no_rescale() -> None:
 
 
 def test_a_simulator_of_another_job_misses() -> None:
-    slower = waved(wave(120.0), 120.0, engine=replace(ENGINE, row_s=3 * ENGINE.row_s))
-    missed = honesty(recorded(240.0, seed=8), calibrated(slower.readings, slower.events, TERMS.config), "another job")
+    slower = at_rates(load_rates(480.0, LOWER), engine=replace(SLOWER, row_s=3 * SLOWER.row_s))
+    missed = honesty(recorded(HIGHEST, seed=8), calibrated(slower.readings, slower.events, READ.config), "another job")
     assert not all(each.met for each in missed.compared), "rows that cost three times as much need other sizes"
     assert any("MISS" in words for _, words in missed.rows()) and missed.missed == tuple(each.what for each in missed.compared if not each.met)
 
@@ -75,3 +83,20 @@ def test_a_side_counts_from_when_the_job_had_caught_up() -> None:
     assert side.average_executors == pytest.approx((1 * 4 + 3 * 2) / 6), "from a window after the start on, each until the next"
     assert side.rescales == 2 and side_of(readings, 4.0, TERMS).rescales == 1, "asked for after the start"
     assert side.latency_p95_s == pytest.approx(2.0)
+
+
+def test_a_run_is_compared_from_where_its_policy_was_let_free() -> None:
+    run = recorded(HIGHEST, seed=8)
+    held = replace(run, events=(*run.events, HoldEnded(at_s=60.0, knob="executors", value="1", expired=True)))
+    known = calibrated(run.readings, run.events, READ.config)
+    assert held.released_s == 60.0 and run.released_s == run.readings[0].at_s
+    assert honesty(held, known, "itself").compared_s == pytest.approx(run.readings[-1].at_s - 60.0)
+
+
+def test_latency_counts_only_while_the_machine_was_ours() -> None:
+    usual, stalled = Quantiles(p50_s=1.0, p95_s=2.0, p99_s=2.0), Quantiles(p50_s=20.0, p95_s=30.0, p99_s=30.0)
+    readings = [blank_reading(2.0 * i, latency=stalled if 10 <= i < 14 else usual, throughput_rows_per_s=10.0) for i in range(40)]
+    assert side_of(readings, 0.0, READ).latency_p95_s > 20.0
+    assert side_of(readings, 0.0, READ, [(20.0, 26.0)]).latency_p95_s == pytest.approx(2.0)
+    with pytest.raises(RuntimeError, match="others had this machine for half of it"):
+        side_of(readings, 0.0, READ, [(20.0, 70.0)])

@@ -17,7 +17,8 @@ from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.simulator.calibrate import Calibrated, calibrated
+from penstock.simulator.calibrate import calibrated
+from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
@@ -114,6 +115,24 @@ def test_calibration_finds_the_settings_of_a_simulated_run(batches: History) -> 
     assert settings.noise == pytest.approx(0.04, abs=0.02)
     assert settings.up_s == pytest.approx(7.0, rel=0.15)
     assert settings.down_s == pytest.approx(3.0, abs=2.5)
+
+
+def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups() -> None:
+    job = replace(JOB, first_task_s=6.0, warm_up_factor=0.0, noise=0.0)
+    ups = {450.0: 4, 700.0: 3, 1000.0: 4, 1200.0: 3, 1400.0: 4}
+    seen = micro_batches(job, changes=ups)
+    found = calibrated(seen.readings, seen.events, CONFIG)
+    settings = batch_settings(found)
+    assert 5.0 <= settings.first_task_s <= 8.0
+    without = replace(found, settings=replace(settings, first_task_s=0.0, warm_up_factor=0.0))
+    error, usual = (rerun(each, seen.readings, CONFIG).error.latency_p95 for each in (found, without))
+    assert error is not None and usual is not None and abs(error) < abs(usual)
+
+
+def test_where_nobody_came_new_executors_cost_what_they_usually_do() -> None:
+    seen = micro_batches(changes={})
+    settings, usual = batch_settings(calibrated(seen.readings, seen.events, CONFIG)), MicroBatchSettings()
+    assert (settings.first_task_s, settings.warm_up_factor) == (usual.first_task_s, usual.warm_up_factor)
 
 
 def test_asking_again_for_the_size_that_was_asked_for_says_nothing_of_how_long_scaling_takes(batches: History) -> None:

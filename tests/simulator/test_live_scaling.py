@@ -11,6 +11,7 @@ from simulated_batches import ON_SPARK, batches, engine
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.core.monitor.facts import BatchFact
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 
@@ -153,3 +154,22 @@ def test_executors_that_warm_up_help_a_running_batch_less() -> None:
 def test_what_a_slow_sink_takes_is_not_shared_with_new_executors() -> None:
     job = replace(LONG, sink_s_per_row=0.002)
     assert first_batch(job, 62.0, 4).committed_s == pytest.approx(82.0 + 0.002 * 6000.0)
+
+
+def test_a_batch_waits_for_the_first_task_of_an_executor_that_came_meanwhile() -> None:
+    """At 72 s it takes a task of 5 s that ends 20 s late; the others have done theirs by then."""
+    assert first_batch(replace(LONG, first_task_s=20.0), 62.0, 4).committed_s == pytest.approx(72.0 + 20.0 + 5.0)
+
+
+def test_an_executor_without_a_task_has_its_first_one_in_the_next_batch_alone() -> None:
+    running = engine(replace(LONG, first_task_s=20.0), 100.0, 2)
+    running.advance(78.0)
+    running.perform(ScaleExecutors(number=1, executors=4), lambda outcome: None)
+    done = batches(running, 239.0)
+    assert [batch.committed_s for batch in done] == pytest.approx([91.0, 121.0 + 20.0 + 5.0, 180.0 + 16.0])
+
+
+def test_nobody_left_to_go_on_makes_the_batch_wait_for_the_first_task_of_whoever_comes() -> None:
+    crash = (Fault(at_s=65.0),)
+    alone = [batches(engine(replace(LONG, first_task_s=seconds), 100.0, 1, faults=crash), 200.0)[0].committed_s for seconds in (0.0, 20.0)]
+    assert alone[1] - alone[0] == pytest.approx(20.0)

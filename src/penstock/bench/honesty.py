@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,36 +9,25 @@ from statistics import median
 
 import numpy as np
 
-from penstock.bench.workload import with_rate, workload_job
-from penstock.core.domain.events.event import Event
+from penstock.bench.recorded_run import START_S, Recorded, recorded_run, told
+from penstock.bench.stolen import Span, within
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.rescales import rescales
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.terms import Terms
-from penstock.simulator.calibrate import Calibrated, calibrated
-from penstock.stores.reader import HistoryReader
-from penstock.stores.snapshot import take_snapshot
+from penstock.simulator.calibrate import calibrated
+from penstock.simulator.calibrated import Calibrated
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
 
-NAME, DEMO = "bench-honesty", "penstock-demo"
-WAVE_SHARE = 0.85
-"""The wave of the load lasts this share of a run; the rest is the start, and a little after the wave."""
+HIGHEST, LOWER = 1500.0, 1200.0
+"""Rows/s at the top of the waves: more than two executors carry, and, to calibrate the simulator, hardly so much."""
 SEEDS = 3
 """The simulator's numbers are the medians of this many runs, each with another seed."""
 EXECUTORS_OFF, RESCALES_OFF, LATENCY_OFF = 0.15, 2.0, 0.30
 """How far the simulator may be off: shares of the real run's, and a number of rescales."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """A run as its history has it, and the terms it ran under."""
-
-    readings: tuple[Reading, ...]
-    events: tuple[Event, ...]
-    terms: Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +67,8 @@ class Compared:
 class Honesty:
     policy: str
     compared_s: float
+    stolen_s: float
+    """Of that, when others had the machine: the latency of then is left out on both sides."""
     calibrated_from: str
     spark: Side
     simulator: Side
@@ -93,8 +83,9 @@ class Honesty:
 
     def rows(self) -> list[tuple[str, str]]:
         return [
-            ("compared", f"{self.compared_s:,.0f} s of the policy {self.policy}, from where the real job had caught up with its start"),
+            ("compared", f"{self.compared_s:,.0f} s of the policy {self.policy}, from where the real job had caught up with its start, held at its first size"),
             ("calibrated from", self.calibrated_from),
+            ("others had the machine", f"for {self.stolen_s:,.0f} s: the latency of then is left out on both sides" if self.stolen_s else "never for long"),
             *((each.what, each.words()) for each in self.compared),
             ("latency p50", f"Spark {self.spark.latency_p50_s:.3g} s, simulator {self.simulator.latency_p50_s:.3g} s"),
             *(("note", note) for note in self.notes),
@@ -103,71 +94,45 @@ class Honesty:
 
 
 def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, progress: Progress) -> Honesty:
-    """Run the demonstration's job twice on Spark, first on two waves half as long to calibrate the simulator, unless a history is given for that.
+    """Run a job twice on Spark, first on a lower wave to calibrate the simulator, unless a history is given for that.
 
-    The first run is as long as the other: batches of executors that are still young, of which a short run has no others, take longer and differ more.
-
-    The histories of both runs stay in the folder `keep`.
+    The first run is as long as the other: it takes minutes until batches take no longer than they will, and until executors have been the same for a while.
+    Before the wave of each comes its start. The histories of both runs stay in the folder `keep`.
     """
     seconds = 60.0 * minutes
-    first_s = 0.0 if calibrate_from else seconds
+    each_s = START_S + seconds
+    first_s = 0.0 if calibrate_from else each_s
 
     def onwards(before_s: float) -> Callable[[float], None]:
-        return lambda done_s: progress(int(before_s + done_s), int(first_s + seconds))
+        return lambda done_s: progress(int(before_s + done_s), int(first_s + each_s))
 
     if calibrate_from is None:
-        source = recorded_run(first_s, wave(first_s / 2), keep / "calibration.db", onwards(0.0))
-        words = f"another run, {first_s:,.0f} s on waves of its own"
+        source = recorded_run(seconds, LOWER, keep / "calibration.db", onwards(0.0))
+        words = f"another run, {seconds:,.0f} s after its start on a wave up to {LOWER:,.0f} rows/s"
         known = calibrated(source.readings, source.events, source.terms.config, autopilot=source.terms.autopilot)
-        real = recorded_run(seconds, wave(seconds), keep / "run.db", onwards(first_s))
+        real = recorded_run(seconds, HIGHEST, keep / "run.db", onwards(first_s))
     else:
         words = f"the history {calibrate_from}"
-        real = recorded_run(seconds, wave(seconds), keep / "run.db", onwards(0.0))
+        real = recorded_run(seconds, HIGHEST, keep / "run.db", onwards(0.0))
         readings, events = told(calibrate_from)
         known = calibrated(readings, events, real.terms.config, autopilot=real.terms.autopilot)
     return replace(honesty(real, known, words), kept=str(keep))
 
 
-def recorded_run(seconds: float, rate: str, history: Path, progress: Callable[[float], None]) -> Recorded:
-    """One run on real embedded Spark at a rate that climbs past what one executor carries, and falls again. Its history is left in a file."""
-    history.parent.mkdir(parents=True, exist_ok=True)
-    with workload_job("lookup", NAME, lambda toml: with_rate(toml.replace(DEMO, NAME), rate)) as job:
-        began = time.monotonic()
-        while (spent_s := time.monotonic() - began) < seconds:
-            if not job.engine.living():
-                raise RuntimeError("the measured job ended by itself")
-            progress(spent_s)
-            time.sleep(0.5)
-        take_snapshot(job.host.history_path, history)
-        readings, events = told(history)
-        return Recorded(readings=readings, events=events, terms=job.host.terms)
-
-
-def wave(seconds: float) -> str:
-    """From its lowest rate up and down again.
-
-    >>> wave(200.0)
-    'sine(mean=650, amplitude=450, period=170, phase=127.5)'
-    """
-    period_s = WAVE_SHARE * seconds
-    return f"sine(mean=650, amplitude=450, period={period_s:g}, phase={0.75 * period_s:g})"
-
-
-def told(history: Path) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
-    with HistoryReader.open(history) as reader:
-        return tuple(reader.readings()), tuple(row.event for row in reader.events())
-
-
 def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
-    """The simulator with these settings, on what arrived at the real job and under its terms, compared from where that had caught up."""
+    """The simulator with these settings, on what arrived at the real job and under its terms.
+
+    Compared from where the real one had caught up with its start and its policy was free; the simulated job keeps its first size until then: the load is low.
+    """
     ran = calibrated(real.readings, real.events, real.terms.config, autopilot=real.terms.autopilot)
-    terms, from_s = real.terms, ran.start_s
+    terms, from_s = real.terms, max(ran.start_s, real.released_s)
     runs = [simulate(Setup(load=ran.arrivals, engine=known.settings, terms=terms, seed=seed)) for seed in range(SEEDS)]
-    simulated = middle([side_of(run.readings, from_s, terms) for run in runs])
-    spark = side_of(real.readings, from_s, terms)
+    spark = side_of(real.readings, from_s, terms, real.stolen)
+    simulated = middle([side_of(run.readings, from_s, terms, real.stolen) for run in runs])
     return Honesty(
         policy=terms.autopilot.policy,
         compared_s=real.readings[-1].at_s - from_s,
+        stolen_s=sum(max(0.0, min(until_s, real.readings[-1].at_s) - max(since_s, from_s)) for since_s, until_s in real.stolen),
         calibrated_from=words,
         spark=spark,
         simulator=simulated,
@@ -176,14 +141,16 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
     )
 
 
-def side_of(readings: Sequence[Reading], from_s: float, terms: Terms) -> Side:
-    """A run from `from_s` on; what its readings measured counts a window later, as they look back so far."""
+def side_of(readings: Sequence[Reading], from_s: float, terms: Terms, stolen: Sequence[Span] = ()) -> Side:
+    """A run from `from_s` on; what its readings measured counts a window later, as they look back so far. Where time was stolen, latency is left out."""
     seen = [reading for reading in readings if reading.at_s >= from_s + terms.config.reading_window_s]
     at_s, running = np.array([reading.at_s for reading in seen]), np.array([reading.executors_running for reading in seen], dtype=np.float64)
-    late = [(reading.latency, reading.throughput_rows_per_s or 0.0) for reading in seen if reading.latency is not None]
+    late = [(reading.latency, reading.throughput_rows_per_s or 0.0) for reading in seen if reading.latency is not None and not within(reading.at_s, stolen)]
+    if len(seen) < 2 or len(late) < len(seen) / 2:
+        raise RuntimeError("the run was too short, or others had this machine for half of it: there is nothing to compare")
     latency = pooled_quantiles([each for each, _ in late], np.array([rows for _, rows in late]))
-    if len(seen) < 2 or latency is None:
-        raise RuntimeError("the run was too short: there is nothing to compare")
+    if latency is None:
+        raise RuntimeError("the run processed nothing: there is nothing to compare")
     return Side(
         average_executors=float(running[:-1] @ np.diff(at_s) / (at_s[-1] - at_s[0])),
         rescales=float(rescales([reading for reading in readings if reading.at_s >= from_s])),

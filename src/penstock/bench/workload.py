@@ -41,3 +41,13 @@ def with_rate(toml: str, rate: str) -> str:
     """
     line = next(line for line in toml.splitlines() if line.startswith("rate ="))
     return toml.replace(line, f'rate = "{rate}"')
+
+
+def with_csv(toml: str, csv: Path) -> str:
+    """A job file whose only trace follows a file of rates.
+
+    >>> with_csv('[sources.a]' + chr(10) + 'rate = "constant(5)"' + chr(10), Path("/tmp/load.csv"))
+    '[sources.a]\\ncsv = "/tmp/load.csv"\\n'
+    """
+    line = next(line for line in toml.splitlines() if line.startswith("rate ="))
+    return toml.replace(line, f'csv = "{csv}"')

@@ -102,9 +102,11 @@ def models(
 
 @app.command()
 def honesty(
-    minutes: Annotated[float, typer.Option(min=2, help="How long the run on Spark is; without --calibrate-from another one, as long, comes first.")] = 4.0,
+    minutes: Annotated[
+        float, typer.Option(min=4, help="How long the run on Spark is, after a minute of start; without --calibrate-from another one comes first.")
+    ] = 8.0,
     calibrate_from: Annotated[
-        str | None, typer.Option(help="Calibrate the simulator by a recorded run of the demonstration's job.", metavar="HISTORY.DB|JOB")
+        str | None, typer.Option(help="Calibrate the simulator by a history that this command has left.", metavar="HISTORY.DB|JOB")
     ] = None,
     keep: Annotated[Path, typer.Option(help="Where the histories of the runs on Spark are left, to look into a miss.", metavar="FOLDER")] = Path("out/honesty"),
     as_json: JsonOption = False,
@@ -145,7 +147,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, progress),
         "speed": measure_speed,
-        "honesty": lambda progress: measure_honesty(4.0, None, out / "honesty", progress),
+        "honesty": lambda progress: measure_honesty(8.0, None, out / "honesty", progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),
         "feeder": lambda progress: measure_feeder(60_000.0, 20.0, progress),
         "source": lambda progress: measure_ceiling(2, 12, 15.0, progress),

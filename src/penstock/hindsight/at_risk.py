@@ -14,7 +14,7 @@ from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batch
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.hindsight.needed import batch_may_take_s
 from penstock.hindsight.run_cost import Ran
-from penstock.simulator.calibrate import Calibrated
+from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 AT_RISK = 0.8

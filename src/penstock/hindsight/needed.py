@@ -13,7 +13,8 @@ from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.calibrate import Calibrated, calibrated
+from penstock.simulator.calibrate import calibrated
+from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 

@@ -16,7 +16,8 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.hindsight.run_cost import Ran, ran
-from penstock.simulator.calibrate import Calibrated, calibrated
+from penstock.simulator.calibrate import calibrated
+from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.ground_truth import Fault, Record
 from penstock.simulator.own_error import OwnError, rerun
 from penstock.simulator.score import Score, score

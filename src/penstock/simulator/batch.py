@@ -73,13 +73,17 @@ class Batch:
         left_s = self.still_s(now_s)
         return replace(self, speed=speed, left_s=left_s, done_s=now_s + left_s / speed if speed > 0 else inf)
 
+    def wave_at(self, now_s: float) -> float:
+        """Waves that its tasks have run for."""
+        return max(0.0, self.crew.waves - (self.still_s(now_s) - self.after_s) / self.wave_s)
+
+    def has_waiting_tasks(self, now_s: float) -> bool:
+        return self.wave_s > 0 and self.crew.has_waiting(self.wave_at(now_s))
+
     def joined(self, executor_id: str, now_s: float, lost_s: float) -> Batch:
         """With an executor that takes waiting tasks from now on; what it loses while it warms up is as though it came so much later."""
         before, wave_s = self.crew, self.wave_s
-        if wave_s <= 0:
-            return self
-        since = max(0.0, before.waves - (self.still_s(now_s) - self.after_s) / wave_s)
-        crew = before.joined(Newcomer(executor_id=executor_id, from_wave=since + lost_s / wave_s))
+        crew = before.joined(Newcomer(executor_id=executor_id, from_wave=self.wave_at(now_s) + lost_s / wave_s))
         saved_s = (before.waves - crew.waves) * wave_s
         if self.speed == 0:
             return replace(self, crew=crew, work_s=self.work_s - saved_s, left_s=self.left_s - saved_s)
@@ -88,6 +92,10 @@ class Batch:
     def taken_over(self, executor_id: str) -> Batch:
         """By the first executor that comes when nobody is left."""
         return replace(self, crew=replace(self.crew, executors=(executor_id,), newcomers=()))
+
+    def with_first_task(self, from_s: float, first_task_s: float) -> Batch:
+        """With a task, from then on, that takes so much longer than the others."""
+        return self.hung(from_s + first_task_s + self.wave_s) if first_task_s > 0 else self
 
     def hung(self, until_s: float) -> Batch:
         """With a task that does not end before then."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -12,9 +11,10 @@ from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.usage.utilization import Plant
 from penstock.simulator.calibrate_batches import batch_settings
 from penstock.simulator.calibrate_flow import flow_settings
+from penstock.simulator.calibrate_newcomers import with_newcomers
+from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.from_history import (
     Seen,
@@ -31,34 +31,10 @@ from penstock.simulator.from_history import (
     rescales,
     usual_plan,
 )
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 OFTEN = 0.1
 """A job that was behind its load in a larger share of the readings is hard to simulate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibrated:
-    """What to simulate a job with; `notes` say in words what its history did not tell, and what was taken for it.
-
-    The recorded run counts from `start_s`, when it had caught up with its start, on `executors`, until `end_s`; `faults` are those that struck it then.
-    `left_out` are the names of the job's other queries, which used the same executors and are not simulated.
-    """
-
-    kind: Plant
-    settings: MicroBatchSettings | ContinuousSettings
-    arrivals: Arrivals
-    start_s: float
-    end_s: float
-    executors: int
-    faults: tuple[Fault, ...] = ()
-    left_out: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def counts(self, at_s: float) -> bool:
-        """Whether what was recorded then is simulated."""
-        return self.start_s <= at_s <= self.end_s
 
 
 def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Config, *, autopilot: Autopilot | None = None) -> Calibrated:
@@ -83,7 +59,7 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
     faults = tuple(fault for fault in struck if kind == "micro_batch" or fault.kind == "restart")
     # Checkpoints are then where they were, and a rescale of the recorded run replays what it did.
     since_checkpoint_s = 0.0 if kind == "micro_batch" else query.uptime_s if query.since_commit_s is None else query.since_commit_s
-    return Calibrated(
+    found = Calibrated(
         kind=kind,
         settings=settings,
         arrivals=arrivals,
@@ -94,6 +70,7 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
         left_out=others,
         notes=(*notes, *why, *not_simulated(others, whole, seen), *gaps(seen, lived), *survived(len(struck), len(faults)), *behind(seen)),
     )
+    return with_newcomers(found, seen, changes, config) if kind == "micro_batch" else found
 
 
 def arrivals_of(seen: Seen, config: Config) -> tuple[Arrivals, tuple[str, ...]]:

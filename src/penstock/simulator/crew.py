@@ -55,11 +55,14 @@ class Crew:
         """Tasks that could be done by then."""
         return self.slots_each * (len(self.executors) * whole(wave) + sum(whole(wave - each.from_wave) for each in self.newcomers))
 
+    def has_waiting(self, wave: float) -> bool:
+        """Whether a task has not begun by then."""
+        begun = len(self.executors) * (whole(wave) + 1) + sum(whole(wave - each.from_wave) + 1 for each in self.newcomers if each.from_wave <= wave)
+        return begun * self.slots_each < self.tasks
+
     def joined(self, newcomer: Newcomer) -> Crew:
         """With one more; as it is where all tasks have begun by then."""
-        at = newcomer.from_wave
-        begun = len(self.executors) * (whole(at) + 1) + sum(whole(at - each.from_wave) + 1 for each in self.newcomers if each.from_wave <= at)
-        return replace(self, newcomers=(*self.newcomers, newcomer)) if begun * self.slots_each < self.tasks else self
+        return replace(self, newcomers=(*self.newcomers, newcomer)) if self.has_waiting(newcomer.from_wave) else self
 
     def waves_of(self, executor_id: str) -> float:
         """For how long one has a part in it."""

@@ -52,6 +52,7 @@ class MicroBatchEngine:
         self._agenda = Agenda()
         self._scaling = LiveScaling(self._pool, self._agenda, self._shared, [query.record for query in self._queries], seed)
         self._frozen: dict[str, float] = {}
+        self._unused: set[str] = set()
         for number, fault in enumerate(faults):
             self._agenda.add(fault.at_s, self._striking(number, fault))
 
@@ -103,7 +104,10 @@ class MicroBatchEngine:
         return at_s, act
 
     def _start(self, query: MicroBatchQuery) -> None:
-        query.start(self._now_s, self._pool.running, max(self._frozen.values(), default=self._now_s))
+        running = self._pool.running
+        first_task = any(each.executor_id in self._unused for each in running)
+        query.start(self._now_s, running, max(self._frozen.values(), default=self._now_s), first_task=first_task)
+        self._unused.clear()
 
     def _commit(self, query: MicroBatchQuery) -> None:
         assert query.batch is not None
@@ -118,8 +122,8 @@ class MicroBatchEngine:
 
     def _join(self) -> None:
         for newcomer in self._pool.take_came():
-            for query in self._queries:
-                query.join(newcomer, self._now_s, self._pool.running)
+            if not any([query.join(newcomer, self._now_s, self._pool.running) for query in self._queries]):
+                self._unused.add(newcomer.executor_id)
 
     def _pay(self) -> None:
         for query in self._queries:

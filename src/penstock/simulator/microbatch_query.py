@@ -79,25 +79,29 @@ class MicroBatchQuery:
         came_s, interval_s = float(self.reads.arrived_s(np.array([self._processed_rows + LEAST_ROWS]))[0]), self.settings.interval_s
         return max(trigger_from_s(came_s, interval_s), next_trigger_s(self._due_s, interval_s), now_s)
 
-    def start(self, start_s: float, executors: Sequence[Executor], hung_s: float) -> None:
-        """Take in what waits; no task ends before `hung_s`."""
+    def start(self, start_s: float, executors: Sequence[Executor], hung_s: float, *, first_task: bool) -> None:
+        """Take in what waits; no task ends before `hung_s`, and one may be the first of a new executor."""
         settings = self.settings
         if start_s > self._due_s:
             self._idle_s = max(self._due_s, start_s - settings.interval_s)
         waiting = max(0.0, self.rows_until(start_s) - self._processed_rows)
-        self.batch = planned_batch(settings, executors, self._batch_id, self._processed_rows, waiting, start_s, self._noise()).hung(hung_s)
+        batch = planned_batch(settings, executors, self._batch_id, self._processed_rows, waiting, start_s, self._noise()).hung(hung_s)
+        self.batch = batch.with_first_task(batch.works_from_s, settings.first_task_s) if first_task else batch
         self._batch_id += 1
 
-    def join(self, newcomer: Executor, now_s: float, running: Sequence[Executor]) -> None:
-        """An executor comes: Spark offers it the tasks of the batch that still wait, if there are any."""
-        if self.batch is None:
-            return
-        if not any(each.executor_id in self.batch.crew.everyone for each in running):
-            self.batch = self.batch.taken_over(newcomer.executor_id)
-            return
-        settings, age_s = self.settings, newcomer.age_s(now_s)
-        slow_s = lost_s(self.batch.still_s(now_s), [age_s], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
-        self.batch = self.batch.joined(newcomer.executor_id, now_s, slow_s)
+    def join(self, newcomer: Executor, now_s: float, running: Sequence[Executor]) -> bool:
+        """An executor comes: Spark offers it the tasks of the batch that still wait. Whether it has taken one."""
+        batch, settings = self.batch, self.settings
+        if batch is None:
+            return False
+        if not any(each.executor_id in batch.crew.everyone for each in running):
+            self.batch = batch.taken_over(newcomer.executor_id).longer(settings.first_task_s)
+            return True
+        if not batch.has_waiting_tasks(now_s):
+            return False
+        slow_s = lost_s(batch.still_s(now_s), [newcomer.age_s(now_s)], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
+        self.batch = batch.joined(newcomer.executor_id, now_s, settings.first_task_s + slow_s).with_first_task(now_s, settings.first_task_s)
+        return True
 
     def _noise(self) -> float:
         """A normal number of its own for each batch."""

@@ -49,6 +49,8 @@ class MicroBatchSettings:
     replace_s: float = 2.5
     retry_s: float = 2.0
     timeout_s: float = 20.0
+    first_task_s: float = 0.0
+    """The first task of a new executor takes so much longer, and its batch waits for it: workers are started, code is loaded."""
     warm_up_factor: float = 2.0
     """A new executor takes so many times as long on top at first: three times in all."""
     warm_up_s: float = 8.0
@@ -60,7 +62,21 @@ class MicroBatchSettings:
             raise UserMistake(f'trigger: found "{self.trigger}", micro-batches are simulated with a time ("5s") or "asap"')
         if self.partitions < 1 or self.cores_per_executor < 1 or not 1 <= self.skew < math.inf:
             raise UserMistake(f"a batch needs a task, a slot and a skew of at least 1: {self.partitions} tasks, {self.cores_per_executor} slots, {self.skew}")
-        if min(self.overhead_s, self.row_s, self.sink_s_per_row, self.noise, self.up_s, self.down_s, self.restart_s, self.failed_s, self.replace_s) < 0:
+        if (
+            min(
+                self.overhead_s,
+                self.row_s,
+                self.sink_s_per_row,
+                self.noise,
+                self.up_s,
+                self.down_s,
+                self.restart_s,
+                self.failed_s,
+                self.replace_s,
+                self.first_task_s,
+            )
+            < 0
+        ):
             raise UserMistake("times and costs of a simulated job are not negative")
         if self.overhead_s + self.row_s + self.sink_s_per_row <= 0 or self.warm_up_s <= 0:
             raise UserMistake("a simulated batch takes time, and so does a warm-up: both must be above 0 s")

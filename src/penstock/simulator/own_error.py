@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from penstock.core.config import Config
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
-from penstock.simulator.calibrate import Calibrated
+from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine

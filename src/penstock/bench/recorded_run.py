@@ -1,0 +1,111 @@
+"""A run on real embedded Spark, kept: what its history tells, and the terms it ran under."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from penstock.bench.stolen import CpuTime, Span, cpu_time, stolen_spans
+from penstock.bench.workload import with_csv, workload_job
+from penstock.core.domain.command import SetExecutors
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.steering import HoldEnded
+from penstock.core.domain.reading import Reading
+from penstock.core.shapes.chance import FloatArray
+from penstock.core.terms import Terms
+from penstock.stores.reader import HistoryReader
+from penstock.stores.snapshot import take_snapshot
+from penstock.wiring.job import RunningJob
+
+NAME = "bench-honesty"
+SLOWER = {
+    'name = "penstock-demo"': f'name = "{NAME}"',
+    'trigger = "2s"': 'trigger = "5s"',
+    'latency_p95 = "8s"': 'latency_p95 = "15s"',
+    "reading_window_s = 6": "reading_window_s = 10",
+}
+"""What is other than in the demonstration, which has to be short: there a batch of 2 s that waits 4 s for a new executor makes the 95th percentile."""
+START_S = 60.0
+"""So long the load is at its lowest and the first size is held: processes that start and warm up are no decision, and are not simulated."""
+LOWEST = 200.0
+"""Rows/s: less than half of what one executor carries."""
+WAVE_SHARE = 0.85
+"""The wave lasts this share of what comes after the start; the load is at its lowest again in the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A run as its history has it, and the terms it ran under."""
+
+    readings: tuple[Reading, ...]
+    events: tuple[Event, ...]
+    terms: Terms
+    stolen: tuple[Span, ...] = ()
+    """When others had too much of the machine: its latency says nothing of the job then."""
+
+    @property
+    def released_s(self) -> float:
+        """When its policy became free to decide."""
+        return max((event.at_s for event in self.events if isinstance(event, HoldEnded)), default=self.readings[0].at_s)
+
+
+def recorded_run(seconds: float, highest: float, history: Path, progress: Callable[[float], None]) -> Recorded:
+    """The job of the demonstration in slower batches, with a wave of load in the seconds after its start. Its history is left in a file, the load beside."""
+    history.parent.mkdir(parents=True, exist_ok=True)
+    load = history.with_suffix(".csv").absolute()
+    load.write_text(as_csv(load_rates(seconds, highest)))
+    with workload_job("lookup", NAME, lambda toml: with_csv(slower(toml), load)) as job:
+        hold_first_size(job)
+        began, spent = time.monotonic(), list[CpuTime]()
+        while (spent_s := time.monotonic() - began) < START_S + seconds:
+            if not job.engine.living():
+                raise RuntimeError("the measured job ended by itself")
+            progress(spent_s)
+            spent += [now] if (now := cpu_time(job.host.clock.now_s())) else []
+            time.sleep(0.5)
+        take_snapshot(job.host.history_path, history)
+        readings, events = told(history)
+        return Recorded(readings=readings, events=events, terms=job.host.terms, stolen=stolen_spans(spent))
+
+
+def hold_first_size(job: RunningJob) -> None:
+    now_s = job.host.clock.now_s()
+    job.host.controller.submit(SetExecutors(at_s=now_s, who="the measurement", hold_s=START_S, executors=job.spec.limits.first)).result(timeout=START_S)
+
+
+def slower(toml: str) -> str:
+    for usual, changed in SLOWER.items():
+        if toml.count(usual) != 1:
+            raise RuntimeError(f"the job of the demonstration has changed: {usual} is not in it once")
+        toml = toml.replace(usual, changed)
+    return toml
+
+
+def load_rates(seconds: float, highest: float) -> FloatArray:
+    """Rows/s in each second of a run: the start at the lowest rate, then a wave that begins and ends with it.
+
+    >>> rates = load_rates(200.0, 1500.0)
+    >>> len(rates), float(rates[60]), round(float(rates[60 + 85])), float(rates[-1])
+    (261, 200.0, 1500, 200.0)
+    """
+    since_s = np.maximum(np.arange(START_S + seconds + 1.0) - START_S, 0.0)
+    wave_s = WAVE_SHARE * seconds
+    height = (1.0 - np.cos(2.0 * np.pi * since_s / wave_s)) / 2.0
+    return np.where(since_s < wave_s, LOWEST + (highest - LOWEST) * height, LOWEST)
+
+
+def as_csv(rates: FloatArray) -> str:
+    """
+    >>> as_csv(np.array([200.0, 200.34]))
+    't,rate\\n0,200.0\\n1,200.3\\n'
+    """
+    return "t,rate\n" + "".join(f"{second},{rate:.1f}\n" for second, rate in enumerate(rates))
+
+
+def told(history: Path) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
+    with HistoryReader.open(history) as reader:
+        return tuple(reader.readings()), tuple(row.event for row in reader.events())
