@@ -70,5 +70,5 @@ def test_it_dies_with_a_holder_that_is_killed(tmp_path: Path) -> None:
         assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
         assert is_held(path)
         holder.send_signal(signal.SIGKILL)
-        holder.wait(5)
+        holder.wait(30)
     assert not is_held(path)

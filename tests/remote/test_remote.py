@@ -108,7 +108,7 @@ def test_many_clients_are_answered_at_once_each_with_his_own_answer(path: Path) 
     together = threading.Barrier(8)
 
     def meet(verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
-        together.wait(5)
+        together.wait(25)
         return {"value": asked["value"]}
 
     serving = SocketServer(path, meet)

@@ -213,11 +213,11 @@ def test_a_memory_that_breaks_is_said_and_the_job_is_still_steered(stage: Stage)
 
 
 def test_operators_get_the_answers_of_the_turn_that_heard_them(live: Stage) -> None:
-    taken = live.controller.submit(scale(3)).result(5)
+    taken = live.controller.submit(scale(3)).result(30)
     assert [event.value for event in taken if isinstance(event, CommandTaken)] == ["3"]
-    refused = live.controller.submit(scale(9)).result(5)
+    refused = live.controller.submit(scale(9)).result(30)
     assert [event.reason for event in refused if isinstance(event, CommandRefused)] == ["the job's limits allow 1 to 4 executors"]
-    live.controller.submit(Release(at_s=0.0, who="ann")).result(5)
+    live.controller.submit(Release(at_s=0.0, who="ann")).result(30)
     assert live.controller.knowledge.holds == ()
 
 
@@ -239,7 +239,7 @@ def test_events_from_many_threads_are_remembered_once_each(live: Stage) -> None:
 
 def test_the_loop_turns_by_itself_and_does_not_spin_on_what_a_failed_turn_left(live: Stage) -> None:
     live.plant.slow = True
-    live.controller.submit(scale(3)).result(5)
+    live.controller.submit(scale(3)).result(30)
     live.plant.broken = ConnectionError("silent")
     live.plant.finish()
     threading.Event().wait(3 * TERMS.config.reading_interval_s)

@@ -99,7 +99,7 @@ def test_a_driver_that_lives_on_this_machine_is_left_alone_however_long_it_is_si
 
 def test_one_that_died_on_this_machine_is_followed_at_once(beside: FolderBeside) -> None:
     with subprocess.Popen(["true"]) as dead:
-        dead.wait(5)
+        dead.wait(30)
     leave_note(beside, host=socket.gethostname(), pid=dead.pid)
     assert mine_now(beside)
 

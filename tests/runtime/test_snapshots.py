@@ -179,7 +179,7 @@ def test_one_who_has_taken_over_is_noticed_and_what_he_wrote_is_not_touched(kept
     kept.steal()
     kept.beside.write(NAME, b"his")
     snapshots.start()
-    assert kept.lost.wait(5)
+    assert kept.lost.wait(30)
     snapshots.close()
     assert [event.holder for event in kept.said if isinstance(event, LeaseLost)][:1] == ["the driver with process id 77 on elsewhere"]
     assert kept.beside.read(NAME) == b"his"
@@ -221,12 +221,12 @@ def test_the_lease_is_renewed_while_a_snapshot_is_slow(tmp_path: Path) -> None:
 
     def slowly(local: Path, name: str) -> None:
         begun.set()
-        over.wait(5)
+        over.wait(30)
 
     kept.beside.upload = slowly  # type: ignore[method-assign]
     snapshots = kept.snapshots(interval_s=0.01)
     snapshots.start()
-    assert begun.wait(5)
+    assert begun.wait(30)
     signed = kept.beside.read(NOTE)
     wait_for(lambda: kept.beside.read(NOTE) != signed)
     over.set()

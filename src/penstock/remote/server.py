@@ -42,6 +42,8 @@ class SocketServer:
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
+    request_queue_size = 64
+    """Clients that wait to be heard: one more is turned away at once, as though nobody were there."""
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: all that fails outside of the answers is a client that went away."""
