@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 import typer
 from waved_job import ENGINE, TERMS, at_rates
 
-from penstock.bench.honesty import HIGHEST, LOWER, Honesty, honesty, side_of
+from penstock.bench.honesty import ATTEMPTS, HIGHEST, LOWER, Honesty, Made, honesty, quiet_run, side_of
 from penstock.bench.recorded_run import START_S, Recorded, load_rates
 from penstock.bench.speed import Speed
 from penstock.cli.bench import fail_on_a_miss
 from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.simulator.calibrate import calibrated
@@ -100,3 +103,32 @@ def test_latency_counts_only_while_the_machine_was_ours() -> None:
     assert side_of(readings, 0.0, READ, [(20.0, 26.0)]).latency_p95_s == pytest.approx(2.0)
     with pytest.raises(RuntimeError, match="others had this machine for half of it"):
         side_of(readings, 0.0, READ, [(20.0, 70.0)])
+
+
+def test_a_run_that_others_disturbed_is_made_again_whatever_it_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run, bar = recorded(HIGHEST, seed=8), list[tuple[int, int]]()
+    loud = replace(run, stolen=((run.readings[0].at_s, run.readings[0].at_s + 200.0),))
+    made, runs = Made(progress=lambda *so_far: bar.append(so_far), all_s=1080.0), [loud, run]
+
+    def ran(seconds: float, highest: float, history: Path, progress: Callable[[float], None]) -> Recorded:
+        progress(540.0)
+        return runs.pop(0)
+
+    monkeypatch.setattr("penstock.bench.honesty.recorded_run", ran)
+    assert quiet_run(480.0, HIGHEST, tmp_path / "run.db", made) is run and made.repeated == 1
+    assert bar == [(540, 1080), (1080, 1620)], "the bar knows of one run more"
+    runs += ATTEMPTS * [loud]
+    with pytest.raises(UserMistake, match="others had this machine for 200 of 480 s"):
+        quiet_run(480.0, HIGHEST, tmp_path / "run.db", made)
+
+
+def test_the_latency_with_nothing_left_out_is_told_beside_the_other() -> None:
+    run = recorded(HIGHEST, seed=8)
+    known = calibrated(run.readings, run.events, READ.config)
+    at_s = run.readings[len(run.readings) // 2].at_s
+    late = Quantiles(p50_s=60.0, p95_s=90.0, p99_s=90.0)
+    stalled = replace(run, readings=tuple(replace(each, latency=late) if at_s <= each.at_s <= at_s + 40.0 else each for each in run.readings))
+    found = honesty(replace(stalled, stolen=((at_s, at_s + 40.0),)), known, "itself")
+    assert not found.missed and not found.unsifted.met, "the stall was not the job's doing, and is not hidden"
+    assert "latency p95, s, nothing left out" in dict(found.rows())
+    assert "latency p95, s, nothing left out" not in dict(honesty(run, known, "itself").rows()), "nothing was"

@@ -52,6 +52,11 @@ class Recorded:
         """When its policy became free to decide."""
         return max((event.at_s for event in self.events if isinstance(event, HoldEnded)), default=self.readings[0].at_s)
 
+    def stolen_s(self, from_s: float) -> float:
+        """For how long, from then on, its latency says nothing of the job."""
+        last_s = self.readings[-1].at_s
+        return sum(max(0.0, min(until_s, last_s) - max(since_s, from_s)) for since_s, until_s in self.stolen)
+
 
 def recorded_run(seconds: float, highest: float, history: Path, progress: Callable[[float], None]) -> Recorded:
     """The job of the demonstration in slower batches, with a wave of load in the seconds after its start. Its history is left in a file, the load beside."""
