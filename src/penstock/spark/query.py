@@ -114,6 +114,11 @@ class ManagedQuery:
             self.state = "running"
 
     @property
+    def slots_held(self) -> int:
+        """The slots that its tasks occupy all the time: in Real-Time Mode, while it runs or is stopped for a moment only."""
+        return self.recipe.slots_needed if self.is_real_time and self.state in ("running", "restarting") else 0
+
+    @property
     def committed_since_start(self) -> bool:
         return self.commits.count > self._begun_at_commit
 

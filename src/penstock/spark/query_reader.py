@@ -70,6 +70,7 @@ class QueryReader:
             source_partitions=self._partitions(place, beyond.rows if beyond and query.is_real_time else ()) if reads_kafka else (),
             replayed_rows=query.live.replayed_rows,
             counted_s=counted_s,
+            slots_held=query.slots_held,
         )
         return self._as_it_flows(facts) if query.is_real_time else facts
 

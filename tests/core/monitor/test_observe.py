@@ -160,6 +160,24 @@ def test_an_idle_query_reads_nothing() -> None:
     assert reading.lag_rows == 0.0 and reading.lag_s == 0.0 and reading.excess_lag_rows == 0.0
 
 
+def test_a_query_that_is_idle_before_its_first_batch_hides_nothing_of_the_job() -> None:
+    busy, memory = Sawtooth(100.0, 5.0, lambda _: 2.0), Memory()
+    empty = replace(busy.look(EPOCH_S), name="empty", batches=(), newest_rows=0.0, processed_rows=0.0)
+    for second in (10.0, 20.0, 30.0):
+        at_s = EPOCH_S + second
+        memory, reading = observe(memory, seen(at_s, busy.look(at_s), replace(empty, idle_s=at_s - 1.0)), CONFIG)
+    assert reading.throughput_rows_per_s == pytest.approx(100.0) and reading.excess_lag_rows == pytest.approx(0.0)
+    _, starting = observe(Memory(), seen(EPOCH_S, empty), CONFIG)
+    assert starting.throughput_rows_per_s is None, "one that has not said so may be in its first batch"
+
+
+def test_slots_that_tasks_hold_all_the_time_ask_for_executors() -> None:
+    held = QueryFacts(name="q", state="running", trigger=Trigger(), rate_limit_rows_per_s=None, started_s=EPOCH_S, slots_held=6)
+    executors = tuple(ExecutorFact(executor_id=each, host="h", slots=4, added_s=EPOCH_S) for each in ("1", "2", "3"))
+    assert observe(Memory(), seen(EPOCH_S, held, executors=executors), CONFIG)[1].least_executors == 2
+    assert observe(Memory(), seen(EPOCH_S, replace(held, slots_held=0), executors=executors), CONFIG)[1].least_executors == 0
+
+
 def test_what_one_query_does_not_tell_is_unknown_of_the_whole_job() -> None:
     tells, silent = Sawtooth(100.0, 5.0, lambda _: 1.0), Sawtooth(50.0, 5.0, lambda _: 2.0, name="silent")
     memory = Memory()

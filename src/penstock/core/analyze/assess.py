@@ -51,7 +51,7 @@ def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, ter
         reading=reading,
         current=current,
         declared=knowledge.declared.executors,
-        limits=terms.limits,
+        limits=terms.limits.at_least(reading.least_executors),
         promises=terms.promises,
         interval_s=interval_s,
         uptime_s=by_readings(uptime_of(reading, since_rescale_s), terms.config.reading_interval_s),

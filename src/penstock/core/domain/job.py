@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Mode
@@ -27,6 +27,14 @@ class Limits:
     @property
     def first(self) -> int:
         return self.max_executors if self.start_executors is None else self.start_executors
+
+    def at_least(self, executors: int) -> Limits:
+        """These limits of a job that does not run with fewer; the most stays the most.
+
+        >>> Limits(max_executors=4).at_least(2).min_executors, Limits(max_executors=4).at_least(6).min_executors
+        (2, 4)
+        """
+        return replace(self, min_executors=max(self.min_executors, min(executors, self.max_executors)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 
 from penstock.core.domain.trigger import Trigger
 
@@ -70,7 +71,7 @@ class QueryReading:
     """One query over the window. `unable` says which of its knobs cannot be turned, and what would change that.
 
     `in_batch_rows` is what the running batch has read so far, `boundary_pause_s` how long rows last waited between two batches of Real-Time Mode,
-    `replayed_rows` what was read again after restarts.
+    `replayed_rows` what was read again after restarts, `slots_held` what its tasks occupy all the time in Real-Time Mode.
     """
 
     name: str
@@ -100,6 +101,7 @@ class QueryReading:
     boundary_pause_s: float | None = None
     replayed_rows: float = 0.0
     source_partitions: tuple[PartitionReading, ...] = ()
+    slots_held: int = 0
 
     @property
     def cycle_s(self) -> float:
@@ -137,6 +139,12 @@ class Reading:
     executors: tuple[ExecutorReading, ...] = ()
     queries: tuple[QueryReading, ...] = ()
     unable: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def least_executors(self) -> int:
+        """With fewer there would be too few slots for tasks that never end; 0 where there are none."""
+        held, slots = sum(query.slots_held for query in self.queries), min((executor.slots for executor in self.executors), default=1)
+        return ceil(held / max(1, slots))
 
     def has_work_for(self, seconds: float) -> bool:
         """Whether so much work waits as is done in so many seconds now; not where nobody knows."""

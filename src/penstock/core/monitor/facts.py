@@ -91,7 +91,7 @@ class QueryFacts:
     Live task metrics tell `in_batch_rows`, which the running batch has read so far, and in Real-Time Mode, where `processed_rows` includes them,
     also `read_rows` and `executor_rows`: all rows read, replays included, together and by executor. These counts are `stale_s` old on average.
     `outputs` are new since the last look; `replayed_rows` are all rows read again after restarts: the most that an unsafe sink can hold twice.
-    `counted_s` is when all these were counted, None for the moment of the observation.
+    `counted_s` is when all these were counted, None for the moment of the observation. `slots_held` are those that its tasks occupy all the time.
     """
 
     name: str
@@ -112,6 +112,7 @@ class QueryFacts:
     executor_rows: Mapping[str, float] = field(default_factory=dict)
     stale_s: float = 0.0
     source_partitions: tuple[PartitionFact, ...] = ()
+    slots_held: int = 0
     outputs: tuple[OutputSample, ...] = ()
     replayed_rows: float = 0.0
     counted_s: float | None = None

@@ -139,6 +139,7 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
         boundary_pause_s=next((batch.pause_s for batch in reversed(batches) if batch.pause_s is not None), None),
         replayed_rows=query.replayed_rows,
         source_partitions=partition_readings(query.source_partitions, memory.partitions[query.name], window_s),
+        slots_held=query.slots_held,
     )
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.job import Limits
+from penstock.core.domain.reading import Reading
 from penstock.core.plan.calendar import floor_at, may_change
+from penstock.core.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,12 @@ class Allowed:
     autopilot: Autopilot
     limits: Limits
     at_s: float
+
+
+def allowed_now(terms: Terms, reading: Reading | None, at_s: float) -> Allowed:
+    """What the terms allow of the job as it was last seen."""
+    limits = terms.limits if reading is None else terms.limits.at_least(reading.least_executors)
+    return Allowed(autopilot=terms.autopilot, limits=limits, at_s=at_s)
 
 
 OwnerGuard = Callable[[Decision, Allowed], Decision]
