@@ -51,9 +51,18 @@ class Turns:
     def __init__(self, history: History, knowledge: Knowledge = KNOWLEDGE, terms: Terms = TERMS) -> None:
         self.history, self.knowledge, self.terms, self.at_s = history, knowledge, terms, 0.0
 
-    def take(self, *, reading: bool = True, wait_s: float = 5.0, fit: FitAsked | None = None, commands: tuple[Command, ...] = (), **came: object) -> None:
+    def take(
+        self,
+        *,
+        reading: bool = True,
+        wait_s: float = 5.0,
+        read_after_s: float = 0.0,
+        fit: FitAsked | None = None,
+        commands: tuple[Command, ...] = (),
+        **came: object,
+    ) -> None:
         self.at_s += wait_s
-        inputs = Inputs(at_s=self.at_s, reading=blank_reading(self.at_s) if reading else None, commands=commands, **came)  # type: ignore[arg-type]
+        inputs = Inputs(at_s=self.at_s, reading=blank_reading(self.at_s + read_after_s) if reading else None, commands=commands, **came)  # type: ignore[arg-type]
         known = replace(self.knowledge, last=inputs.reading or self.knowledge.last)
         done = Turn(knowledge=known, instructions=(), events=(NothingToDo(at_s=self.at_s),), fit=fit)
         recorded = Recorded(before=Keyframe(knowledge=self.knowledge, terms=self.terms), inputs=inputs, done=done)
@@ -68,6 +77,16 @@ def rows_in(path: Path) -> list[TurnRow]:
 
 def keyframes_in(path: Path) -> list[float]:
     return [row.at_s for row in rows_in(path) if row.keyframe]
+
+
+def test_the_reading_of_a_turn_is_the_one_that_was_read_in_it(history: History, path: Path) -> None:
+    """It takes a moment to read, so it is younger than the turn."""
+    turns = Turns(history)
+    turns.take(read_after_s=0.3)
+    turns.take(reading=False)
+    with HistoryReader.open(path) as reader:
+        assert reader.reading_of_turn(5.0) == blank_reading(5.3)
+        assert reader.reading_of_turn(10.0) is None and reader.reading_of_turn(7.0) is None
 
 
 def test_what_came_in_comes_back_as_it_was(history: History, path: Path) -> None:

@@ -62,8 +62,8 @@ def last_decision(reader: HistoryReader, until_s: float, changed: bool) -> Decid
 
 def explanation(reader: HistoryReader, decided: Decided, last_s: float) -> Explained:
     events = [row.event for row in reader.events(decided.at_s - CONTEXT_S, decided.at_s + FOLLOWED_S)]
-    readings = list(reader.readings(decided.at_s - CONTEXT_S, decided.at_s))
-    return explained(decided, events, readings[-1] if readings else None, last_s)
+    reading = reader.reading_of_turn(decided.at_s) or max(reader.readings(decided.at_s - CONTEXT_S, decided.at_s), key=lambda each: each.at_s, default=None)
+    return explained(decided, events, reading, last_s)
 
 
 def why_none(reader: HistoryReader, until_s: float, changed: bool) -> str:

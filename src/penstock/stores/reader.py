@@ -62,6 +62,13 @@ class HistoryReader:
     def readings(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[Reading]:
         return self._values("readings", "json", since_s, until_s, lambda json: decode(Reading, json))
 
+    def reading_of_turn(self, at_s: float) -> Reading | None:
+        """What the turn at that moment went by, which was read in the course of it; None where that was not kept."""
+        query = "SELECT readings.json FROM turns JOIN readings ON readings.id = turns.reading_id WHERE turns.at_s = ?"
+        with self._explained():
+            row = self._connection.execute(query, (at_s,)).fetchone()
+            return None if row is None else decode(Reading, row[0])
+
     def events(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[EventRow]:
         """Events of a span; a run of equal ones belongs to it if any of them does."""
         return self._values("events", "kind, json, count, last_at_s", since_s, until_s, _event_row, age="last_at_s")

@@ -17,6 +17,7 @@ from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.recovered import RecoveryMeasured
+from penstock.core.steering import Proposal
 
 MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, executors=4, due_s=60.0)
 PREDICTIONS = st.builds(
@@ -60,7 +61,7 @@ def test_every_prediction_is_graded_or_void(known: Knowledge, predictions: list[
     after, events = grade(waiting(known, *predictions), at_s, TERMS, known.last)
     left = after.steering.predictions
     assert len(left) <= MOST_PENDING and set(left) <= set(predictions)
-    assert all(at_s < (each.due_s or at_s + 1) and at_s < (each.expires_s or at_s + 1) for each in left)
+    assert all(each.void_from_s is not None and at_s < each.void_from_s for each in left)
     assert len(events) + len(left) <= len(predictions)
     assert grade(after, 1000.0, TERMS, known.last)[0].steering.predictions == ()
 
@@ -105,6 +106,25 @@ def test_latency_is_graded_at_its_size_and_in_health_only(known: Knowledge) -> N
     disturbed = replace(known, learnt=replace(known.learnt, health=known.learnt.health.disturbed(1.0, "query_restart")))
     after, events = grade(waiting(disturbed, made), known.last.at_s, TERMS, known.last)
     assert not events and not after.steering.predictions
+
+
+def test_a_latency_foretold_with_a_change_waits_until_the_change_is_recovered_from(known: Knowledge) -> None:
+    assert known.last is not None
+    made = replace(MADE, kind="latency", about="p95", made_s=known.last.at_s - 90.0, due_s=known.last.at_s - 30.0, expires_s=known.last.at_s + 210.0)
+    disturbed = replace(known, learnt=replace(known.learnt, health=known.learnt.health.disturbed(known.last.at_s - 90.0, "rescale_up")))
+    after, events = grade(waiting(disturbed, made), known.last.at_s, TERMS, known.last)
+    assert not events and after.steering.predictions == (made,)
+    well = replace(after, learnt=known.learnt)
+    assert [each.kind for each in grade(well, known.last.at_s, TERMS, known.last)[1] if isinstance(each, Graded)] == ["latency"]
+    assert grade(after, made.expires_s or 0.0, TERMS, known.last)[0].steering.predictions == ()
+
+
+def test_what_was_said_of_a_proposed_size_waits_for_the_word(known: Knowledge) -> None:
+    made = replace(MADE, kind="capacity", executors=6, due_s=None, expires_s=1e12)
+    proposal = Proposal(number=1, executors=6, at_s=0.0, expires_s=1e12, policy="p")
+    asked = replace(known, steering=replace(known.steering, predictions=(made,), proposal=proposal))
+    assert grade(asked, 1000.0, TERMS)[0].steering.predictions == (made,)
+    assert grade(waiting(known, made), 1000.0, TERMS)[0].steering.predictions == ()
 
 
 @pytest.mark.parametrize(("kind", "started_s", "alone", "grades", "left"), [

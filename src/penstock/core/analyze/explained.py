@@ -31,7 +31,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """`reading` is the last one before the decision; `afterwards` what happened to its size until another one was decided."""
+    """`reading` is the one it was made by, or the last one before it; `afterwards` what happened to its size until another one was decided."""
 
     decided: Decided
     reading: Reading | None
@@ -64,8 +64,8 @@ def judged(made: Prediction, after: Sequence[Event], now_s: float) -> Judged:
     newer = (each for one in decisions(after) for each in one.predictions)
     if made.kind == "capacity" and any(each.kind == "capacity" and each.executors == made.executors for each in newer):
         return Judged(made=made, fate="replaced")
-    ends_s = [end_s for end_s in (made.due_s, made.expires_s) if end_s is not None]
-    return Judged(made=made, fate="not yet due" if ends_s and now_s < min(ends_s) else "void")
+    waits = made.void_from_s is not None and now_s < made.void_from_s
+    return Judged(made=made, fate="not yet due" if waits else "void")
 
 
 def afterwards(decided: Decided, before: Sequence[Event], after: Sequence[Event]) -> tuple[Event, ...]:

@@ -101,12 +101,14 @@ def _in_health(made: Prediction, knowledge: Knowledge, reading: Reading | None) 
 
 
 def _may_wait(made: Prediction, knowledge: Knowledge, at_s: float, terms: Terms, measured: Sequence[RecoveryMeasured]) -> bool:
-    """Whether its time may still come. What was said of a size is void once another is desired; a recovery once it was one of several."""
-    if any(end_s is not None and at_s >= end_s for end_s in (made.due_s, made.expires_s)):
+    """Whether its time may still come. What was said of a size is void once neither desired nor proposed; a recovery once it was one of several."""
+    if made.void_from_s is not None and at_s >= made.void_from_s:
         return False
     if made.kind in ("recovery", "learnt_recovery"):
         return not any(is_about(made, each, terms) for each in measured)
-    return made.kind == "forecast" or made.executors == knowledge.desired.executors
+    proposal = knowledge.steering.proposal
+    sizes = (knowledge.desired.executors, None if proposal is None else proposal.executors)
+    return made.kind == "forecast" or made.executors in sizes
 
 
 def is_about(made: Prediction, measured: RecoveryMeasured, terms: Terms) -> bool:

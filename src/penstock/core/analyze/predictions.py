@@ -26,6 +26,8 @@ from penstock.core.policies.recovery_cost import downtime_s, repeated_s
 
 LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
 """Shares of the horizon at which a forecast is graded: 1, 5 and 15 of 15 minutes ahead."""
+CHANGED_SHARE = 1 / 5
+"""Until this share of the horizon the latency of a changed size waits for a healthy reading; then the load is another one."""
 LASTING_S = 900.0
 """Seconds for which a prediction about a size holds if no horizon is known."""
 PERCENTILE, AVERAGE = "p95", "average"
@@ -38,7 +40,7 @@ def foresee(seen: Assessment, decision: Decision, runs: int | None = None) -> tu
     `runs` is the size that runs where the decision changes nothing (in shadow): only what is said of that one can be judged.
     """
     sizes = dict.fromkeys((decision.executors, decision.executors if runs is None else runs))
-    of_sizes = [made for size in sizes for made in (*_capacity(seen, size), *_latency(seen, size))]
+    of_sizes = [made for size in sizes for made in (*_capacity(seen, size), *_latency(seen, size, changes=decision.direction != "keep"))]
     return (*_loads(seen, decision), *of_sizes, *_rescale(seen, decision))
 
 
@@ -112,12 +114,13 @@ def _capacity(seen: Assessment, executors: int) -> Iterator[Prediction]:
         yield _predicted(seen, "capacity", known, executors, expires_s=seen.at_s + lasting_s(seen))
 
 
-def _latency(seen: Assessment, executors: int) -> Iterator[Prediction]:
-    """The latency of a size that keeps up; in overload it has no bound, and is not predicted."""
+def _latency(seen: Assessment, executors: int, *, changes: bool) -> Iterator[Prediction]:
+    """The latency of a size that keeps up; in overload it has no bound, and is not predicted. Of a change of size it waits for the end of its recovery."""
     known = seen.latencies.get(executors)
     if known is not None and math.isfinite(known.high):
-        about, due_s = PERCENTILE if seen.plant == "micro_batch" else AVERAGE, seen.at_s + LEAD_SHARES[0] * lasting_s(seen)
-        yield _predicted(seen, "latency", known, executors, due_s=due_s, about=about)
+        about = PERCENTILE if seen.plant == "micro_batch" else AVERAGE
+        due_s, end_s = seen.at_s + LEAD_SHARES[0] * lasting_s(seen), seen.at_s + CHANGED_SHARE * lasting_s(seen)
+        yield _predicted(seen, "latency", known, executors, due_s=due_s, expires_s=end_s if changes else None, about=about)
 
 
 def _rescale(seen: Assessment, decision: Decision) -> Iterator[Prediction]:

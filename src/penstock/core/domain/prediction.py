@@ -17,7 +17,7 @@ FEWEST_GRADES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """`due_s`: when it can be graded, None for when the event comes (a recovery); from `expires_s` on it is void.
+    """`due_s`: from when it can be graded, None for when the event comes (a recovery). Without `expires_s` that is the moment, else it waits until then.
 
     `about` is the lead of a forecast ("900 s") or the disturbance of a recovery.
     """
@@ -31,6 +31,10 @@ class Prediction:
     due_s: float | None = None
     expires_s: float | None = None
     about: str = ""
+
+    @property
+    def void_from_s(self) -> float | None:
+        return self.due_s if self.expires_s is None else self.expires_s
 
 
 def subject(kind: PredictionKind, about: str) -> str:
