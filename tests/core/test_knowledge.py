@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.analyze.disturbances import told_of_rescale
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Desired, Hold, Knowledge, Pending, begin, join
-from penstock.core.steering import MeanLoad, Steering
+from penstock.core.learnt import Learnt
+from penstock.core.models.anomaly.recovered import RecoveryWatch
+from penstock.core.steering import MeanLoad, Rescale, Steering
 from penstock.stores.codec import decode, encode_knowledge
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
@@ -57,6 +60,16 @@ def test_a_changed_declaration_wins_for_its_own_knob_alone_and_ends_the_hold_on_
 def test_targets_that_cannot_be_met_are_named_anew_at_every_start() -> None:
     left = Knowledge(declared=desired(), desired=desired(), steering=Steering(infeasible=("latency",), doubted={"throughput": 2}))
     assert begin(desired(), left, LIMITS).steering == Steering()
+
+
+def test_the_time_for_which_a_job_was_gone_is_neither_a_recovery_nor_a_broken_promise() -> None:
+    health = RecoveryWatch().disturbed(10.0, "executor_loss")
+    asked = Rescale(number=5, before=2, after=3, at_s=11.0)
+    steering = Steering(broken_since_s=12.0, rescale=asked)
+    left = Knowledge(declared=desired(), desired=desired(), learnt=Learnt(health=health, rescale_number=4), steering=steering)
+    begun = begin(desired(), left, LIMITS, 28_800.0)
+    assert begun.learnt.health == RecoveryWatch() and begun.steering.broken_since_s is None
+    assert told_of_rescale(begun.learnt, begun.steering.rescale) == begun.learnt, "nor is a rescale that was asked for just before the end"
 
 
 def test_the_load_of_an_earlier_run_is_not_the_load_of_this_one() -> None:

@@ -18,6 +18,8 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.events.steering import CommandTaken, InstructionGiven
 from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.reading import ExecutorReading, QueryReading
+from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Knowledge, begin
 from penstock.core.plan.effect import SETTLED_S
 from penstock.core.policies.choosing import keep
@@ -43,6 +45,15 @@ def test_an_active_policy_changes_the_size_and_says_why() -> None:
     assert isinstance(decided, Decided) and (decided.effect, decided.decision.executors, decided.mode) == ("asked", 5, "active")
     assert isinstance(given_, InstructionGiven) and (given_.before, given_.after, given_.reason) == ("3", "5", "decided by thumb")
     assert sizes(play) == [5] and play.plant.running == 5
+
+
+def test_no_size_is_decided_for_that_has_too_few_slots_for_tasks_that_never_end() -> None:
+    """In Real-Time Mode: it would be refused by Spark, and tried again and again."""
+    held = QueryReading(name="q", state="running", trigger=Trigger(), rate_limit_rows_per_s=None, slots_held=6)
+    executors = tuple(ExecutorReading(executor_id=each, host="h", slots=4, uptime_s=900.0) for each in "123")
+    play = Play(terms=terms(), known={"arrival_rows_per_s": 100.0, "queries": (held,), "executors": executors})
+    play.pass_s(60.0)
+    assert sizes(play) == [2], "one would do for the load"
 
 
 def test_in_shadow_nothing_is_instructed_and_its_timers_run() -> None:
@@ -190,6 +201,27 @@ def test_a_model_that_raises_is_said_once_a_period_and_forgets_nothing(monkeypat
     monkeypatch.undo()
     assert of(PhaseFailed, play.pass_s(90.0)) == []
     assert play.knowledge.steering.failed_in_a_row == 0
+
+
+def test_models_that_cannot_be_looked_at_are_not_decided_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn after a failed one may come a moment before its time."""
+
+    def broken(*_: object) -> Any:
+        raise ZeroDivisionError("no rows")
+
+    play = Play(terms=terms("shadow"))
+    monkeypatch.setattr(loop, "analyze", broken)
+    said = [event for waited_s in (5.0, 28.0, 2.5, 27.0, 2.5) for event in play.turn(waited_s=waited_s).events]
+    assert of(Decided, said) == [] and [each.in_a_row for each in of(PhaseFailed, said)] == [1, 2, 3]
+
+
+def test_a_policy_that_calls_exit_fails_as_any_other() -> None:
+    class Leaving(Thumb):
+        def decide(self, seen: Assessment) -> Decision:
+            raise SystemExit(2)
+
+    said = Play(terms=terms("active"), policy=Leaving()).pass_s(30.0)
+    assert [each.error for each in of(PhaseFailed, said)] == ["SystemExit: 2"]
 
 
 def test_a_policy_that_cannot_be_made_fails_as_any_other() -> None:

@@ -136,15 +136,21 @@ def test_the_end_of_an_instruction_can_be_looked_up_by_its_number(stage: Stage) 
 
 def test_a_source_that_fails_is_an_event_and_the_loop_goes_on(stage: Stage) -> None:
     stage.plant.broken = ConnectionError("Spark is silent")
-    answer = stage.controller.submit(scale(3))
     stage.controller.note([something("x")])
     assert stage.step() == [something("x"), TurnFailed(at_s=stage.clock.now_s(), error="ConnectionError: Spark is silent")]
-    with pytest.raises(ConnectionError):
-        answer.result(0)
     assert stage.controller.last_reading is None and stage.controller.last_turn_s is None, "health can tell"
     stage.plant.broken = None
     assert kinds(stage.step()) == ["NothingToDo"]
     assert stage.store.events == stage.ears.heard
+
+
+def test_operators_are_heard_while_the_source_fails(stage: Stage) -> None:
+    stage.step()
+    stage.plant.broken = ConnectionError("Spark is silent")
+    answer = stage.controller.submit(scale(3))
+    assert kinds(stage.step()) == ["ReadingFailed", "CommandTaken", "InstructionGiven"]
+    assert kinds(answer.result(0)) == ["CommandTaken", "InstructionGiven"] and stage.plant.performed == [ScaleExecutors(number=1, executors=3)]
+    assert stage.ears.heard[-3].words() == "no reading came, and the turn went on without one: ConnectionError: Spark is silent"
 
 
 def test_an_outcome_that_came_when_the_source_failed_is_not_lost(stage: Stage) -> None:

@@ -14,7 +14,7 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused, Decided, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import TurnFailed
+from penstock.core.domain.events.run import ReadingFailed, TurnFailed
 from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import Reading
@@ -127,7 +127,8 @@ def test_without_readings_the_size_is_rolled_back_once() -> None:
     said = stage.pass_s(300.0)
     assert [(event.reason, event.executors) for event in of(RolledBack, said)] == [("blind", 3)]
     assert [event.executors for event in stage.plant.performed if isinstance(event, ScaleExecutors)] == [1, 3]
-    assert len(of(TurnFailed, said)) == 60, "every turn that had no reading says why"
+    assert len(of(TurnFailed, said)) + len(of(ReadingFailed, said)) == 60, "every turn that had no reading says why"
+    assert len(of(ReadingFailed, said)) == 1, "that which rolled back"
     stage.plant.broken = None
     assert of(TurnFailed, stage.pass_s(30.0)) == [] and stage.plant.executors == 3
     assert stage.controller.knowledge.pending == ()

@@ -144,6 +144,12 @@ def test_an_answer_that_is_none_is_a_failed_fit(asking: Asking) -> None:
     assert "it holds a FitDone that this Penstock cannot read" in asking.ask(asking.fitter("print('hello', flush=True)")).error
 
 
+def test_an_answer_that_is_no_text_is_a_failed_fit_and_the_next_one_lives(asking: Asking) -> None:
+    fitter = asking.fitter("number == 1 and os.write(1, bytes([255, 10]))")
+    assert "can't decode" in asking.ask(fitter, 1).error
+    assert asking.ask(fitter, 2).error == ""
+
+
 def test_a_child_without_work_is_ended_and_started_again_when_there_is_some(asking: Asking) -> None:
     fitter = asking.fitter(idle_s=0.05)
     asking.ask(fitter)

@@ -97,13 +97,16 @@ class Knowledge:
 def begin(declared: Desired, remembered: Knowledge | None, limits: Limits, at_s: float | None = None) -> Knowledge:
     """The knowledge a controller starts with: what an earlier one left, but for knobs whose declaration, or whose limits, have changed since.
 
-    The load of the earlier run is left out: nothing is decided before this run has seen its own.
+    The load of the earlier run is left out: nothing is decided before this run has seen its own. So are recoveries under way, and how long a promise was
+    broken: the time for which the job was gone is neither.
     """
     if remembered is None:
         return Knowledge(declared=declared, desired=declared, began_s=at_s)
     desired = still_desired(declared, remembered)
     desired = replace(desired, executors=min(max(desired.executors, limits.min_executors), limits.max_executors))
     held = still_held(desired, remembered)
+    learnt, steering = remembered.learnt, remembered.steering
+    told = learnt.rescale_number if steering.rescale is None else max(learnt.rescale_number, steering.rescale.number)
     return Knowledge(
         declared=declared,
         desired=desired,
@@ -111,8 +114,8 @@ def begin(declared: Desired, remembered: Knowledge | None, limits: Limits, at_s:
         holds=tuple(hold for hold in held if desired.of(hold.knob) is not None or not hold.knob.startswith("partitions:")),
         next_number=remembered.next_number,
         began_s=at_s,
-        learnt=remembered.learnt,
-        steering=replace(remembered.steering, load=MeanLoad(), fit_number=None, fit_asked_s=None, infeasible=(), doubted={}),
+        learnt=replace(learnt, health=learnt.health.undisturbed(), rescale_number=told),
+        steering=replace(steering, load=MeanLoad(), fit_number=None, fit_asked_s=None, infeasible=(), doubted={}, broken_since_s=None),
     )
 
 

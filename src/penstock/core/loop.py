@@ -22,7 +22,7 @@ from penstock.core.execute.reconcile import reconcile
 from penstock.core.fitting import FitAsked
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Knowledge
-from penstock.core.plan.due import is_due
+from penstock.core.plan.due import has_come, is_due
 from penstock.core.plan.effect import watch_effect
 from penstock.core.plan.failures import phase_failed
 from penstock.core.plan.follow import follow_owner
@@ -86,7 +86,8 @@ def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | N
         return knowledge, [*unmade, *back], None
     knowledge, learned, fit = look(settle_policy(knowledge, policy.name), inputs, terms, policy)
     knowledge, watched = watch_promises(knowledge, [event for event in learned if isinstance(event, Recovered)], at_s, terms)
-    knowledge, judged = watch_effect(knowledge, at_s, terms, bottleneck) if guards_on(terms.autopilot, policy) else (knowledge, [])
+    judges = inputs.reading is not None and guards_on(terms.autopilot, policy)
+    knowledge, judged = watch_effect(knowledge, at_s, terms, bottleneck) if judges else (knowledge, [])
     knowledge, back = watch_trust(knowledge, at_s, terms)
     due = inputs.reading is not None and is_due(knowledge, at_s, terms)
     knowledge, decided = decide(knowledge, at_s, terms, policy) if due else follow_owner(knowledge, at_s, terms, policy.name)
@@ -95,8 +96,7 @@ def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | N
 
 def look(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy) -> tuple[Knowledge, list[Event], FitAsked | None]:
     """Analyse; a phase that failed is not tried again before its time."""
-    again_s = knowledge.steering.analyze_from_s
-    if again_s is not None and inputs.at_s < again_s:
+    if not has_come(knowledge.steering.analyze_from_s, inputs.at_s, terms):
         return knowledge, [], None
     try:
         return analyze(knowledge, inputs, terms, policy.needs)
@@ -112,7 +112,7 @@ def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> t
         runs = knowledge.desired.executors if terms.autopilot.mode == "shadow" else None
         predictions = foresee(seen, settled.decision, runs) if settled.is_news else ()
         why = capacity_why(knowledge.learnt.capacity, seen, settled.decision.executors) if settled.is_news else None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an owner's policy may call sys.exit(), which would end the thread of the loop without a word
         return phase_failed(knowledge, "plan", error, at_s, policy.name, policy.period_s)
     if not settled.is_news:
         return settled.knowledge, []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.decision import Decision, Recommended
@@ -18,7 +18,8 @@ LAST_ERRORS = 5
 class Proposal:
     """A size that waits for an operator's word until `expires_s`; one that was rejected is not proposed again until then.
 
-    `guarded`: it was made with the shared guards on, so that its effect is watched.
+    `before` is the size it was to change, None in histories from before it was kept. `guarded`: it was made with the shared guards on, so that its effect
+    is watched.
     """
 
     number: int
@@ -27,6 +28,7 @@ class Proposal:
     expires_s: float
     policy: str
     guarded: bool = False
+    before: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,17 @@ class Steering:
     fit_number: int | None = None
     fit_asked_s: float | None = None
     next_fit: int = 1
+
+    def unblamed(self) -> Steering:
+        """Without what spoke against the policy: it is another one, or begins anew."""
+        return replace(self, own_scale_down_s=None, broken_s=(), graded=(), failed_in_a_row=0)
+
+    def afresh(self, at_s: float, executors: int) -> Steering:
+        """For a policy that was not asked for a while: it decides at once, by what comes from now on.
+
+        The size of now counts as recommended, so that the first thing it does is not to give executors away.
+        """
+        return replace(self, next_s=None, analyze_from_s=None, load=MeanLoad(), memo={}, earlier=(*self.earlier, Recommended(at_s=at_s, executors=executors)))
 
     def decider(self, otherwise: str) -> str:
         """The policy that decided last, by its whole name ("auto:daedalus"); the other name before any did."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from penstock.core.domain.command import Command
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import MemoryLost
-from penstock.core.domain.events.run import SideWorkFailed, TurnFailed
+from penstock.core.domain.events.run import ReadingFailed, SideWorkFailed, TurnFailed
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
@@ -107,7 +107,7 @@ class Controller:
         now_s = self._clock.now_s()
         self._aside("looking at the job file", self._look_again, self._reread)
         try:
-            reading, missed = self._read(now_s)
+            reading, missed = self._read(now_s, urgent=bool(waiting.commands))
             commands = tuple(command for command, _ in waiting.commands)
             recorded = self._turn(Inputs(at_s=now_s, reading=reading, outcomes=waiting.outcomes, commands=commands, fits=waiting.fits))
         except Exception as error:
@@ -147,14 +147,14 @@ class Controller:
             self.terms = replace(self.terms, profile=found.profile)
         self._inbox.note([found.event])
 
-    def _read(self, now_s: float) -> tuple[Reading | None, list[Event]]:
-        """A reading; None, with the reason, once readings have failed for so long that the policy is to be rolled back."""
+    def _read(self, now_s: float, *, urgent: bool) -> tuple[Reading | None, list[Event]]:
+        """A reading; None, with the reason, where the turn goes on without one: an operator waits for it, or the policy is to be rolled back."""
         try:
             return self._source.read(), []
         except Exception as error:
-            if not watch_trust(self.knowledge, now_s, self.terms)[1]:
+            if not urgent and not watch_trust(self.knowledge, now_s, self.terms)[1]:
                 raise
-            return None, [TurnFailed(at_s=now_s, error=in_words(error))]
+            return None, [ReadingFailed(at_s=now_s, error=in_words(error))]
 
     def _turn(self, inputs: Inputs) -> Recorded:
         """Turn the loop, and know from now on what it knows."""

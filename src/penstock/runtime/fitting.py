@@ -16,7 +16,6 @@ from pathlib import Path
 from penstock.core.fitting import FitAsked, FitDone
 from penstock.runtime.clock import SteadyClock
 from penstock.stores.codec import decode, encode
-from penstock.stores.faults import DecodeError
 
 IDLE_S = 600.0
 HOME = str(Path(__file__).parents[2])
@@ -89,9 +88,9 @@ class ProcessFitter:
         started_s = self._clock.now_s()
         try:
             done = self._exchange(asked)
-        except (NoAnswerError, OSError, DecodeError) as error:
+        except Exception as error:
             self._end_child()
-            done = _nothing(asked, "the fitter was closed" if self._closed else str(error))
+            done = _nothing(asked, "the fitter was closed" if self._closed else str(error) or type(error).__name__)
         return replace(done, took_s=self._clock.now_s() - started_s)
 
     def _exchange(self, asked: FitAsked) -> FitDone:

@@ -72,7 +72,10 @@ def test_all_events_are_known_by_name() -> None:
     [
         (CommandTaken(at_s=10.0, who="ann", knob="executors", value="3", held_until_s=3610.0), "ann set executors to 3, held for 1h"),
         (HoldEnded(at_s=1.0, knob="executors", value="3", expired=True), "the hold of executors at 3 has run out; the value stays until somebody decides"),
-        (HoldEnded(at_s=1.0, knob="executors", value="3", expired=False), "the hold of executors at 3 was released; the value stays until somebody decides"),
+        (
+            HoldEnded(at_s=1.0, knob="executors", value="3", expired=False, who="ann"),
+            "the hold of executors at 3 was released by ann; the value stays until somebody decides",
+        ),
         (InstructionDone(at_s=1.0, number=1, knob="executors", took_s=2.34, delayed_rows=None), "executors done in 2.3 s, unknown delay"),
         (InstructionDone(at_s=1.0, number=1, knob="query:a", took_s=2.0, delayed_rows=20_000, note="slow"), "query:a done in 2.0 s, 20k rows delayed; slow"),
         (ExecutorsMissing(at_s=1.0, requested=4, running=2, waited_s=120.4), "4 executors were asked for, 2 run after 2m: going on with those"),

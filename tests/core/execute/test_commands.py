@@ -113,7 +113,7 @@ def test_a_release_ends_all_holds_and_leaves_the_values() -> None:
     knowledge, events = take_commands(held, [Release(at_s=1.0, who="ann")], 20.0, TERMS)
     assert knowledge == replace(held, holds=())
     assert events == [
-        HoldEnded(at_s=20.0, knob="executors", value="4", expired=False),
-        HoldEnded(at_s=20.0, knob="trigger:b", value="5s", expired=False),
+        HoldEnded(at_s=20.0, knob="executors", value="4", expired=False, who="ann"),
+        HoldEnded(at_s=20.0, knob="trigger:b", value="5s", expired=False, who="ann"),
     ]
     assert take_commands(knowledge, [Release(at_s=1.0, who="ann")], 30.0, TERMS) == (knowledge, [])

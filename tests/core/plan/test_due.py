@@ -8,7 +8,7 @@ import pytest
 from planned import knowing, terms
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.plan.due import is_due
+from penstock.core.plan.due import has_come, is_due
 from penstock.core.steering import Paused
 from penstock.runtime.fakes import blank_reading
 
@@ -24,6 +24,13 @@ def test_nothing_is_asked_without_a_reading_in_a_pause_or_where_executors_cannot
     assert not is_due(knowing(), 100.0, terms())
     assert not is_due(knowing(last=LAST, paused=Paused(who="ann", since_s=0.0, until_s=None)), 100.0, terms())
     assert not is_due(knowing(last=replace(LAST, unable={"executors": "local mode"})), 100.0, terms())
+
+
+def test_what_failed_is_tried_again_at_the_reading_at_which_the_policy_is_asked_again() -> None:
+    """Else a policy would be asked in between, of models that nobody has looked at."""
+    for at_s in (100.0, 127.0, 127.5, 130.0):
+        assert has_come(130.0, at_s, terms()) is is_due(knowing(last=LAST, next_s=130.0), at_s, terms())
+    assert has_come(None, 0.0, terms())
 
 
 def test_the_reading_nearest_to_the_time_of_the_next_decision_is_taken() -> None:

@@ -18,7 +18,7 @@ from penstock.core.domain.reading import BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Hold, Knowledge, Pending
 from penstock.core.plan.effect import BLOCKED_S, SETTLED_S, watch_effect, with_trial
-from penstock.core.steering import Blocked, Steering, Trial
+from penstock.core.steering import Blocked, Paused, Steering, Trial
 from penstock.runtime.fakes import blank_reading
 
 TRIAL = Trial(before=2, after=4, throughput_before_rows_per_s=1000.0, since_s=0.0)
@@ -90,6 +90,33 @@ def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_
         assert [(each.kept, each.bottleneck) for each in events] == [(True, TOO_FEW)]
         assert "kept all the same: 2 tasks for 4 slots" in events[0].words()
         assert watch_effect(after, SETTLED + 60.0, terms(), lambda _: TOO_FEW)[1] == [], "once"
+
+
+def test_nothing_is_taken_back_while_the_policy_is_paused() -> None:
+    paused = replace(on_trial(reading()).steering, paused=Paused(who="ann", since_s=0.0, until_s=None))
+    after, events = watch_effect(replace(on_trial(reading()), steering=paused), SETTLED, terms(), lambda _: TOO_FEW)
+    assert after.desired.executors == 4 and [(each.kept, each.bottleneck) for each in events] == [(True, TOO_FEW)]
+
+
+def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step() -> None:
+    after, events = judged(reading(), max_step=1)
+    assert (after.desired.executors, after.steering.trial) == (3, replace(TRIAL, after=3, since_s=SETTLED))
+    later = reading(2 * SETTLED, executors_running=3, executors_requested=3)
+    after, again = watch_effect(replace(after, last=later), later.at_s, terms(max_step=1), lambda _: TOO_FEW)
+    assert (after.desired.executors, after.steering.trial) == (2, None)
+    assert [(each.before, each.after) for each in (*events, *again)] == [(2, 4), (2, 3)]
+
+
+def test_a_lag_that_is_not_known_ends_no_trial() -> None:
+    after, events = judged(reading(excess_lag_rows=None))
+    assert (after.steering.trial, events) == (TRIAL, [])
+
+
+def test_a_query_for_which_nothing_waits_does_not_put_off_the_judgement() -> None:
+    batch = BatchParts(total_s=20.0)
+    busy = QueryReading(name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, since_commit_s=5.0, batch=batch, lag_rows=9.0)
+    idle = replace(busy, name="idle", since_commit_s=None, batch=None, lag_rows=0.0)
+    assert judged(reading(queries=(busy, idle)))[0].desired.executors == 2
 
 
 def test_what_the_readings_do_not_show_is_told_by_the_throughput() -> None:

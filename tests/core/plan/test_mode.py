@@ -48,3 +48,10 @@ def test_a_policy_that_takes_over_decides_at_once_and_reads_nothing_of_another()
         assert settle_policy(knowledge, "thumb") == knowledge
         after = settle_policy(knowledge, "hpa").steering
         assert (after.memo, after.next_s, after.last) == ({}, None, None)
+
+
+def test_a_policy_that_takes_over_does_not_answer_for_another() -> None:
+    blamed = knowing(own_scale_down_s=5.0, broken_s=(6.0, 7.0), graded=(2.0, 2.0), failed_in_a_row=2, analyze_from_s=99.0)
+    blamed = replace(blamed, steering=replace(blamed.steering, last=replace(wants(3), policy="thumb")))
+    after = settle_policy(blamed, "hpa").steering
+    assert (after.own_scale_down_s, after.broken_s, after.graded, after.failed_in_a_row, after.analyze_from_s) == (None, (), (), 0, None)

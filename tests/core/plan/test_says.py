@@ -9,15 +9,17 @@ from planned import knowing, terms, wants
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors
+from penstock.core.domain.decision import Recommended
 from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed, ProposalEnded
 from penstock.core.domain.events.steering import CommandRefused
 from penstock.core.knowledge import Hold, Knowledge
 from penstock.core.plan.policy_commands import take_says
 from penstock.core.plan.proposals import quiet_for_s
-from penstock.core.steering import Paused, Proposal, Trial
+from penstock.core.steering import MeanLoad, Paused, Proposal, Trial
 from penstock.runtime.fakes import blank_reading
 
 PROPOSAL = Proposal(number=7, executors=5, at_s=0.0, expires_s=600.0, policy="thumb")
+PAUSED = Paused(who="ann", since_s=0.0, until_s=None)
 OPEN = knowing("ask", proposal=PROPOSAL, last=None, next_s=500.0)
 OPEN = replace(OPEN, steering=replace(OPEN.steering, last=wants(5)))
 
@@ -89,6 +91,30 @@ def test_a_proposal_nobody_answers_expires() -> None:
     assert after.steering.proposal is None
     late = take_says(OPEN, [Approve(at_s=10.0, who="ann")], 600.0, terms("ask"))
     assert late[0].desired.executors == 3 and isinstance(late[1][-1], CommandRefused)
+
+
+def test_a_proposal_is_withdrawn_when_the_size_it_was_to_change_is_another_one() -> None:
+    overtaken = replace(OPEN, steering=replace(OPEN.steering, proposal=replace(PROPOSAL, before=2)))
+    after, events = take_says(overtaken, [Approve(at_s=10.0, who="ann", proposal=7)], 10.0, terms("ask"))
+    assert events[0] == ProposalEnded(at_s=10.0, proposal=7, how="withdrawn")
+    assert after.desired.executors == 3 and isinstance(events[1], CommandRefused), "who approved 2 -> 5 has not approved 3 -> 5"
+    still = replace(OPEN, steering=replace(OPEN.steering, proposal=replace(PROPOSAL, before=3)))
+    assert take_says(still, [Approve(at_s=10.0, who="ann")], 10.0, terms("ask"))[0].desired.executors == 5
+
+
+def test_an_approval_does_not_reach_beyond_what_the_owner_allows_by_then() -> None:
+    after, events = take_says(OPEN, [Approve(at_s=10.0, who="ann")], 10.0, terms("ask", quota_executors=4))
+    assert after == OPEN, "the next turn proposes what is allowed"
+    assert [each.reason for each in events if isinstance(each, CommandRefused)] == ["[autopilot] does not allow it any more: 5 wanted, the quota is 4"]
+
+
+def test_a_policy_that_is_resumed_goes_by_what_comes_from_then_on() -> None:
+    """A pause may be long: what was seen and wanted before it must not give executors away in the first turn after it."""
+    load, wanted = MeanLoad(count=700, mean_rows_per_s=10.0), {"wanted at 1.0": 1.0}
+    paused = knowing("active", executors=6, paused=PAUSED, load=load, memo=wanted, earlier=(Recommended(at_s=1.0, executors=1),), analyze_from_s=9e9)
+    resumed = take_says(paused, [Resume(at_s=3600.0, who="ann")], 3600.0, terms())[0].steering
+    assert (resumed.load, resumed.memo, resumed.analyze_from_s) == (MeanLoad(), {}, None)
+    assert resumed.earlier[-1] == Recommended(at_s=3600.0, executors=6)
 
 
 def test_a_pause_lasts_until_its_time_or_until_somebody_resumes() -> None:

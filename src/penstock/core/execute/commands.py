@@ -41,7 +41,7 @@ def take_commands(knowledge: Knowledge, commands: Sequence[Command], at_s: float
         if isinstance(command, TO_THE_POLICY):
             continue
         if isinstance(command, Release):
-            events += [HoldEnded(at_s=at_s, knob=each.knob, value=each.value, expired=False) for each in knowledge.holds]
+            events += [HoldEnded(at_s=at_s, knob=each.knob, value=each.value, expired=False, who=command.who) for each in knowledge.holds]
             knowledge = replace(knowledge, holds=())
             continue
         for wish in wishes(command, knowledge):

@@ -1,4 +1,4 @@
-"""When the policy is asked."""
+"""When the policy is asked, and what failed is tried again."""
 
 from __future__ import annotations
 
@@ -11,4 +11,9 @@ def is_due(knowledge: Knowledge, at_s: float, terms: Terms) -> bool:
     steering, reading = knowledge.steering, knowledge.last
     if terms.autopilot.mode == "observe" or steering.paused is not None or reading is None or "executors" in reading.unable:
         return False
-    return steering.next_s is None or at_s >= steering.next_s - terms.config.reading_interval_s / 2
+    return has_come(steering.next_s, at_s, terms)
+
+
+def has_come(moment_s: float | None, at_s: float, terms: Terms) -> bool:
+    """Whether this is the reading nearest to a moment, or a later one; None has always come."""
+    return moment_s is None or at_s >= moment_s - terms.config.reading_interval_s / 2

@@ -11,7 +11,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge, with_executors
 from penstock.core.plan.adopt import is_held
-from penstock.core.plan.owner import Allowed, owner_allows
+from penstock.core.plan.owner import allowed_now, owner_allows
 from penstock.core.steering import Blocked, Steering, Trial
 from penstock.core.terms import Terms
 
@@ -40,7 +40,7 @@ def watch_effect(knowledge: Knowledge, at_s: float, terms: Terms, bottleneck: Ca
     steering, trial, reading = knowledge.steering, knowledge.steering.trial, knowledge.last
     if trial is None or reading is None:
         return knowledge, []
-    if knowledge.desired.executors != trial.after or not reading.excess_lag_rows:
+    if knowledge.desired.executors != trial.after or reading.excess_lag_rows == 0:
         return replace(knowledge, steering=replace(steering, trial=None)), []
     if reading.executors_running < trial.after or knowledge.is_rescaling:
         return replace(knowledge, steering=replace(steering, trial=replace(trial, since_s=at_s))), []
@@ -64,24 +64,29 @@ def can_be_judged(reading: Reading, trial: Trial, at_s: float, terms: Terms) -> 
 
 
 def begun_since(reading: Reading, since_s: float, window_s: float) -> bool:
-    """Whether the reading shows only batches that began after that: rows count when their batch commits, and in overload a batch takes long."""
+    """Whether the reading shows only batches that began after that: rows count when their batch commits, and in overload a batch takes long.
+
+    Of a query for which nothing waits no batch is waited for.
+    """
     return all(
         query.batch is not None and query.since_commit_s is not None and reading.at_s - query.since_commit_s - query.batch.total_s - window_s >= since_s
         for query in reading.queries
-        if query.trigger.kind != "real_time"
+        if query.trigger.kind != "real_time" and query.lag_rows != 0
     )
 
 
 def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
     """Knowledge with the size before the trial, as far as operator and owner allow it, and with no way up from there for a while.
 
-    What holds the job back is named in any case: more executors are no remedy, whoever keeps them.
+    What holds the job back is named in any case: more executors are no remedy, whoever keeps them. Where the owner allows only a step back, what is left is
+    on trial again.
     """
-    blocked = Blocked(executors=trial.before, until_s=at_s + terms.autopilot.scaled(BLOCKED_S), bottleneck=found.code)
-    knowledge = replace(knowledge, steering=replace(knowledge.steering, trial=None, blocked=blocked))
     back = Decision(policy="", executors=trial.before, current=trial.after, why=found)
-    executors = owner_allows(back, Allowed(autopilot=terms.autopilot, limits=terms.limits, at_s=at_s)).executors
-    kept = is_held(knowledge) or executors >= trial.after
+    executors = owner_allows(back, allowed_now(terms, knowledge.last, at_s)).executors
+    kept = is_held(knowledge) or knowledge.steering.paused is not None or executors >= trial.after
+    rest = None if kept or executors <= trial.before else replace(trial, after=executors, since_s=at_s)
+    blocked = Blocked(executors=trial.before, until_s=at_s + terms.autopilot.scaled(BLOCKED_S), bottleneck=found.code)
+    knowledge = replace(knowledge, steering=replace(knowledge.steering, trial=rest, blocked=blocked))
     assert knowledge.last is not None and knowledge.last.throughput_rows_per_s is not None
     said = ScalingIneffective(
         at_s=at_s,

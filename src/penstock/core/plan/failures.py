@@ -9,7 +9,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 
 
-def phase_failed(knowledge: Knowledge, phase: Phase, error: Exception, at_s: float, policy: str, period_s: float) -> tuple[Knowledge, list[Event]]:
+def phase_failed(knowledge: Knowledge, phase: Phase, error: Exception | SystemExit, at_s: float, policy: str, period_s: float) -> tuple[Knowledge, list[Event]]:
     """Knowledge as it was before the phase, which is tried again a period of its policy later."""
     later_s = at_s + period_s
     steering = replace(knowledge.steering, failed_in_a_row=knowledge.steering.failed_in_a_row + 1, next_s=later_s)

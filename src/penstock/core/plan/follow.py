@@ -10,7 +10,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.adopt import is_held
 from penstock.core.plan.guards import Guarding
-from penstock.core.plan.owner import Allowed, owner_allows
+from penstock.core.plan.owner import allowed_now, owner_allows
 from penstock.core.plan.proposals import quiet_for_s
 from penstock.core.plan.settle import trusted
 from penstock.core.terms import Terms
@@ -26,7 +26,7 @@ def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -
     stands = current if steering.proposal is None else steering.proposal.executors
     policy, why = steering.decider(policy), Comparison(code="between_decisions" if steering.paused is None else "policy_paused")
     wanted = Decision(policy=policy, executors=stands, current=current, why=why)
-    final = owner_allows(wanted, Allowed(autopilot=autopilot, limits=terms.limits, at_s=at_s))
+    final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
     if final.executors == stands or quiet_for_s(steering, final.executors, at_s):
         return knowledge, []
     knowledge = replace(knowledge, steering=replace(steering, last=final, said_s=at_s))

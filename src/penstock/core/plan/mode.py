@@ -42,8 +42,9 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
 
 
 def settle_policy(knowledge: Knowledge, name: str) -> Knowledge:
-    """Knowledge for the policy of this name: one that takes over decides at once, and does not read what another kept in mind."""
+    """Knowledge for the policy of this name: one that takes over decides at once, and neither reads what another kept in mind nor answers for it."""
     last = knowledge.steering.last
     if last is None or asked_policy(last.policy) == name:
         return knowledge
-    return replace(knowledge, steering=replace(knowledge.steering, next_s=None, last=None, memo={}))
+    steering = replace(knowledge.steering.unblamed(), next_s=None, analyze_from_s=None, last=None, memo={})
+    return replace(knowledge, steering=steering)

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
+from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering import CommandRefused
 from penstock.core.knowledge import Knowledge
 from penstock.core.plan.adopt import adopt, is_held
 from penstock.core.plan.effect import with_trial
+from penstock.core.plan.owner import allowed_now, owner_allows
 from penstock.core.plan.proposals import without_proposal
-from penstock.core.steering import Paused
+from penstock.core.steering import Paused, Proposal
 from penstock.core.terms import Terms
 
 ITSELF = "penstock"
@@ -38,12 +40,14 @@ def take_says(knowledge: Knowledge, commands: Sequence[Command], at_s: float, te
 
 
 def run_out(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
-    """Knowledge without a proposal, or a pause, whose time is over."""
+    """Knowledge without a proposal, or a pause, whose time is over; nor with one for a size that has become another since."""
     events: list[Event] = []
     steering = knowledge.steering
-    if steering.proposal is not None and steering.proposal.expires_s <= at_s:
-        steering, events = without_proposal(steering, at_s, "expired")
-        knowledge = replace(knowledge, steering=steering)
+    if steering.proposal is not None:
+        overtaken = steering.proposal.before not in (None, knowledge.desired.executors)
+        if overtaken or steering.proposal.expires_s <= at_s:
+            steering, events = without_proposal(steering, at_s, "withdrawn" if overtaken else "expired")
+            knowledge = replace(knowledge, steering=steering)
     if steering.paused is not None and steering.paused.until_s is not None and steering.paused.until_s <= at_s:
         knowledge, resumed = resume(knowledge, ITSELF, at_s)
         events += resumed
@@ -52,7 +56,7 @@ def run_out(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
 
 def answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
     """An approval makes the size the desired one, and its effect is watched as in active; a size that is rejected is not proposed again for a while."""
-    refusal = refuse(knowledge, command, terms)
+    refusal = refuse(knowledge, command, at_s, terms)
     proposal, steering = knowledge.steering.proposal, knowledge.steering
     if refusal or proposal is None:
         which = "of the open proposal" if command.proposal is None else f"of proposal {command.proposal}"
@@ -71,7 +75,7 @@ def answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: 
     return adopt(replace(knowledge, steering=steering), proposal.executors, at_s), ended
 
 
-def refuse(knowledge: Knowledge, command: Approve | Reject, terms: Terms) -> str:
+def refuse(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: Terms) -> str:
     """Why an answer cannot be taken; empty if it can."""
     proposal = knowledge.steering.proposal
     if terms.autopilot.mode != "ask":
@@ -84,7 +88,15 @@ def refuse(knowledge: Knowledge, command: Approve | Reject, terms: Terms) -> str
         return open_now
     if isinstance(command, Approve) and is_held(knowledge):
         return "an operator holds the executors; penstock release lets go of them"
-    return ""
+    return not_allowed(knowledge, proposal, at_s, terms) if isinstance(command, Approve) else ""
+
+
+def not_allowed(knowledge: Knowledge, proposal: Proposal, at_s: float, terms: Terms) -> str:
+    """Why the owner does not allow the proposed size any more: the job file may have changed since, and hours end; empty if it is allowed."""
+    current = knowledge.desired.executors
+    wanted = Decision(policy=proposal.policy, executors=proposal.executors, current=current, why=Comparison(code="between_decisions"))
+    final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
+    return "" if final.executors == proposal.executors else f"[autopilot] does not allow it any more: {'; '.join(each.words() for each in final.guards)}"
 
 
 def pause(knowledge: Knowledge, paused: Paused) -> tuple[Knowledge, list[Event]]:
@@ -94,8 +106,8 @@ def pause(knowledge: Knowledge, paused: Paused) -> tuple[Knowledge, list[Event]]
 
 
 def resume(knowledge: Knowledge, who: str, at_s: float) -> tuple[Knowledge, list[Event]]:
-    """Knowledge in which the policy decides again, at once; its failures before the pause are forgotten."""
+    """Knowledge in which the policy decides again, at once, by the load of from now on; its failures before the pause are forgotten."""
     if knowledge.steering.paused is None:
         return knowledge, [CommandRefused(at_s=at_s, who=who, knob="resumption", value="of the policy", reason="it is not paused")]
-    steering = replace(knowledge.steering, paused=None, next_s=None, failed_in_a_row=0)
-    return replace(knowledge, steering=steering), [PolicyResumed(at_s=at_s, who=who)]
+    steering = knowledge.steering.afresh(at_s, knowledge.steered_executors(knowledge.steering.mode))
+    return replace(knowledge, steering=replace(steering, paused=None, failed_in_a_row=0)), [PolicyResumed(at_s=at_s, who=who)]

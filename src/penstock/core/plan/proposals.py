@@ -18,7 +18,7 @@ def proposed(steering: Steering, decision: Decision, at_s: float, autopilot: Aut
     steering, ended = without_proposal(steering, at_s, "superseded")
     expires_s = at_s + autopilot.scaled(autopilot.ask_expiry_s)
     number, executors = steering.next_proposal, decision.executors
-    new = Proposal(number=number, executors=executors, at_s=at_s, expires_s=expires_s, policy=decision.policy, guarded=guarded)
+    new = Proposal(number=number, executors=executors, at_s=at_s, expires_s=expires_s, policy=decision.policy, guarded=guarded, before=decision.current)
     said = Proposed(at_s=at_s, proposal=new.number, executors=new.executors, before=decision.current, policy=new.policy, expires_s=expires_s)
     return replace(steering, proposal=new, next_proposal=new.number + 1), [*ended, said]
 

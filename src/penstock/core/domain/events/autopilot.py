@@ -119,7 +119,7 @@ class RolledBack(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingIneffective(Event):
-    """`kept`: an operator holds the new size, or the owner allows no smaller one now."""
+    """`kept`: an operator holds the new size or has paused the policy, or the owner allows no smaller one now."""
 
     trouble: ClassVar[bool] = True
     before: int

@@ -53,6 +53,15 @@ class TurnFailed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingFailed(Event):
+    trouble: ClassVar[bool] = True
+    error: str
+
+    def words(self) -> str:
+        return f"no reading came, and the turn went on without one: {self.error}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SideWorkFailed(Event):
     """Something failed that the controller does beside its turns; the turn itself was not touched by it."""
 

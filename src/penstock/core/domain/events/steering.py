@@ -36,9 +36,11 @@ class HoldEnded(Event):
     knob: str
     value: str
     expired: bool
+    who: str = ""
 
     def words(self) -> str:
-        return f"the hold of {self.knob} at {self.value} {'has run out' if self.expired else 'was released'}; the value stays until somebody decides"
+        how = "has run out" if self.expired else f"was released{f' by {self.who}' if self.who else ''}"
+        return f"the hold of {self.knob} at {self.value} {how}; the value stays until somebody decides"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

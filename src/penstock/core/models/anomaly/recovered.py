@@ -89,6 +89,10 @@ class RecoveryWatch:
             return replace(self, open=(Disturbance(kind=kind, at_s=at_s),))
         return replace(self, open=(*self.open, Disturbance(kind=kind, at_s=at_s)), shown=False, in_a_row=0, row_since_s=None)
 
+    def undisturbed(self) -> RecoveryWatch:
+        """What is healthy stays known; recoveries under way are not followed any further."""
+        return replace(self, open=(), shown=False, in_a_row=0, row_since_s=None)
+
     def read(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:
         """One more reading, and the recoveries it completes."""
         watched = replace(self, keeping_up=self.keeping_up.watch(seen))
@@ -135,7 +139,7 @@ class RecoveryWatch:
     def _still_behind(self, seen: FlowSeen) -> RecoveryWatch:
         first = self.open[0]
         if all(each.kind == UNANNOUNCED for each in self.open) and seen.at_s - first.at_s > self.abandoned_after_s:
-            return replace(self, keeping_up=KeepingUp(), lag_s=Running(), open=(), shown=False, in_a_row=0, row_since_s=None)
+            return replace(self.undisturbed(), keeping_up=KeepingUp(), lag_s=Running())
         return replace(self, shown=True, in_a_row=0, row_since_s=None)
 
     def _back(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:
@@ -146,4 +150,4 @@ class RecoveryWatch:
             return going_on, ()
         alone = len(self.open) == 1
         measured = tuple(RecoveryMeasured(kind=each.kind, started_s=each.at_s, recovered_s=max(since_s, each.at_s), alone=alone) for each in self.open)
-        return replace(self, open=(), shown=False, in_a_row=0, row_since_s=None), measured
+        return self.undisturbed(), measured
