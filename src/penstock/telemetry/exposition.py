@@ -102,6 +102,7 @@ QUERY: tuple[Measure[QueryReading], ...] = (
         lambda q: q.replayed_rows,
         counts=True,
     ),
+    Measure("query_slots_held", "Slots that the query's tasks occupy all the time, in Real-Time Mode.", lambda q: q.slots_held),
 )
 
 PARTITION: tuple[Measure[PartitionReading], ...] = (
