@@ -12,6 +12,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from penstock.core.errors import UserMistake
+from penstock.eventlog.unreadable import why_unreadable
 
 PIECE = 1 << 20
 LEAST_PIECE = 64
@@ -51,7 +52,7 @@ def contents(path: Path, read: Read = lambda count: None) -> Iterator[bytes]:
             else:
                 yield from iter(lambda: counted.read(PIECE), b"")
     except OSError as error:
-        raise UserMistake(f"{path}: {error.strerror or error}") from None
+        raise UserMistake(f"{path}: {why_unreadable(error)}") from None
 
 
 class Counted:

@@ -160,4 +160,4 @@ def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
         empty = False
         yield from logged(chain((first,), pieces))
     if empty:
-        raise UserMistake(f"{log.path}: it is empty")
+        raise UserMistake(f"{log.path}: {log.trouble or 'it is empty'}")
