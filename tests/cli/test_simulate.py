@@ -202,6 +202,7 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--policy", "all", "--param", "grace_s=1"), "--param: it belongs to one policy"),
         (("--engine", "micro-batch", "--skew", 0.5), "--skew: found 0.5, a number of at least 1 is needed"),
         (("--engine", "micro-batch", "--partitions", 0), "--partitions: found 0"),
+        (("--last", "2h"), "--last: it is about the history of --like, and no recorded job is given"),
         (("--profile", "absent.csv"), "absent.csv: No such file"),
         (("--plot", "picture.pdf"), "ends in .png or .svg"),
     ],

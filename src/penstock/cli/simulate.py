@@ -27,11 +27,11 @@ UNREAD_S = 60.0
 
 
 def simulate(
-    trace: given.Trace = None, like: given.Recorded = None, graph: given.Graph = None, policy: given.Name = "auto", engine: given.Kind = None,
-    capacity_per_worker: given.Capacity = None, max_scaleout: given.Most = None, min_scaleout: given.Fewest = None, start_scaleout: given.First = None,
-    downtime: given.Downtime = None, downtime_in: given.DowntimeIn = None, interval: given.Interval = None, target_recovery: given.Recovery = None,
-    failures: given.Failures = "", timeout_failures: given.Unnoticed = None, profile: given.Profile = None, promise_latency_ms: given.Latency = None,
-    param: given.Parameters = None, guards: given.Shared = "auto", noise: given.Noise = None, skew: given.Skew = None,
+    trace: given.Trace = None, like: given.Recorded = None, last: given.Last = None, graph: given.Graph = None, policy: given.Name = "auto",
+    engine: given.Kind = None, capacity_per_worker: given.Capacity = None, max_scaleout: given.Most = None, min_scaleout: given.Fewest = None,
+    start_scaleout: given.First = None, downtime: given.Downtime = None, downtime_in: given.DowntimeIn = None, interval: given.Interval = None,
+    target_recovery: given.Recovery = None, failures: given.Failures = "", timeout_failures: given.Unnoticed = None, profile: given.Profile = None,
+    promise_latency_ms: given.Latency = None, param: given.Parameters = None, guards: given.Shared = "auto", noise: given.Noise = None, skew: given.Skew = None,
     trigger: given.TriggerEvery = None, overhead: given.Overhead = None, row_cost_us: given.RowCost = None, partitions: given.Partitions = None,
     cores: given.Cores = None, rate_limit: given.RateLimit = None, seed: given.Seed = 0, as_json: JsonOption = False, plot: PlotOption = None,
 ) -> None:  # fmt: skip
@@ -45,7 +45,7 @@ def simulate(
         interval=interval, trigger=trigger, overhead=overhead, row_cost_us=row_cost_us, partitions=partitions, cores=cores, rate_limit=rate_limit,
         noise=noise, skew=skew,
     )  # fmt: skip
-    recorded = recorded_job(like, seed)
+    recorded = recorded_job(like, last, seed)
     settings = options.over(recorded.found.settings) if recorded else options.settings() if graph is None else read_graph(graph, options)
     limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     name, load = load_of(trace, recorded)

@@ -23,6 +23,8 @@ ALL = "all"
 USUAL_MOST = 12
 MOST_WORKERS = 10_000
 """More than any job has; every size is weighed at every decision."""
+USUAL_LAST = "24h"
+"""Of a recorded run, unless told."""
 LEAST_LAST_S = 300.0
 """Less of a recorded run tells nothing of a policy."""
 
@@ -125,12 +127,15 @@ def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault
     return tuple(sorted(faults, key=lambda fault: fault.at_s))
 
 
-def recorded_job(history: str | None, seed: int) -> Like | None:
+def recorded_job(history: str | None, last: str | None, seed: int) -> Like | None:
+    """The job of `--like`, by the last so long of its history."""
     if history is None:
+        if last is not None:
+            raise UserMistake("--last: it is about the history of --like, and no recorded job is given")
         return None
     from penstock.cli.like import like
 
-    return like(history, seed)
+    return like(history, last_of(USUAL_LAST if last is None else last), seed)
 
 
 def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
