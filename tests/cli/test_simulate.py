@@ -195,6 +195,7 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--failures", "600,600"), "--failures: found 600 twice, another time is needed for each"),
         (("--trigger", 5), "--trigger: it is an option of --engine micro-batch, and the engine is continuous"),
         (("--row-cost-us", 100), "--row-cost-us: it is an option of --engine micro-batch"),
+        (("--engine", "micro-batch", "--interval", 10), "--interval: it is an option of --engine continuous, and the engine is micro-batch"),
         (("--failures", "-5"), "--failures: found -5, the trace goes from 0 s to 1800 s"),
         (("--policy", "daedalus", "--param", "grace_s"), '--param: found "grace_s", a name and a number are needed'),
         (("--policy", "daedalus", "--param", "grase_s=1"), '--param grase_s: the policy daedalus has no such parameter; did you mean "grace_s"?'),
