@@ -8,7 +8,7 @@ from pathlib import Path
 import event_logs
 import numpy as np
 import pytest
-from event_logs import START_S, streaming_log, written
+from event_logs import START_S, short_runs, streaming_log, written
 
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
@@ -234,6 +234,20 @@ def test_executors_that_go_by_themselves_are_lost_and_a_query_that_fails_is_coun
     changed.insert(len(changed) - 400, event_logs.query_started(START_S + 230.0))
     _, looks = seen_in(written(tmp_path / "app-1", changed))
     assert looks[-1].executors_lost == 2 and looks[-1].queries[0].failures == 1
+
+
+def test_the_batches_of_a_query_that_has_ended_by_the_next_look_are_seen(tmp_path: Path) -> None:
+    _, looks = seen_in(written(tmp_path / "app-1", short_runs(*[event_logs.QUERY_ID] * 5)))
+    assert [batch.batch_id for batch in batches(looks)] == list(range(8)), "after the last run nobody looks"
+    assert [look.at_s - START_S for look in looks if any(query.batches for query in look.queries)] == [15.0, 75.0, 135.0, 195.0]
+    assert {len(look.queries) for look in looks if look.at_s % 60 == (START_S + 30) % 60} == {0}, "once it is told, it is gone"
+    assert {query.state for look in looks for query in look.queries if query.batches} == {"ended"}
+
+
+def test_a_query_that_takes_over_the_name_of_another_tells_its_batches_too(tmp_path: Path) -> None:
+    _, looks = seen_in(written(tmp_path / "app-1", short_runs("first", "second", "third", "fourth", every_s=10.0)))
+    assert all(len(look.queries) <= 1 for look in looks)
+    assert [batch.batch_id for batch in batches(looks)] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_long_log_is_never_in_memory_as_a_whole(tmp_path: Path, lines: list[str]) -> None:

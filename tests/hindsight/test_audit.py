@@ -12,7 +12,7 @@ from pathlib import Path
 import event_logs
 import numpy as np
 import pytest
-from event_logs import START_S, streaming_log, wave, written
+from event_logs import START_S, short_runs, streaming_log, wave, written
 
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
@@ -174,6 +174,14 @@ def test_executors_that_came_and_went_are_counted_as_long_as_they_were_there(tmp
     assert found.ran.rescales >= 2 and found.ran.average_workers == pytest.approx((6 + 3 + 5) / 3, rel=0.06)
     assert found.what_if.again.rescales >= 2
     assert found.what_if.like.error.executors == pytest.approx(0.0, abs=0.06)
+
+
+def test_what_a_query_finds_that_runs_for_seconds_of_every_minute_came_since_it_last_ran(tmp_path: Path) -> None:
+    readings = watched(log_at(written(tmp_path / "app-1", short_runs(*[event_logs.QUERY_ID] * 12, rows=6000))), 3600.0).readings
+    rates = [reading.arrival_rows_per_s for reading in readings if reading.arrival_rows_per_s is not None]
+    assert len(rates) > 15 and rates == pytest.approx([100.0] * len(rates))
+    done = [query.throughput_rows_per_s for reading in readings[4:] for query in reading.queries if query.batches]
+    assert len(done) == 10 and all(each is not None and 80.0 < each < 101.0 for each in done)
 
 
 def test_of_a_long_log_the_last_hours_are_looked_at(log: EventLog) -> None:

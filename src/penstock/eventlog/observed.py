@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from penstock.core.errors import UserMistake
-from penstock.core.monitor.facts import ExecutorFact, Observation
+from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.eventlog.bytes import Read, contents
 from penstock.eventlog.events import (
     ApplicationStarted,
@@ -92,9 +92,18 @@ class LoggedApplication:
                 ExecutorFact(executor_id=executor_id, host=each.host, slots=max(1, each.cores // self._task_cpus), added_s=each.added_s)
                 for executor_id, each in self._executors.items()
             ),
-            queries=tuple(query.facts() for query in self.queries.values() if query.runs),
+            queries=self._facts(),
             executors_lost=self._lost,
         )
+
+    def _facts(self) -> tuple[QueryFacts, ...]:
+        """Of queries that run, and those that have ended with batches that nobody was told of yet; of several with one name the last tells of all batches."""
+        told: dict[str, QueryFacts] = {}
+        for query in sorted(self.queries.values(), key=lambda query: query.runs):
+            if query.runs or query.has_news:
+                facts, before = query.facts(), told.get(query.name)
+                told[query.name] = facts if before is None else replace(facts, batches=(*before.batches, *facts.batches))
+        return tuple(told.values())
 
     def _executor(self, event: ExecutorAdded | ExecutorRemoved) -> None:
         if isinstance(event, ExecutorAdded):
