@@ -219,6 +219,14 @@ def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said
     assert said in mistake("simulate", "--trace", path)
 
 
+def test_times_of_a_trace_that_counts_from_1970_are_told_to_the_second(tmp_path: Path) -> None:
+    path = tmp_path / "epoch.csv"
+    path.write_text("t,rate\n1700000000,100\n1700000600,100\n")
+    said = mistake("simulate", "--trace", path, "--policy", "static", "--failures", 1200)
+    assert said == "--failures: found 1200, the trace goes from 1700000000 s to 1700000600 s"
+    assert "found 1700000300 twice" in mistake("simulate", "--trace", path, "--policy", "static", "--failures", "1700000300,1700000300")
+
+
 def test_policies_that_cannot_be_profiled_are_named_and_the_others_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate_options, "POLICIES", {name: POLICIES[name] for name in ("static", "phoebe", "twres")})
     path = tmp_path / "silence.csv"
