@@ -15,6 +15,7 @@ from penstock.cli.simulated import present_runs
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
 from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.simulator.graph import QueryGraph
 from penstock.tables.profile import read_profile
@@ -46,9 +47,9 @@ def simulate(
         noise=noise, skew=skew,
     )  # fmt: skip
     recorded = recorded_job(like, last, seed)
-    settings = options.over(recorded.found.settings) if recorded else options.settings() if graph is None else read_graph(graph, options)
-    limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     name, load = load_of(trace, recorded)
+    settings = options.over(recorded.found.settings) if recorded else options.settings() if graph is None else read_graph(graph, options, load)
+    limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     faults = faults_of(failures, timeout_failures, load)
     own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
     autopilot = told_downtimes(own, settings, faults)
@@ -62,8 +63,8 @@ def simulate(
     present_runs(name, runs, together=policy == ALL, left_out=left_out, like=recorded, as_json=as_json, plot=plot)
 
 
-def read_graph(path: Path, options: EngineOptions) -> QueryGraph[Any]:
+def read_graph(path: Path, options: EngineOptions, load: Arrivals) -> QueryGraph[Any]:
     """Imported when somebody asks for it: a simulation of one query need not wait for what reads files of TOML."""
     from penstock.cli.simulate_graph import graph_of
 
-    return graph_of(path, options)
+    return graph_of(path, options, load)
