@@ -228,6 +228,24 @@ def test_batches_of_one_length_whose_tasks_run_all_the_time_are_real_time_mode()
     assert not rhythm(starts_s, 1.0, task_s=1.0).is_real_time
 
 
+def test_a_few_odd_batches_do_not_hide_real_time_mode() -> None:
+    found = rhythm([60.4 * number for number in range(40)], 60.0, task_s=59.5)
+    for length_s in (12.0, 61.5, 300.0):
+        found.batch(5000.0, 5000.0 + length_s, length_s)
+    assert found.is_real_time
+    for _ in range(5):
+        found.batch(6000.0, 6030.0, 29.9)
+    assert not found.is_real_time, "a sixth of them is more than a few"
+
+
+def test_batches_that_fill_their_time_under_a_steady_load_are_not_real_time_mode() -> None:
+    chance, found = np.random.default_rng(4), Rhythm()
+    for number in range(200):
+        length_s = 20.0 * float(np.exp(0.03 * chance.standard_normal()))
+        found.batch(25.0 * number, 25.0 * number + length_s, 0.95 * length_s)
+    assert not found.is_real_time
+
+
 def test_executors_that_go_by_themselves_are_lost_and_a_query_that_fails_is_counted(lines: list[str], tmp_path: Path) -> None:
     changed = [each.replace("Executor killed by driver.", "Executor heartbeat timed out after 120000 ms") for each in lines]
     changed.insert(len(changed) - 400, event_logs.query_terminated("java.lang.OutOfMemoryError"))
