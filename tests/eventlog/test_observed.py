@@ -13,6 +13,7 @@ from event_logs import START_S, short_runs, streaming_log, written
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.monitor.facts import BatchFact, Observation
+from penstock.eventlog.bytes import torn_frames
 from penstock.eventlog.events import JobStarted, QueryIdle, QueryProgressed, TaskEnded, Unreadable
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
@@ -98,6 +99,29 @@ def test_a_compressed_log_that_is_still_written_is_read_as_far_as_it_goes(tmp_pa
     torn = tmp_path / f"app-1.{codec}.inprogress"
     torn.write_bytes(content[: 2 * len(content) // 3])
     assert len(batches(seen_in(torn)[1])) > 20
+
+
+def test_a_log_that_is_damaged_in_its_midst_is_read_up_to_there_and_that_is_told(tmp_path: Path, lines: list[str]) -> None:
+    chance = np.random.default_rng(1)
+    noise = [event_logs.line(Event="SparkListenerUnknown", text=chance.bytes(2000).hex()) for _ in range(300)]
+    content = bytearray(written(tmp_path / "whole", [*lines, *noise], "zstd").read_bytes())
+    content[250_000:450_000] = b"\xff" * 200_000
+    path = tmp_path / "app-1.zstd"
+    path.write_bytes(content)
+    application, looks = seen_in(path)
+    (cut,) = application.cuts
+    assert cut.part == "app-1.zstd" and 250_000 <= cut.read_share * len(content) <= 500_000
+    assert batches(looks) == batches(seen_in(written(tmp_path / "plain", lines))[1])
+    path.write_bytes(content[:240_000])
+    assert seen_in(path)[0].cuts == [], "the end of a log that is still written is torn, and not damaged"
+    path.write_bytes(content[:8] + b"\xff" * 200_000)
+    with pytest.raises(UserMistake, match="it is damaged"):
+        seen_in(path)
+
+
+def test_a_log_that_has_become_shorter_meanwhile_is_read_to_its_end(tmp_path: Path, lines: list[str]) -> None:
+    path = written(tmp_path / "app-1.zstd", lines[:100], "zstd")
+    assert list(torn_frames(path, "zstd", 1 << 30)) == []
 
 
 def test_streams_that_follow_each_other_are_one_log(tmp_path: Path, lines: list[str]) -> None:

@@ -32,6 +32,14 @@ Read = Callable[[int], None]
 """Told how many more bytes of the file were read."""
 
 
+class Damaged(UserMistake):
+    """A file that cannot be read beyond about this share of its bytes, though there are more: it is not just its end that is torn."""
+
+    def __init__(self, path: Path, read_share: float) -> None:
+        super().__init__(f"{path}: it is damaged: only about the first {read_share:.0%} of it can be read")
+        self.read_share = read_share
+
+
 def contents(path: Path, read: Read = lambda count: None) -> Iterator[bytes]:
     """The content in pieces, from the beginning to the end, or to where the file is torn because its job still writes it, or was killed."""
     try:
@@ -69,10 +77,10 @@ class Counted:
 
 
 def framed(path: Path, codec: str, read: Read) -> Iterator[bytes]:
-    """A stream of frames; where it ends without an end, what came before that is read once more in small pieces."""
-    done = 0
+    """A stream of frames; where it ends without an end, what came before that is read once more in small pieces. `Damaged` where it goes on after that."""
+    done = at = 0
     with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
-        at = 0
+        size = file.size()
         while True:
             try:
                 piece = stream.read(PIECE)
@@ -84,21 +92,26 @@ def framed(path: Path, codec: str, read: Read) -> Iterator[bytes]:
                 return
             done += len(piece)
             yield piece
+        at = file.tell()
     yield from torn_frames(path, codec, done)
+    if at < size:
+        raise Damaged(path, at / size)
 
 
 def torn_frames(path: Path, codec: str, skip: int) -> Iterator[bytes]:
+    """What can be read after the first `skip` bytes of the content; nothing if the file has less than that by now."""
     with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
-        while skip > 0:
-            skip -= len(stream.read(min(PIECE, skip)))
         while True:
             try:
-                piece = stream.read(LEAST_PIECE)
+                piece = stream.read(min(PIECE, skip) if skip > 0 else LEAST_PIECE)
             except (OSError, pa.ArrowException):
                 return
             if not piece:
                 return
-            yield piece
+            if skip > 0:
+                skip -= len(piece)
+            else:
+                yield piece
 
 
 def lz4_blocks(path: Path, file: Counted) -> Iterator[bytes]:

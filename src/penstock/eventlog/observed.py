@@ -8,9 +8,10 @@ from itertools import chain
 
 from penstock.core.errors import UserMistake
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
-from penstock.eventlog.bytes import Read, contents
+from penstock.eventlog.bytes import Damaged, Read, contents
 from penstock.eventlog.events import (
     ApplicationStarted,
+    Cut,
     ExecutorAdded,
     ExecutorRemoved,
     JobStarted,
@@ -47,6 +48,7 @@ class LoggedApplication:
         self.app_id = ""
         self.queries: dict[str, LoggedQuery] = {}
         self.unreadable_lines = 0
+        self.cuts: list[Cut] = []
         self.started_s: float | None = None
         self._executors: dict[str, Executor] = {}
         self._task_cpus = 1
@@ -80,6 +82,8 @@ class LoggedApplication:
                 self._task_cpus = event.cpus
             case Unreadable():
                 self.unreadable_lines += 1
+            case Cut():
+                self.cuts.append(event)
 
     def observation(self, at_s: float) -> Observation:
         """As it is now; batches since the last observation. Who was asked for is not logged: it is taken to be who is there."""
@@ -167,6 +171,9 @@ def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
         if not first.startswith(BEGINS):
             raise UserMistake(f"{part}: it is not an event log of Spark: its first line is no event")
         empty = False
-        yield from logged(chain((first,), pieces))
+        try:
+            yield from logged(chain((first,), pieces))
+        except Damaged as damage:
+            yield Cut(part=part.name, read_share=damage.read_share)
     if empty:
         raise UserMistake(f"{log.path}: {log.trouble or 'it is empty'}")

@@ -89,6 +89,7 @@ def notes_of(application: LoggedApplication) -> Sequence[str]:
         notes.append("it ran in local mode: an executor is a process of its size")
     if application.unreadable_lines > 1:
         notes.append(f"{application.unreadable_lines:,} lines of the log could not be read")
+    notes += [f"{cut.part} is damaged: only about the first {cut.read_share:.0%} of it could be read" for cut in application.cuts]
     return notes
 
 
