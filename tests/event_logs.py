@@ -66,6 +66,27 @@ def streaming_log(
     return [*lines, line(Event="SparkListenerApplicationEnd", Timestamp=ms(START_S + length_s))]
 
 
+def short_runs(*ids: str, every_s: float = 60.0, rows: int = 6000) -> list[str]:
+    """A query that starts every so often, commits two batches within 7 s and ends; by these ids, one run after another."""
+    lines = [*beginning("now"), executor_added(ExecutorFact(executor_id="1", host="here", slots=2, added_s=START_S))]
+    for number, query_id in enumerate(ids):
+        start_s = START_S + every_s * number
+        lines.append(query_started(start_s, query_id))
+        for part in (0, 1):
+            batch = BatchFact(
+                batch_id=2 * number + part,
+                started_s=start_s + 2 + 3 * part,
+                committed_s=start_s + 4 + 3 * part,
+                committed_wall_s=start_s + 4 + 3 * part,
+                rows=rows / 2,
+                parts_s={"addBatch": 1.8},
+                stages=(StageFact(position=0, name="source", tasks=2, run_time_s=3.0, rows=rows // 2, reads_source=True),),
+            )
+            lines += [*batch_lines(batch, batch.batch_id, query_id), progress(batch, rows * (number + 1), None, query_id)]
+        lines.append(query_terminated(None, query_id))
+    return lines
+
+
 def batch_log() -> list[str]:
     """An application without a streaming query: one job of one stage."""
     executor = ExecutorFact(executor_id="1", host="here", slots=2, added_s=START_S)
@@ -94,8 +115,8 @@ def query_started(at_s: float, query_id: str = QUERY_ID, name: str = QUERY) -> s
     return line(Event=f"{LISTENER}QueryStartedEvent", id=query_id, runId=RUN_ID, name=name, timestamp=iso(at_s))
 
 
-def query_terminated(exception: str | None) -> str:
-    return line(Event=f"{LISTENER}QueryTerminatedEvent", id=QUERY_ID, runId=RUN_ID, exception=exception, errorClassOnException=None)
+def query_terminated(exception: str | None, query_id: str = QUERY_ID) -> str:
+    return line(Event=f"{LISTENER}QueryTerminatedEvent", id=query_id, runId=RUN_ID, exception=exception, errorClassOnException=None)
 
 
 def query_idle(at_s: float) -> str:

@@ -34,7 +34,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_an_executor_carries_is_found_by_the_cores_that_count_as_a_whole_one(shared: Path) -> None:
-    settings = like(str(shared), 0).found.settings
+    settings = like(str(shared), 86400.0, 0).found.settings
     assert isinstance(settings, ContinuousSettings) and settings.capacity_rows_per_s == pytest.approx(1000.0, rel=0.05)
 
 

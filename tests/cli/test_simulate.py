@@ -195,6 +195,7 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--failures", "600,600"), "--failures: found 600 twice, another time is needed for each"),
         (("--trigger", 5), "--trigger: it is an option of --engine micro-batch, and the engine is continuous"),
         (("--row-cost-us", 100), "--row-cost-us: it is an option of --engine micro-batch"),
+        (("--engine", "micro-batch", "--interval", 10), "--interval: it is an option of --engine continuous, and the engine is micro-batch"),
         (("--failures", "-5"), "--failures: found -5, the trace goes from 0 s to 1800 s"),
         (("--policy", "daedalus", "--param", "grace_s"), '--param: found "grace_s", a name and a number are needed'),
         (("--policy", "daedalus", "--param", "grase_s=1"), '--param grase_s: the policy daedalus has no such parameter; did you mean "grace_s"?'),
@@ -202,6 +203,7 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--policy", "all", "--param", "grace_s=1"), "--param: it belongs to one policy"),
         (("--engine", "micro-batch", "--skew", 0.5), "--skew: found 0.5, a number of at least 1 is needed"),
         (("--engine", "micro-batch", "--partitions", 0), "--partitions: found 0"),
+        (("--last", "2h"), "--last: it is about the history of --like, and no recorded job is given"),
         (("--profile", "absent.csv"), "absent.csv: No such file"),
         (("--plot", "picture.pdf"), "ends in .png or .svg"),
     ],
@@ -215,6 +217,14 @@ def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said
     path = tmp_path / "bad.csv"
     path.write_text(text)
     assert said in mistake("simulate", "--trace", path)
+
+
+def test_times_of_a_trace_that_counts_from_1970_are_told_to_the_second(tmp_path: Path) -> None:
+    path = tmp_path / "epoch.csv"
+    path.write_text("t,rate\n1700000000,100\n1700000600,100\n")
+    said = mistake("simulate", "--trace", path, "--policy", "static", "--failures", 1200)
+    assert said == "--failures: found 1200, the trace goes from 1700000000 s to 1700000600 s"
+    assert "found 1700000300 twice" in mistake("simulate", "--trace", path, "--policy", "static", "--failures", "1700000300,1700000300")
 
 
 def test_policies_that_cannot_be_profiled_are_named_and_the_others_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,6 +135,16 @@ def test_a_graph_that_cannot_be_is_one_line(tmp_path: Path, trace: Path, text: s
     assert said in told and "\n" not in told.strip()
 
 
+def test_a_trace_of_a_query_that_is_of_another_time_is_one_line(tmp_path: Path, trace: Path) -> None:
+    (tmp_path / "epoch.csv").write_text("t,rate\n1700000000,100\n1700000900,500\n")
+    other = written(tmp_path, '[[query]]\nname = "a"\ntrace = "epoch.csv"\ninstances = 2\n')
+    told = mistake("simulate", "--trace", trace, "--graph", other, "--policy", "static")
+    assert 'query "a": trace: it goes from 1700000000 s to 1700000900 s and the run from 0 s to 900 s' in told
+    later = written(tmp_path, '[[query]]\nname = "a"\ntrace = "later.csv"\n')
+    (tmp_path / "later.csv").write_text("t,rate\n600,100\n1500,500\n")
+    assert found("simulate", "--trace", trace, "--graph", later, "--policy", "static")["queries"]["a"]["arrived_rows"] > 90_000
+
+
 def test_a_graph_is_neither_absent_nor_like_a_recorded_job(tmp_path: Path, trace: Path) -> None:
     assert "--graph: there is no file" in mistake("simulate", "--trace", trace, "--graph", tmp_path / "absent.toml")
     assert "give one of --like and --graph" in mistake("simulate", "--trace", trace, "--graph", written(tmp_path, GRAPH), "--like", "job")

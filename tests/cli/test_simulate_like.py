@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from penstock.cli.app import app
 from penstock.cli.engine_options import EngineOptions
 from penstock.core.config import Config
 from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.redaction import Redactor
@@ -24,6 +26,7 @@ from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
 from penstock.stores.history import History
+from penstock.stores.reader import HistoryReader
 
 
 def recorded(folder: Path) -> Path:
@@ -100,3 +103,22 @@ def test_the_table_of_a_job_like_a_recorded_one_says_how_far_to_believe_it(tmp_p
     shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
     assert "simulator on the recorded run" in shown and "throughput" in shown
     assert found(*asked, "--trace", trace)["duration_s"] == 1800
+
+
+def test_only_the_last_so_long_of_the_history_is_read_a_day_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, since_s = recorded(tmp_path), list[float]()
+    read = HistoryReader.readings
+
+    def noted(reader: HistoryReader, from_s: float) -> Iterator[Reading]:
+        since_s.append(from_s)
+        return read(reader, from_s)
+
+    monkeypatch.setattr(HistoryReader, "readings", noted)
+    asked = ("simulate", "--like", path, "--policy", "static")
+    assert found(*asked, "--last", "10m")["duration_s"] == pytest.approx(600, abs=30) and found(*asked)["duration_s"] == pytest.approx(1800, abs=60)
+    assert [1_700_001_800.0 - each for each in since_s] == [600.0, 86400.0]
+
+
+@pytest.mark.parametrize(("last", "said"), [("soon", "--last: found 'soon'"), ("5s", "--last: found 5s, at least 300s are needed")])
+def test_a_last_that_is_none_is_one_line(tmp_path: Path, last: str, said: str) -> None:
+    assert said in mistake("simulate", "--like", tmp_path / "absent.db", "--last", last)

@@ -8,11 +8,12 @@ from pathlib import Path
 import event_logs
 import numpy as np
 import pytest
-from event_logs import START_S, streaming_log, written
+from event_logs import START_S, short_runs, streaming_log, written
 
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.monitor.facts import BatchFact, Observation
+from penstock.eventlog.bytes import torn_frames
 from penstock.eventlog.events import JobStarted, QueryIdle, QueryProgressed, TaskEnded, Unreadable
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
@@ -98,6 +99,29 @@ def test_a_compressed_log_that_is_still_written_is_read_as_far_as_it_goes(tmp_pa
     torn = tmp_path / f"app-1.{codec}.inprogress"
     torn.write_bytes(content[: 2 * len(content) // 3])
     assert len(batches(seen_in(torn)[1])) > 20
+
+
+def test_a_log_that_is_damaged_in_its_midst_is_read_up_to_there_and_that_is_told(tmp_path: Path, lines: list[str]) -> None:
+    chance = np.random.default_rng(1)
+    noise = [event_logs.line(Event="SparkListenerUnknown", text=chance.bytes(2000).hex()) for _ in range(300)]
+    content = bytearray(written(tmp_path / "whole", [*lines, *noise], "zstd").read_bytes())
+    content[250_000:450_000] = b"\xff" * 200_000
+    path = tmp_path / "app-1.zstd"
+    path.write_bytes(content)
+    application, looks = seen_in(path)
+    (cut,) = application.cuts
+    assert cut.part == "app-1.zstd" and 250_000 <= cut.read_share * len(content) <= 500_000
+    assert batches(looks) == batches(seen_in(written(tmp_path / "plain", lines))[1])
+    path.write_bytes(content[:240_000])
+    assert seen_in(path)[0].cuts == [], "the end of a log that is still written is torn, and not damaged"
+    path.write_bytes(content[:8] + b"\xff" * 200_000)
+    with pytest.raises(UserMistake, match="it is damaged"):
+        seen_in(path)
+
+
+def test_a_log_that_has_become_shorter_meanwhile_is_read_to_its_end(tmp_path: Path, lines: list[str]) -> None:
+    path = written(tmp_path / "app-1.zstd", lines[:100], "zstd")
+    assert list(torn_frames(path, "zstd", 1 << 30)) == []
 
 
 def test_streams_that_follow_each_other_are_one_log(tmp_path: Path, lines: list[str]) -> None:
@@ -228,12 +252,44 @@ def test_batches_of_one_length_whose_tasks_run_all_the_time_are_real_time_mode()
     assert not rhythm(starts_s, 1.0, task_s=1.0).is_real_time
 
 
+def test_a_few_odd_batches_do_not_hide_real_time_mode() -> None:
+    found = rhythm([60.4 * number for number in range(40)], 60.0, task_s=59.5)
+    for length_s in (12.0, 61.5, 300.0):
+        found.batch(5000.0, 5000.0 + length_s, length_s)
+    assert found.is_real_time
+    for _ in range(5):
+        found.batch(6000.0, 6030.0, 29.9)
+    assert not found.is_real_time, "a sixth of them is more than a few"
+
+
+def test_batches_that_fill_their_time_under_a_steady_load_are_not_real_time_mode() -> None:
+    chance, found = np.random.default_rng(4), Rhythm()
+    for number in range(200):
+        length_s = 20.0 * float(np.exp(0.03 * chance.standard_normal()))
+        found.batch(25.0 * number, 25.0 * number + length_s, 0.95 * length_s)
+    assert not found.is_real_time
+
+
 def test_executors_that_go_by_themselves_are_lost_and_a_query_that_fails_is_counted(lines: list[str], tmp_path: Path) -> None:
     changed = [each.replace("Executor killed by driver.", "Executor heartbeat timed out after 120000 ms") for each in lines]
     changed.insert(len(changed) - 400, event_logs.query_terminated("java.lang.OutOfMemoryError"))
     changed.insert(len(changed) - 400, event_logs.query_started(START_S + 230.0))
     _, looks = seen_in(written(tmp_path / "app-1", changed))
     assert looks[-1].executors_lost == 2 and looks[-1].queries[0].failures == 1
+
+
+def test_the_batches_of_a_query_that_has_ended_by_the_next_look_are_seen(tmp_path: Path) -> None:
+    _, looks = seen_in(written(tmp_path / "app-1", short_runs(*[event_logs.QUERY_ID] * 5)))
+    assert [batch.batch_id for batch in batches(looks)] == list(range(8)), "after the last run nobody looks"
+    assert [look.at_s - START_S for look in looks if any(query.batches for query in look.queries)] == [15.0, 75.0, 135.0, 195.0]
+    assert {len(look.queries) for look in looks if look.at_s % 60 == (START_S + 30) % 60} == {0}, "once it is told, it is gone"
+    assert {query.state for look in looks for query in look.queries if query.batches} == {"ended"}
+
+
+def test_a_query_that_takes_over_the_name_of_another_tells_its_batches_too(tmp_path: Path) -> None:
+    _, looks = seen_in(written(tmp_path / "app-1", short_runs("first", "second", "third", "fourth", every_s=10.0)))
+    assert all(len(look.queries) <= 1 for look in looks)
+    assert [batch.batch_id for batch in batches(looks)] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_long_log_is_never_in_memory_as_a_whole(tmp_path: Path, lines: list[str]) -> None:

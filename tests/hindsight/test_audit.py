@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import event_logs
 import numpy as np
 import pytest
-from event_logs import START_S, streaming_log, wave, written
+from event_logs import START_S, short_runs, streaming_log, wave, written
 
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
@@ -175,6 +176,14 @@ def test_executors_that_came_and_went_are_counted_as_long_as_they_were_there(tmp
     assert found.what_if.like.error.executors == pytest.approx(0.0, abs=0.06)
 
 
+def test_what_a_query_finds_that_runs_for_seconds_of_every_minute_came_since_it_last_ran(tmp_path: Path) -> None:
+    readings = watched(log_at(written(tmp_path / "app-1", short_runs(*[event_logs.QUERY_ID] * 12, rows=6000))), 3600.0).readings
+    rates = [reading.arrival_rows_per_s for reading in readings if reading.arrival_rows_per_s is not None]
+    assert len(rates) > 15 and rates == pytest.approx([100.0] * len(rates))
+    done = [query.throughput_rows_per_s for reading in readings[4:] for query in reading.queries if query.batches]
+    assert len(done) == 10 and all(each is not None and 80.0 < each < 101.0 for each in done)
+
+
 def test_of_a_long_log_the_last_hours_are_looked_at(log: EventLog) -> None:
     seen = watched(log, 600.0)
     assert len(seen.readings) == 40 and seen.readings[-1].at_s > START_S + 1100
@@ -196,6 +205,34 @@ def test_a_log_without_streaming_is_one_line_and_the_others_go_on(tmp_path: Path
     assert "not an event log" in why["text"] and "committed no batch" in why["silent"]
     assert all("\n" not in each for each in why.values())
     assert told == sorted(told) and told[-1] == pytest.approx(1.0)
+
+
+def test_what_cannot_be_read_is_one_line_and_the_others_go_on(tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of others, and logs that Spark renames while others are audited; root may read all, so that it may not is pretended."""
+    for name in ("others/app-1", "reached/app-2", "app-3.inprogress", "eventlog_v2_app-4/events_1_app-4"):
+        written(tmp_path / name, ["{}"])
+    look_into, look_at = Path.iterdir, Path.is_file
+
+    def iterdir(path: Path) -> Iterator[Path]:
+        if path.name == "others":
+            raise PermissionError(13, "Permission denied", str(path))
+        return look_into(path)
+
+    def is_file(path: Path) -> bool:
+        if path.parent.name == "reached":
+            raise PermissionError(13, "Permission denied", str(path))
+        return look_at(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr(Path, "is_file", is_file)
+    logs = [*logs_at([tmp_path]), *logs_at([tmp_path / "reached/app-2"]), log]
+    (tmp_path / "app-3.inprogress").rename(tmp_path / "app-3")
+    (tmp_path / "eventlog_v2_app-4/events_1_app-4").unlink()
+    audited, skipped = audit_all(logs, STATIC)
+    assert [each.name for each in audited] == ["counts"]
+    why = {each.path.name: each.why for each in skipped}
+    assert why["others"] == why["reached"] == why["app-2"] == "it cannot be read: Permission denied"
+    assert "gone since it was found" in why["app-3.inprogress"] and "events_1_app-4: it is gone" in why["eventlog_v2_app-4"]
 
 
 def test_real_time_mode_is_said_to_need_penstock_itself(tmp_path: Path) -> None:

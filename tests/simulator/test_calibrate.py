@@ -23,6 +23,7 @@ from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
+from penstock.simulator.from_history import recorded_faults
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
@@ -230,6 +231,19 @@ def test_a_query_that_failed_is_restarted_again_and_an_executor_that_was_lost_is
     lived = rerun(found, seen.readings, CONFIG)
     assert [each.kind for each in lived.record.struck] == ["restart", "crash"] and lived.error.latency_p95 == pytest.approx(0.0, abs=0.1)
     assert lived.record.seconds().down.sum() == pytest.approx(12.0)
+
+
+def test_a_failure_of_a_query_counts_once_though_the_query_is_gone_for_a_while() -> None:
+    seen = micro_batches(replace(JOB, failed_s=12.0), changes={}, faults=tuple(Fault(at_s=START_S + at_s, kind="restart") for at_s in (501.0, 901.0)))
+
+    def as_logged(reading: Reading) -> Reading:
+        gone = any(START_S + from_s <= reading.at_s < START_S + from_s + 30.0 for from_s in (600.0, 700.0, 1000.0))
+        return replace(reading, queries=(), failures=reading.failures - reading.queries[0].failures) if gone else reading
+
+    found = recorded_faults([as_logged(reading) for reading in seen.readings], "query")
+    assert [(fault.kind, fault.at_s - START_S) for fault in found] == [("restart", pytest.approx(501.0)), ("restart", pytest.approx(901.0))]
+    late = [as_logged(reading) for reading in seen.readings if reading.at_s >= START_S + 1000.0]
+    assert recorded_faults(late, "query") == (), "those before the first reading are not known"
 
 
 def test_where_tasks_run_all_the_time_an_executor_lost_counts_by_the_query_it_ended() -> None:

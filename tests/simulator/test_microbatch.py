@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.microbatch_settings import NOT_NEGATIVE, MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
 
 
@@ -183,6 +184,15 @@ def test_settings_that_cannot_be_are_a_mistake_in_one_line() -> None:
         with pytest.raises(UserMistake) as mistake:
             replace(MicroBatchSettings(), **wrong)
         assert "\n" not in str(mistake.value)
+
+
+@pytest.mark.parametrize("name", NOT_NEGATIVE)
+@pytest.mark.parametrize("value", [-1.0, float("nan")])
+def test_no_time_or_cost_is_negative(name: str, value: float) -> None:
+    wrong: dict[str, Any] = {name: value}
+    with pytest.raises(UserMistake, match=f"^{name}: found {value:g}, "):
+        MicroBatchSettings(**wrong)
+    assert {"retry_s", "timeout_s", "gap_wait_s", "commit_wait_s", "warm_up_factor"} <= set(NOT_NEGATIVE)
 
 
 @pytest.mark.slow

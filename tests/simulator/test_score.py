@@ -59,6 +59,22 @@ def test_a_recovery_beyond_the_target_counts_and_one_without_end_counts_until_th
     assert score(record, Promises()).violation_s == 0.0
 
 
+def test_a_second_in_which_several_promises_are_broken_counts_once() -> None:
+    record = recorded(600, finished_rows=1.0, latency_s=[0.1] * 280 + [5.0] * 40 + [0.1] * 280)
+    record.struck = [
+        Struck(at_s=1200.0, kind="crash", recovered_s=1310.5),
+        Struck(at_s=1220.0, kind="crash", recovered_s=1310.5),
+        Struck(at_s=1100.0, kind="crash", recovered_s=1170.0),
+        Struck(at_s=1530.0, kind="crash"),
+        Struck(at_s=1500.0, kind="crash"),
+    ]
+    recovering_s = 10.0 + 50.5 + 40.0
+    assert score(record, Promises(recovery_s=60.0)).violation_s == pytest.approx(recovering_s)
+    assert score(record, Promises(latency_p95_s=1.0)).violation_s == 40.0
+    assert score(record, Promises(latency_p95_s=1.0, recovery_s=60.0)).violation_s == pytest.approx(10.0 + 60.0 + 40.0), "late from 1280 to 1320"
+    assert score(record, Promises(latency_p95_s=0.0, recovery_s=1.0)).violation_s == 600.0, "never more than the run"
+
+
 def test_rows_that_wait_at_the_end_count_with_what_they_have_waited() -> None:
     """Ten rows a second: those of the first two seconds finished in 1 s, the others wait; by the median of 1 s the youngest ten tell nothing."""
     lag = [0.0, 0.0, 10.0, 20.0, 30.0]

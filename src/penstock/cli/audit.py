@@ -10,7 +10,7 @@ import typer
 from penstock.cli.audited import present_audit
 from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
-from penstock.cli.simulate_options import ALL, last_of, needed, parameters_of, policies_of
+from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, needed, parameters_of, policies_of
 from penstock.core.domain.job import Promises
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import event_logs
@@ -23,7 +23,7 @@ def audit(
     target_recovery: Annotated[float | None, typer.Option(help="Seconds within which the jobs are to recover.")] = None,
     promise_latency_ms: Annotated[float | None, typer.Option(help="The latency that is promised.")] = None,
     max_executors: Annotated[int | None, typer.Option(help="The most executors (those that the job had).")] = None,
-    last: Annotated[str, typer.Option(help="Only the last so long of each log.", metavar="DURATION")] = "24h",
+    last: Annotated[str, typer.Option(help="Only the last so long of each log.", metavar="DURATION")] = USUAL_LAST,
     seed: Annotated[int, typer.Option(help="Another seed is another run of chance.")] = 0,
     as_json: JsonOption = False,
     plot: PlotOption = None,

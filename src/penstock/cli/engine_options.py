@@ -44,7 +44,10 @@ class EngineOptions:
     def settings(self, query: str = "query") -> ContinuousSettings | MicroBatchSettings:
         """The engine of one query of that name, or one line that says what is wrong."""
         one_of("engine", self.kind, ENGINES)
-        self._refuse(OF_BATCHES if self.kind == CONTINUOUS else (), f"it is an option of --engine {MICRO_BATCH}, and the engine is {CONTINUOUS}")
+        if self.kind == CONTINUOUS:
+            self._refuse(OF_BATCHES, f"it is an option of --engine {MICRO_BATCH}, and the engine is {CONTINUOUS}")
+        else:
+            self._refuse(OF_FLOW, f"it is an option of --engine {CONTINUOUS}, and the engine is {MICRO_BATCH}, which commits with every batch: --trigger")
         whole = self if self.capacity_per_worker is not None else replace(self, capacity_per_worker=USUAL_CAPACITY_ROWS_PER_S)
         if self.kind == MICRO_BATCH:
             return replace(whole._micro_batch(MicroBatchSettings()), query=query)

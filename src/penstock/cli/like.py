@@ -19,7 +19,7 @@ def history_of(history: str) -> Path:
     return Path(history) if Path(history).is_file() else remembered_job(history).history
 
 
-def told_by(path: Path, last_s: float = math.inf) -> tuple[list[Reading], list[Event], Terms | None]:
+def told_by(path: Path, last_s: float) -> tuple[list[Reading], list[Event], Terms | None]:
     """The readings of the last so long, all events, and the terms that the job last ran under."""
     with HistoryReader.open(path) as reader:
         span = reader.span()
@@ -27,10 +27,10 @@ def told_by(path: Path, last_s: float = math.inf) -> tuple[list[Reading], list[E
         return list(reader.readings(since_s)), [row.event for row in reader.events()], reader.terms()
 
 
-def like(history: str, seed: int) -> Like:
-    """Calibrate the simulator by a history file, or by the history of a job of that name."""
+def like(history: str, last_s: float, seed: int) -> Like:
+    """Calibrate the simulator by the last so long of a history file, or of the history of a job of that name."""
     path = history_of(history)
-    readings, events, ran_under = told_by(path)
+    readings, events, ran_under = told_by(path, last_s)
     try:
         return calibrated_by(history, readings, events, seed, ran_under)
     except UserMistake as mistake:

@@ -13,7 +13,7 @@ from penstock.cli import EXIT_INTERNAL
 from penstock.cli.like import history_of, told_by
 from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
-from penstock.cli.simulate_options import last_of, limits_of, needed, parameters_of, policies_of, promises_of
+from penstock.cli.simulate_options import USUAL_LAST, last_of, limits_of, needed, parameters_of, policies_of, promises_of
 from penstock.cli.whatif import present_what_if
 from penstock.core.errors import UserMistake
 from penstock.hindsight.verify import verify as verified
@@ -32,7 +32,7 @@ def replay(
     target_recovery: Annotated[float | None, typer.Option(help="What if it were to recover within so many seconds.")] = None,
     promise_latency_ms: Annotated[float | None, typer.Option(help="What if this latency were promised.")] = None,
     max_executors: Annotated[int | None, typer.Option(help="What if it may have so many executors.")] = None,
-    last: Annotated[str, typer.Option(help="What if: only the last so long of the history.", metavar="DURATION")] = "24h",
+    last: Annotated[str, typer.Option(help="What if: only the last so long of the history.", metavar="DURATION")] = USUAL_LAST,
     seed: Annotated[int, typer.Option(help="Another seed is another run of chance.")] = 0,
     as_json: JsonOption = False,
     plot: PlotOption = None,

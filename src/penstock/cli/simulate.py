@@ -15,6 +15,7 @@ from penstock.cli.simulated import present_runs
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
 from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.simulator.graph import QueryGraph
 from penstock.tables.profile import read_profile
@@ -27,11 +28,11 @@ UNREAD_S = 60.0
 
 
 def simulate(
-    trace: given.Trace = None, like: given.Recorded = None, graph: given.Graph = None, policy: given.Name = "auto", engine: given.Kind = None,
-    capacity_per_worker: given.Capacity = None, max_scaleout: given.Most = None, min_scaleout: given.Fewest = None, start_scaleout: given.First = None,
-    downtime: given.Downtime = None, downtime_in: given.DowntimeIn = None, interval: given.Interval = None, target_recovery: given.Recovery = None,
-    failures: given.Failures = "", timeout_failures: given.Unnoticed = None, profile: given.Profile = None, promise_latency_ms: given.Latency = None,
-    param: given.Parameters = None, guards: given.Shared = "auto", noise: given.Noise = None, skew: given.Skew = None,
+    trace: given.Trace = None, like: given.Recorded = None, last: given.Last = None, graph: given.Graph = None, policy: given.Name = "auto",
+    engine: given.Kind = None, capacity_per_worker: given.Capacity = None, max_scaleout: given.Most = None, min_scaleout: given.Fewest = None,
+    start_scaleout: given.First = None, downtime: given.Downtime = None, downtime_in: given.DowntimeIn = None, interval: given.Interval = None,
+    target_recovery: given.Recovery = None, failures: given.Failures = "", timeout_failures: given.Unnoticed = None, profile: given.Profile = None,
+    promise_latency_ms: given.Latency = None, param: given.Parameters = None, guards: given.Shared = "auto", noise: given.Noise = None, skew: given.Skew = None,
     trigger: given.TriggerEvery = None, overhead: given.Overhead = None, row_cost_us: given.RowCost = None, partitions: given.Partitions = None,
     cores: given.Cores = None, rate_limit: given.RateLimit = None, seed: given.Seed = 0, as_json: JsonOption = False, plot: PlotOption = None,
 ) -> None:  # fmt: skip
@@ -45,10 +46,10 @@ def simulate(
         interval=interval, trigger=trigger, overhead=overhead, row_cost_us=row_cost_us, partitions=partitions, cores=cores, rate_limit=rate_limit,
         noise=noise, skew=skew,
     )  # fmt: skip
-    recorded = recorded_job(like, seed)
-    settings = options.over(recorded.found.settings) if recorded else options.settings() if graph is None else read_graph(graph, options)
-    limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
+    recorded = recorded_job(like, last, seed)
     name, load = load_of(trace, recorded)
+    settings = options.over(recorded.found.settings) if recorded else options.settings() if graph is None else read_graph(graph, options, load)
+    limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     faults = faults_of(failures, timeout_failures, load)
     own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
     autopilot = told_downtimes(own, settings, faults)
@@ -62,8 +63,8 @@ def simulate(
     present_runs(name, runs, together=policy == ALL, left_out=left_out, like=recorded, as_json=as_json, plot=plot)
 
 
-def read_graph(path: Path, options: EngineOptions) -> QueryGraph[Any]:
+def read_graph(path: Path, options: EngineOptions, load: Arrivals) -> QueryGraph[Any]:
     """Imported when somebody asks for it: a simulation of one query need not wait for what reads files of TOML."""
     from penstock.cli.simulate_graph import graph_of
 
-    return graph_of(path, options)
+    return graph_of(path, options, load)

@@ -14,6 +14,7 @@ Number = float | None
 
 Trace = Annotated[Path | None, Option(help="CSV with the columns t (s), rate (rows/s).", metavar="TRACE.CSV")]
 Recorded = Annotated[str | None, Option("--like", help="An engine like that of a recorded job; its own arrivals without --trace.", metavar="HISTORY.DB|JOB")]
+Last = Annotated[str | None, Option(help="With --like: only the last so long of the history (24h).", metavar="DURATION")]
 Graph = Annotated[Path | None, Option(help="Several queries that share the workers (docs/simulator.md).", metavar="GRAPH.TOML")]
 Name = Annotated[str, Option(help="A policy by its name, or all of them side by side.", metavar="NAME|all")]
 Kind = Annotated[str | None, Option(help="How the job works (continuous, or as the recorded job does).", metavar="|".join(ENGINES))]

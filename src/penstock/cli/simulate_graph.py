@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH, EngineOptions
+from penstock.cli.simulate_options import span_words
 from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.runtime.jobfile.document import read_document
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.sharing import SCHEDULERS
@@ -24,7 +26,7 @@ NUMBERS = ("share", "selectivity")
 WHOLE = ("partitions", "instances")
 
 
-def graph_of(path: Path, options: EngineOptions) -> QueryGraph[Any]:
+def graph_of(path: Path, options: EngineOptions, load: Arrivals) -> QueryGraph[Any]:
     """The queries of a file, each like the options but for what it says itself; or one line that says what is wrong with it, and where."""
     options.settings()
     if not path.is_file():
@@ -37,18 +39,18 @@ def graph_of(path: Path, options: EngineOptions) -> QueryGraph[Any]:
     if not isinstance(queries, list) or not queries or not all(isinstance(query, dict) for query in queries):
         raise UserMistake(f"{path}: a table [[query]] is needed for each query")
     try:
-        return QueryGraph(queries=instances_of(path, queries, options), scheduler=scheduler)
+        return QueryGraph(queries=instances_of(path, queries, options, load), scheduler=scheduler)
     except UserMistake as mistake:
         said = str(mistake)
         raise UserMistake(said if said.startswith(f"{path}") else f"{path}: {said}") from None
 
 
-def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: EngineOptions) -> tuple[GraphQuery[Any], ...]:
+def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: EngineOptions, load: Arrivals) -> tuple[GraphQuery[Any], ...]:
     """All queries, each as often as it says; one that reads another has as many instances as that."""
     counts: dict[str, int] = {}
     found: list[GraphQuery[Any]] = []
     for table in tables:
-        query = query_of(path, table, options)
+        query = query_of(path, table, options, load)
         read = None if query.reads is None else counts.get(query.reads)
         count = counts[query.name] = table.get("instances", read or 1)
         if count < 1 or (read is not None and count != read):
@@ -58,7 +60,7 @@ def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: Engin
     return tuple(found)
 
 
-def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions) -> GraphQuery[Any]:
+def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions, load: Arrivals) -> GraphQuery[Any]:
     """One table [[query]]."""
     name, own = table.get("name"), OWN[options.kind]
     if not isinstance(name, str) or not name:
@@ -78,6 +80,8 @@ def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions) -> Gr
     except UserMistake as mistake:
         raise UserMistake(f"{where}: {str(mistake).removeprefix('--')}") from None
     arrivals = read_trace(path.parent / table["trace"]) if "trace" in table else None
+    if arrivals is not None and not (arrivals.time_s[0] <= load.last_s and arrivals.last_s >= load.time_s[0]):
+        raise UserMistake(f"{where}: trace: it goes {span_words(arrivals)} and the run {span_words(load)}: both must count from the same time")
     numbers = {key: float(table[key]) for key in NUMBERS if key in table}
     return GraphQuery(settings=settings, reads=table.get("reads"), arrivals=arrivals, **numbers)
 

@@ -23,6 +23,8 @@ ALL = "all"
 USUAL_MOST = 12
 MOST_WORKERS = 10_000
 """More than any job has; every size is weighed at every decision."""
+USUAL_LAST = "24h"
+"""Of a recorded run, unless told."""
 LEAST_LAST_S = 300.0
 """Less of a recorded run tells nothing of a policy."""
 
@@ -118,19 +120,35 @@ def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault
         except ValueError:
             raise UserMistake(f'--failures: found "{each}", times in seconds are needed: 1200,3943') from None
         if not load.time_s[0] <= at_s < load.last_s:
-            raise UserMistake(f"--failures: found {at_s:g}, the trace goes from {load.time_s[0]:g} s to {load.last_s:g} s")
+            raise UserMistake(f"--failures: found {plain(at_s)}, the trace goes {span_words(load)}")
         if any(fault.at_s == at_s for fault in faults):
-            raise UserMistake(f"--failures: found {at_s:g} twice, another time is needed for each")
+            raise UserMistake(f"--failures: found {plain(at_s)} twice, another time is needed for each")
         faults.append(Fault(at_s=at_s, kind="crash" if timeout_s is None else "timeout"))
     return tuple(sorted(faults, key=lambda fault: fault.at_s))
 
 
-def recorded_job(history: str | None, seed: int) -> Like | None:
+def span_words(load: Arrivals) -> str:
+    """
+    >>> span_words(Arrivals.through((1_700_000_000.0, 1_700_000_060.5), (1.0, 1.0)))
+    'from 1700000000 s to 1700000060.5 s'
+    """
+    return f"from {plain(load.time_s[0])} s to {plain(load.last_s)} s"
+
+
+def plain(at_s: float) -> str:
+    """A time with all its digits: a trace may count from 1970."""
+    return f"{at_s:.13g}"
+
+
+def recorded_job(history: str | None, last: str | None, seed: int) -> Like | None:
+    """The job of `--like`, by the last so long of its history."""
     if history is None:
+        if last is not None:
+            raise UserMistake("--last: it is about the history of --like, and no recorded job is given")
         return None
     from penstock.cli.like import like
 
-    return like(history, seed)
+    return like(history, last_of(USUAL_LAST if last is None else last), seed)
 
 
 def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:

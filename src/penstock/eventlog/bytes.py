@@ -12,6 +12,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from penstock.core.errors import UserMistake
+from penstock.eventlog.unreadable import why_unreadable
 
 PIECE = 1 << 20
 LEAST_PIECE = 64
@@ -29,6 +30,14 @@ SNAPPY_REST = 12
 
 Read = Callable[[int], None]
 """Told how many more bytes of the file were read."""
+
+
+class Damaged(UserMistake):
+    """A file that cannot be read beyond about this share of its bytes, though there are more: it is not just its end that is torn."""
+
+    def __init__(self, path: Path, read_share: float) -> None:
+        super().__init__(f"{path}: it is damaged: only about the first {read_share:.0%} of it can be read")
+        self.read_share = read_share
 
 
 def contents(path: Path, read: Read = lambda count: None) -> Iterator[bytes]:
@@ -51,7 +60,7 @@ def contents(path: Path, read: Read = lambda count: None) -> Iterator[bytes]:
             else:
                 yield from iter(lambda: counted.read(PIECE), b"")
     except OSError as error:
-        raise UserMistake(f"{path}: {error.strerror or error}") from None
+        raise UserMistake(f"{path}: {why_unreadable(error)}") from None
 
 
 class Counted:
@@ -68,10 +77,10 @@ class Counted:
 
 
 def framed(path: Path, codec: str, read: Read) -> Iterator[bytes]:
-    """A stream of frames; where it ends without an end, what came before that is read once more in small pieces."""
-    done = 0
+    """A stream of frames; where it ends without an end, what came before that is read once more in small pieces. `Damaged` where it goes on after that."""
+    done = at = 0
     with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
-        at = 0
+        size = file.size()
         while True:
             try:
                 piece = stream.read(PIECE)
@@ -83,21 +92,26 @@ def framed(path: Path, codec: str, read: Read) -> Iterator[bytes]:
                 return
             done += len(piece)
             yield piece
+        at = file.tell()
     yield from torn_frames(path, codec, done)
+    if at < size:
+        raise Damaged(path, at / size)
 
 
 def torn_frames(path: Path, codec: str, skip: int) -> Iterator[bytes]:
+    """What can be read after the first `skip` bytes of the content; nothing if the file has less than that by now."""
     with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
-        while skip > 0:
-            skip -= len(stream.read(min(PIECE, skip)))
         while True:
             try:
-                piece = stream.read(LEAST_PIECE)
+                piece = stream.read(min(PIECE, skip) if skip > 0 else LEAST_PIECE)
             except (OSError, pa.ArrowException):
                 return
             if not piece:
                 return
-            yield piece
+            if skip > 0:
+                skip -= len(piece)
+            else:
+                yield piece
 
 
 def lz4_blocks(path: Path, file: Counted) -> Iterator[bytes]:

@@ -107,6 +107,14 @@ class Unreadable:
     kind: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A file of the log is damaged, and of its bytes only about this share could be read."""
+
+    part: str
+    read_share: float
+
+
 Logged = (
     ApplicationStarted
     | TaskCpus
@@ -119,4 +127,5 @@ Logged = (
     | QueryIdle
     | QueryTerminated
     | Unreadable
+    | Cut
 )

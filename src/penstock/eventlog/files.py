@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.errors import UserMistake
+from penstock.eventlog.unreadable import why_unreadable
 
 ROLLING = "eventlog_v2_"
 PART = re.compile(r"events_(\d+)_")
@@ -22,18 +23,29 @@ class EventLog:
 
     path: Path
     parts: tuple[Path, ...]
+    trouble: str | None = None
+    """Why nobody could look for its parts."""
 
     @property
     def size_bytes(self) -> int:
-        return sum(part.stat().st_size for part in self.parts)
+        """`UserMistake` if a part of it cannot be looked at."""
+        return sum(map(size_of, self.parts))
 
 
 def event_logs(paths: Iterable[Path]) -> Iterator[EventLog]:
-    """All logs at these paths; folders are looked through to the bottom, in the order of names. A path that is not there is a mistake."""
+    """All logs at these paths; folders are looked through to the bottom, in the order of names. A path that is not there is a mistake.
+
+    What nobody may look into is a log of no parts that tells why.
+    """
     for path in paths:
-        if path.is_file():
+        try:
+            is_file, is_folder = path.is_file(), path.is_dir()
+        except OSError as error:
+            yield EventLog(path=path, parts=(), trouble=why_unreadable(error))
+            continue
+        if is_file:
             yield EventLog(path=path, parts=(path,))
-        elif path.is_dir():
+        elif is_folder:
             yield from logs_in(path)
         else:
             raise UserMistake(f"{path}: there is no such file or folder")
@@ -41,16 +53,28 @@ def event_logs(paths: Iterable[Path]) -> Iterator[EventLog]:
 
 def logs_in(folder: Path) -> Iterator[EventLog]:
     """A rolling folder is one log; of any other every file is one, and every folder is looked into."""
-    inside = sorted(each for each in folder.iterdir() if not each.name.startswith(NO_LOG) and not each.name.endswith(".crc"))
-    parts = [each for each in inside if PART.match(each.name) and each.is_file()]
+    try:
+        inside = sorted(each for each in folder.iterdir() if not each.name.startswith(NO_LOG) and not each.name.endswith(".crc"))
+        files, folders = {each for each in inside if each.is_file()}, {each for each in inside if each.is_dir()}
+    except OSError as error:
+        yield EventLog(path=folder, parts=(), trouble=why_unreadable(error))
+        return
+    parts = [each for each in inside if PART.match(each.name) and each in files]
     if parts or folder.name.startswith(ROLLING):
         yield EventLog(path=folder, parts=in_order(parts))
         return
     for each in inside:
-        if each.is_dir():
+        if each in folders:
             yield from logs_in(each)
-        elif each.is_file():
+        elif each in files:
             yield EventLog(path=each, parts=(each,))
+
+
+def size_of(part: Path) -> int:
+    try:
+        return part.stat().st_size
+    except OSError as error:
+        raise UserMistake(f"{part}: {why_unreadable(error)}") from None
 
 
 def in_order(parts: Iterable[Path]) -> tuple[Path, ...]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from penstock.core.errors import UserMistake
-from penstock.core.monitor.facts import ExecutorFact, Observation
-from penstock.eventlog.bytes import Read, contents
+from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
+from penstock.eventlog.bytes import Damaged, Read, contents
 from penstock.eventlog.events import (
     ApplicationStarted,
+    Cut,
     ExecutorAdded,
     ExecutorRemoved,
     JobStarted,
@@ -47,6 +48,7 @@ class LoggedApplication:
         self.app_id = ""
         self.queries: dict[str, LoggedQuery] = {}
         self.unreadable_lines = 0
+        self.cuts: list[Cut] = []
         self.started_s: float | None = None
         self._executors: dict[str, Executor] = {}
         self._task_cpus = 1
@@ -80,6 +82,8 @@ class LoggedApplication:
                 self._task_cpus = event.cpus
             case Unreadable():
                 self.unreadable_lines += 1
+            case Cut():
+                self.cuts.append(event)
 
     def observation(self, at_s: float) -> Observation:
         """As it is now; batches since the last observation. Who was asked for is not logged: it is taken to be who is there."""
@@ -92,9 +96,18 @@ class LoggedApplication:
                 ExecutorFact(executor_id=executor_id, host=each.host, slots=max(1, each.cores // self._task_cpus), added_s=each.added_s)
                 for executor_id, each in self._executors.items()
             ),
-            queries=tuple(query.facts() for query in self.queries.values() if query.runs),
+            queries=self._facts(),
             executors_lost=self._lost,
         )
+
+    def _facts(self) -> tuple[QueryFacts, ...]:
+        """Of queries that run, and those that have ended with batches that nobody was told of yet; of several with one name the last tells of all batches."""
+        told: dict[str, QueryFacts] = {}
+        for query in sorted(self.queries.values(), key=lambda query: query.runs):
+            if query.runs or query.has_news:
+                facts, before = query.facts(), told.get(query.name)
+                told[query.name] = facts if before is None else replace(facts, batches=(*before.batches, *facts.batches))
+        return tuple(told.values())
 
     def _executor(self, event: ExecutorAdded | ExecutorRemoved) -> None:
         if isinstance(event, ExecutorAdded):
@@ -158,6 +171,9 @@ def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
         if not first.startswith(BEGINS):
             raise UserMistake(f"{part}: it is not an event log of Spark: its first line is no event")
         empty = False
-        yield from logged(chain((first,), pieces))
+        try:
+            yield from logged(chain((first,), pieces))
+        except Damaged as damage:
+            yield Cut(part=part.name, read_share=damage.read_share)
     if empty:
-        raise UserMistake(f"{log.path}: it is empty")
+        raise UserMistake(f"{log.path}: {log.trouble or 'it is empty'}")

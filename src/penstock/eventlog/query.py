@@ -113,11 +113,16 @@ class LoggedQuery:
             )
         )
 
+    @property
+    def has_news(self) -> bool:
+        """Whether it has committed a batch since the last look."""
+        return bool(self._new)
+
     def facts(self) -> QueryFacts:
         new, self._new = tuple(self._new), []
         return QueryFacts(
             name=self.name,
-            state="running",
+            state="running" if self.runs else "ended",
             trigger=self.rhythm.trigger,
             rate_limit_rows_per_s=None,
             started_s=self.started_s,

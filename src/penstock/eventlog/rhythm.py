@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
+from statistics import median
 
 from penstock.core.domain.trigger import Trigger
 
@@ -19,6 +20,8 @@ REGULAR = 0.7
 SHORTEST_STEADY_S = 5.0
 STEADY = 0.02
 ALL_THE_TIME = 0.9
+MOST = 0.9
+"""A query is in Real-Time Mode if at least this share of its batches are as long as each other, within `STEADY`, and their tasks run all the time."""
 
 
 class Rhythm:
@@ -51,12 +54,16 @@ class Rhythm:
 
     @property
     def is_real_time(self) -> bool:
-        """Whether tasks run all the time, as in Real-Time Mode: batches are equally long whatever comes, and their tasks as long as they are."""
-        known = [(ended_s - start_s, task_s) for start_s, ended_s, task_s in self._batches]
-        lengths = [length_s for length_s, _ in known]
-        if len(known) < LEAST_WAITS or min(lengths) < SHORTEST_STEADY_S:
+        """Whether tasks run all the time, as in Real-Time Mode: batches are equally long whatever comes, and their tasks as long as they are.
+
+        It is judged by most batches: one that a restart or a stop cut short is another length.
+        """
+        if len(self._batches) < LEAST_WAITS:
             return False
-        return max(lengths) - min(lengths) <= STEADY * max(lengths) and all(task_s >= ALL_THE_TIME * length_s for length_s, task_s in known)
+        known = [(ended_s - start_s, task_s) for start_s, ended_s, task_s in self._batches]
+        usual_s = median(length_s for length_s, _ in known)
+        alike = sum(abs(length_s - usual_s) <= STEADY / 2 * usual_s and task_s >= ALL_THE_TIME * length_s for length_s, task_s in known)
+        return usual_s >= SHORTEST_STEADY_S and alike >= MOST * len(known)
 
 
 def rounded_s(seconds: float) -> float:

@@ -12,6 +12,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.monitor.observe import Memory, observe
+from penstock.core.plan.shadow import SILENT_S
 from penstock.eventlog.bytes import Read
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.observed import LoggedApplication, observations
@@ -36,7 +37,8 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
     kept: deque[Reading] = deque(maxlen=max(2, round(last_s / USUAL_READING_S)))
     made = 0
     for seen in observations(log, application, USUAL_READING_S, read):
-        memory, reading = observe(memory, seen, EVEN)
+        known, (memory, reading) = memory, observe(memory, seen, EVEN)
+        memory = with_those_away(known, memory, seen.at_s)
         kept.append(replace(reading, executors=reading.executors[:MOST_EXECUTORS]))
         made += 1
     refuse_what_does_not_stream(log, application)
@@ -48,6 +50,16 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
         app_id=application.app_id,
         readings=tuple(with_triggers(reading, triggers) for reading in kept),
         notes=(*cut, *notes_of(application)),
+    )
+
+
+def with_those_away(known: Memory, memory: Memory, at_s: float) -> Memory:
+    """A query that does not run for a while is not forgotten: what one that starts every minute finds, and ends when it has read, came since it last ran."""
+    away = {name for name, batches in known.batches.items() if name not in memory.batches and batches and at_s - batches[-1].committed_s <= SILENT_S}
+    return replace(
+        memory,
+        batches={**memory.batches, **{name: known.batches[name] for name in away}},
+        newest={**memory.newest, **{name: known.newest[name] for name in away}},
     )
 
 
@@ -77,6 +89,7 @@ def notes_of(application: LoggedApplication) -> Sequence[str]:
         notes.append("it ran in local mode: an executor is a process of its size")
     if application.unreadable_lines > 1:
         notes.append(f"{application.unreadable_lines:,} lines of the log could not be read")
+    notes += [f"{cut.part} is damaged: only about the first {cut.read_share:.0%} of it could be read" for cut in application.cuts]
     return notes
 
 

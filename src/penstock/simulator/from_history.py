@@ -133,16 +133,21 @@ def recorded_throughput(seen: Seen) -> Arrivals | None:
 
 
 def recorded_faults(readings: Sequence[Reading], query: str) -> tuple[Fault, ...]:
-    """A fault for every failure that a reading counts more than the one before it, when the job was last disturbed.
+    """A fault for every failure that a reading counts more than those before it, when the job was last disturbed.
 
-    An executor that was lost is a crash, a query that failed a restart; failures of other queries are none.
+    An executor that was lost is a crash, a query that failed a restart; failures of other queries are none. A reading may lack a query that has ended, as
+    those of event logs do: it has failed as often as when it was last seen.
     """
     found: list[Fault] = []
+    known = failures_of(readings[0], query) if readings else None
     for before, after in pairwise(readings):
-        if after.uptime_s >= before.uptime_s:
+        counted, goes_on = failures_of(after, query), after.uptime_s >= before.uptime_s
+        if goes_on:
             at_s = after.at_s - (after.since_disturbance_s or 0.0)
             found += [Fault(at_s=at_s)] * (executors_lost(after) - executors_lost(before))
-            found += [Fault(at_s=at_s, kind="restart")] * (failures_of(after, query) - failures_of(before, query))
+            if counted is not None and known is not None:
+                found += [Fault(at_s=at_s, kind="restart")] * (counted - known)
+        known = counted if counted is not None or not goes_on else known
     return tuple(found)
 
 
@@ -151,8 +156,9 @@ def executors_lost(reading: Reading) -> int:
     return reading.failures - sum(query.failures for query in reading.queries)
 
 
-def failures_of(reading: Reading, name: str) -> int:
-    return sum(query.failures for query in reading.queries if query.name == name)
+def failures_of(reading: Reading, name: str) -> int | None:
+    """None where the query is not there."""
+    return next((query.failures for query in reading.queries if query.name == name), None)
 
 
 def longest_stretch(seen: Seen, interval_s: float) -> Seen:

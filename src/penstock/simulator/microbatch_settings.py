@@ -10,6 +10,11 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import BatchLaw
 
+NOT_NEGATIVE = (
+    "overhead_s", "row_s", "sink_s_per_row", "state_growth", "noise", "up_s", "up_spread", "down_s", "gap_wait_s", "commit_wait_s", "restart_s", "failed_s",
+    "replace_s", "retry_s", "timeout_s", "first_task_s", "warm_up_factor",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchSettings:
@@ -62,22 +67,9 @@ class MicroBatchSettings:
             raise UserMistake(f'trigger: found "{self.trigger}", micro-batches are simulated with a time ("5s") or "asap"')
         if self.partitions < 1 or self.cores_per_executor < 1 or not 1 <= self.skew < math.inf:
             raise UserMistake(f"a batch needs a task, a slot and a skew of at least 1: {self.partitions} tasks, {self.cores_per_executor} slots, {self.skew}")
-        if (
-            min(
-                self.overhead_s,
-                self.row_s,
-                self.sink_s_per_row,
-                self.noise,
-                self.up_s,
-                self.down_s,
-                self.restart_s,
-                self.failed_s,
-                self.replace_s,
-                self.first_task_s,
-            )
-            < 0
-        ):
-            raise UserMistake("times and costs of a simulated job are not negative")
+        for name in NOT_NEGATIVE:
+            if not (value := getattr(self, name)) >= 0:
+                raise UserMistake(f"{name}: found {value:g}, times and costs of a simulated job are not negative")
         if self.overhead_s + self.row_s + self.sink_s_per_row <= 0 or self.warm_up_s <= 0:
             raise UserMistake("a simulated batch takes time, and so does a warm-up: both must be above 0 s")
 

@@ -38,7 +38,7 @@ class Score:
     within_latency: float | None
     """Share of the rows within the promise, of those that finished and those that wait for longer than it."""
     violation_s: float
-    """Seconds beyond the promised latency, and seconds of recoveries beyond the promised one."""
+    """Seconds beyond the promised latency or in recoveries beyond the promised time, each once."""
     recoveries: tuple[Struck, ...]
     arrived_rows: float
     processed_rows: float
@@ -65,7 +65,7 @@ def score(record: Record, promises: Promises, from_s: float = -math.inf) -> Scor
         rescales=sum(each.asked_s >= from_s for each in record.rescales),
         latency=with_waiting(latency_s, rows, age_s, waits),
         within_latency=within(latency_s, rows, promises.latency_p95_s, overdue_rows=overdue(age_s, waits, promises.latency_p95_s)),
-        violation_s=late_seconds(seconds, promises.latency_p95_s) + overdue_s(struck, promises.recovery_s, record.end_s),
+        violation_s=broken_s(seconds, record.start_s + first, struck, promises),
         recoveries=struck,
         arrived_rows=float(seconds.arrived_rows.sum()),
         processed_rows=float(seconds.finished_rows.sum()),
@@ -112,17 +112,32 @@ def within(latency_s: FloatArray, rows: FloatArray, promised_s: float | None, *,
     return None if promised_s is None or total <= 0 else float(rows[latency_s <= promised_s].sum()) / total
 
 
-def late_seconds(seconds: Seconds, promised_s: float | None) -> float:
-    """Seconds whose rows took longer than promised; where none finished, those in which a row has waited for longer."""
+def broken_s(seconds: Seconds, start_s: float, struck: tuple[Struck, ...], promises: Promises) -> float:
+    """Seconds from `start_s` on in which a promise was broken; one in which several were counts once."""
+    late, overdue_part = lateness(seconds, promises.latency_p95_s), overdue_parts(struck, promises.recovery_s, start_s, len(seconds.workers))
+    return float(np.maximum(late, overdue_part).sum())
+
+
+def lateness(seconds: Seconds, promised_s: float | None) -> FloatArray:
+    """1 for each second whose rows took longer than promised, or, where none finished, in which a row has waited for longer; else 0."""
     if promised_s is None:
-        return 0.0
+        return np.zeros(len(seconds.workers))
     shown_s = np.where(seconds.finished_rows > 0, seconds.latency_s, seconds.oldest_s)
-    return float((shown_s > promised_s).sum())
+    return np.where(shown_s > promised_s, 1.0, 0.0)
 
 
-def overdue_s(struck: tuple[Struck, ...], promised_s: float | None, end_s: float) -> float:
-    """Seconds that recoveries took beyond what is promised; one that is not over counts until the end."""
+def overdue_parts(struck: tuple[Struck, ...], promised_s: float | None, start_s: float, count: int) -> FloatArray:
+    """The part of each of `count` seconds in which a recovery, or several, had taken longer than is promised; one that is not over counts until the end.
+
+    >>> overdue_parts((Struck(at_s=1.0, kind="crash", recovered_s=4.5), Struck(at_s=2.0, kind="crash", recovered_s=4.5)), 2.0, 0.0, 6).tolist()
+    [0.0, 0.0, 0.0, 1.0, 0.5, 0.0]
+    """
+    parts, edges_s, counted_s = np.zeros(count), start_s + np.arange(count + 1.0), start_s
     if promised_s is None:
-        return 0.0
-    ends_s = ((each.at_s, end_s if each.recovered_s is None else each.recovered_s) for each in struck)
-    return sum(max(0.0, ended_s - at_s - promised_s) for at_s, ended_s in ends_s)
+        return parts
+    for each in sorted(struck, key=lambda each: each.at_s):
+        from_s, until_s = max(counted_s, each.at_s + promised_s), start_s + count if each.recovered_s is None else each.recovered_s
+        if until_s > from_s:
+            parts += np.diff(np.clip(edges_s, from_s, until_s))
+            counted_s = until_s
+    return parts
