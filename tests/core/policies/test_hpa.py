@@ -100,6 +100,11 @@ def test_four_more_at_once_or_as_many_as_there_are(executors: int, size: int) ->
     assert Hpa(target=0.05).decide(seen).executors == size
 
 
+def test_a_share_of_those_that_are_there_is_rounded_up() -> None:
+    seen = busy([1.0] * 9, limits=Limits(min_executors=1, max_executors=100))
+    assert Hpa(target=0.05, most_grown=0.5).decide(seen).executors == 14, "9 x 1.5 = 13.5 (kubernetes: calculateScaleUpLimitWithScalingRules)"
+
+
 def test_executors_that_start_count_as_idle_before_more_are_added() -> None:
     assert Hpa(target=0.5).decide(busy([0.9, 0.9])).executors == 4
     waiting = Hpa(target=0.5).decide(busy([0.9, 0.9], starting=2))

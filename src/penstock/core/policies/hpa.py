@@ -45,7 +45,7 @@ class Hpa:
         wanted = self._wanted(seen.current, usage)
         memo = wanted_within(seen, wanted, self.stable_down_s)
         stable = stabilised(seen.current, wanted, memo)
-        most = seen.current + max(self.most_added, int(self.most_grown * seen.current))
+        most = seen.current + max(self.most_added, ceil(round(self.most_grown * seen.current, 9)))
         size = allowed(seen, min(stable, most))
         moved = moved_by(seen.current, wanted=wanted, stable=stable, size=size, utilization=usage.utilization, target=self.target)
         return Decision(policy=self.name, executors=size, current=seen.current, why=moved or self._why_none_is_wanted(usage), memo=memo | costs)
