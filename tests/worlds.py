@@ -26,6 +26,8 @@ from penstock.runtime.fakes import blank_reading
 STEP_S = 60.0
 PARTS = ("load_rows_per_s", "capacities", "t_max", "table", "forecast", "arrivals", "stages", "batch_s", "executors", "queries", "latency")
 """Of an assessment or its reading: each of them may be unknown."""
+REMEMBERING = ("hpa", "hpa_paper", "reactive", "ds2")
+"""Policies that keep in mind what they wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,11 @@ class World:
     @property
     def sizes(self) -> range:
         return range(self.least, self.most + 1)
+
+    @property
+    def memo(self) -> dict[str, float]:
+        wanted = {f"{name}{WANTED_AT}{NOW_S - age_s!r}": float(size) for name in REMEMBERING for age_s, size in self.wanted}
+        return {**wanted, f"{IDLE_SINCE}0": NOW_S - 100.0}
 
     def capacity(self, size: int) -> float:
         return self.each * float(size**self.bend)
@@ -87,7 +94,7 @@ class World:
             stops=frozenset() if self.live else frozenset({"rescale_up", "rescale_down"}),
             table=table_of(self.sizes, self.each, self.bend),
             stages=(StageNeed(position=0, name="source", rate_rows_per_s=self.each / self.slots, selectivity=1.0),),
-            memo={f"{WANTED_AT}{NOW_S - age_s!r}": float(size) for age_s, size in self.wanted} | {f"{IDLE_SINCE}0": NOW_S - 100.0},
+            memo=self.memo,
         )
         return without(replace(whole, **known), self.unknown)
 

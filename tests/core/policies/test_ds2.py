@@ -79,14 +79,14 @@ def test_fewer_are_taken_only_when_that_was_right_for_an_hour() -> None:
 
 
 def test_the_most_that_was_wanted_within_the_hour_is_kept() -> None:
-    memo = {f"wanted at {NOW_S - 4000.0}": 9.0, f"wanted at {NOW_S - 1800.0}": 3.0}
+    memo = {f"ds2 wanted at {NOW_S - 4000.0}": 9.0, f"ds2 wanted at {NOW_S - 1800.0}": 3.0}
     decision = Ds2().decide(under(300.0, memo=memo))
     assert (decision.executors, decision.why.code) == (3, DOWNWARDS)
 
 
 def test_after_a_change_the_hour_begins_anew() -> None:
     smaller = settled(Ds2(), under(300.0, current=8))
-    assert (smaller.executors, smaller.memo) == (4, {f"wanted at {NOW_S + 3600.0}": 4})
+    assert (smaller.executors, smaller.memo) == (4, {f"ds2 wanted at {NOW_S + 3600.0}": 4})
     waiting = Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7000.0, memo=smaller.memo))
     assert (waiting.executors, waiting.why.code) == (4, "stabilised")
     assert Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7200.0, memo=waiting.memo)).executors == 2

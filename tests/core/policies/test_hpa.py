@@ -141,7 +141,7 @@ def test_nothing_known_keeps_the_size_and_an_unknown_cpu_is_named(seen: Assessme
 
 @given(shares=st.lists(SHARES, min_size=1, max_size=12), more=SHARES, starting=st.integers(0, 3), current=SIZES, wanted=st.lists(SIZES, max_size=5))
 def test_more_utilisation_never_means_fewer_executors(shares: list[float], more: float, starting: int, current: int, wanted: list[int]) -> None:
-    memo = {f"wanted at {NOW_S - 15.0 * (1 + number)}": float(size) for number, size in enumerate(wanted)}
+    memo = {f"hpa wanted at {NOW_S - 15.0 * (1 + number)}": float(size) for number, size in enumerate(wanted)}
     less = Hpa().decide(busy(shares, starting=starting, current=current, memo=memo))
     busier = Hpa().decide(busy([max(share, more) for share in shares], starting=starting, current=current, memo=memo))
     assert less.executors <= busier.executors

@@ -10,7 +10,7 @@ from penstock.core.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.policies.choosing import allowed, keep
 from penstock.core.policies.policy import Need
-from penstock.core.policies.wanted import moved_by, stabilised, wanted_within
+from penstock.core.policies.wanted import moved_by, stabilised, wanted_within, without_wanted
 from penstock.core.settings import setting, timer
 
 
@@ -57,15 +57,15 @@ class Ds2:
         if since_s is not None and since_s < self.stable_s:
             return keep(seen, self.name, "too_soon", since_s, self.stable_s)
         wanted = self._wanted(seen, load, cost)
-        memo = wanted_within(seen, wanted, self.down_interval_s)
-        stable = stabilised(seen.current, wanted, memo)
+        within = wanted_within(seen, self.name, wanted, self.down_interval_s)
+        stable = stabilised(seen.current, wanted, within)
         size = allowed(seen, stable)
         if size != seen.current:
-            memo = wanted_within(replace(seen, current=size, memo={}), size, self.down_interval_s)
+            within = wanted_within(replace(seen, current=size, memo={}), self.name, size, self.down_interval_s)
         utilization = self._slots(seen, load, cost) / (seen.current * seen.slots_each)
         moved = moved_by(seen.current, wanted=wanted, stable=stable, size=size, utilization=utilization, target=self.target)
         why = moved or self._why_none_is_wanted(seen, load, cost, utilization)
-        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=memo)
+        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=without_wanted(seen.memo, self.name) | within)
 
     def _why_none_is_wanted(self, seen: Assessment, load: float, cost: float, utilization: float) -> Comparison:
         if abs(utilization - self.target) <= self.boundary:
