@@ -11,9 +11,11 @@ from assessed import NOW_S, about
 from hypothesis import strategies as st
 
 from penstock.core.assessment import Assessment, StageNeed
+from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.table import LatencyTable
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -24,13 +26,18 @@ from penstock.core.usage.utilization import Plant
 from penstock.runtime.fakes import blank_reading
 
 STEP_S = 60.0
-PARTS = ("load_rows_per_s", "capacities", "t_max", "table", "forecast", "arrivals", "stages", "batch_s", "executors", "queries", "latency")
+PARTS = ("load_rows_per_s", "capacities", "batch_laws", "t_max", "table", "forecast", "arrivals", "stages", "batch_s", "executors", "queries", "latency")
 """Of an assessment or its reading: each of them may be unknown."""
+REMEMBERING = ("hpa", "hpa_paper", "reactive", "ds2")
+"""Policies that keep in mind what they wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """A job whose sizes carry `each` rows/s to the power `bend` of their number, under a load of `share` of what the largest carries."""
+    """A job whose sizes carry `each` rows/s to the power `bend` of their number, under a load of `share` of what the largest carries.
+
+    Where the `overhead_s` of a batch is known, so is its whole law, and sizes carry what that says. `decided_s` is how long ago the last decision was.
+    """
 
     plant: Plant
     least: int
@@ -49,6 +56,8 @@ class World:
     promises: Promises
     live: bool
     downtimes_s: dict[str, float]
+    overhead_s: float | None = None
+    decided_s: float | None = None
     wanted: tuple[tuple[float, int], ...] = ()
     unknown: frozenset[str] = field(default_factory=frozenset)
 
@@ -56,11 +65,24 @@ class World:
     def sizes(self) -> range:
         return range(self.least, self.most + 1)
 
+    @property
+    def law(self) -> BatchLaw | None:
+        """An executor whose slots are all busy does `each` rows/s."""
+        if self.overhead_s is None:
+            return None
+        return BatchLaw(overhead_s=self.overhead_s, row_s=self.slots / self.each, partitions=self.partitions, cores_per_executor=self.slots)
+
+    @property
+    def memo(self) -> dict[str, float]:
+        wanted = {f"{name}{WANTED_AT}{NOW_S - age_s!r}": float(size) for name in REMEMBERING for age_s, size in self.wanted}
+        return {**wanted, f"{IDLE_SINCE}0": NOW_S - 100.0}
+
     def capacity(self, size: int) -> float:
-        return self.each * float(size**self.bend)
+        return self.each * float(size**self.bend) if self.law is None else self.law.capacity_rows_per_s(size, self.interval_s)
 
     def seen(self, current: int, *, more: float = 1.0, **known: Any) -> Assessment:
         """At this size, with `more` times the rows that come and wait."""
+        at_s: float = known.get("at_s", NOW_S)
         load = more * self.share * self.capacity(self.most)
         by_size = {size: about(self.capacity(size)) for size in self.sizes}
         forecast = self.forecast(load)
@@ -80,23 +102,25 @@ class World:
             batch_s=self.batch_s(current, load) if self.plant == "micro_batch" else None,
             slots_each=self.slots,
             capacities=by_size,
+            batch_laws=None if self.law is None else LikelyLaws(best=self.law, drawn=(self.law,)),
             t_max=by_size,
             forecast=forecast,
             arrivals=arrivals,
             downtimes_s=self.downtimes_s,
             stops=frozenset() if self.live else frozenset({"rescale_up", "rescale_down"}),
-            table=table_of(self.sizes, self.each, self.bend),
+            table=table_of(self.sizes, tuple(map(self.capacity, self.sizes)), self.capacity(1) / 2),
             stages=(StageNeed(position=0, name="source", rate_rows_per_s=self.each / self.slots, selectivity=1.0),),
-            memo={f"{WANTED_AT}{NOW_S - age_s!r}": float(size) for age_s, size in self.wanted} | {f"{IDLE_SINCE}0": NOW_S - 100.0},
+            earlier=() if self.decided_s is None else (Recommended(at_s=at_s - self.decided_s, executors=current),),
+            memo=self.memo,
         )
         return without(replace(whole, **known), self.unknown)
 
     def reading(self, current: int, load: float) -> Any:
-        busy = min(1.0, load / self.capacity(current))
+        busy = self.busyness(current, load)
         one = ExecutorReading(executor_id="0", host="a", slots=self.slots, uptime_s=self.uptime_s, busyness=busy, cpu_cores=busy * self.slots)
         stage = StageReading(position=0, name="source", tasks=self.partitions, rows_per_s=load, run_time_s_per_s=busy * self.slots * current, busyness=busy)
         trigger = Trigger(kind="real_time" if self.plant == "continuous" else "processing_time", interval_s=self.interval_s)
-        query = QueryReading(name="counts", state="running", trigger=trigger, rate_limit_rows_per_s=None, stages=(stage,))
+        query = QueryReading(name="counts", state="running", trigger=trigger, rate_limit_rows_per_s=None, uptime_s=self.uptime_s, stages=(stage,))
         return blank_reading(
             NOW_S,
             executors=tuple(replace(one, executor_id=str(number)) for number in range(current)),
@@ -107,7 +131,14 @@ class World:
             queries=(query,),
         )
 
+    def busyness(self, current: int, load: float) -> float:
+        """Of slots; by the law of batches some are empty even when no more rows could be done."""
+        done = min(1.0, load / self.capacity(current))
+        return done if self.law is None else done * self.law.utilization_at_saturation(self.interval_s, current)
+
     def batch_s(self, current: int, load: float) -> float:
+        if self.law is not None:
+            return self.law.duration_s(load * self.interval_s, current)
         return 0.2 + self.interval_s * min(3.0, load / self.capacity(current))
 
     def forecast(self, load: float) -> Forecast | None:
@@ -118,10 +149,9 @@ class World:
 
 
 @cache
-def table_of(sizes: range, each: float, bend: float) -> LatencyTable:
+def table_of(sizes: range, carried: tuple[float, ...], step: float) -> LatencyTable:
     """Latencies are normal up to nine tenths of what a size carries."""
-    carried = [each * float(size**bend) for size in sizes]
-    rates = tuple(float(rate) for rate in range(0, 2 * math.ceil(carried[-1]), math.ceil(each / 2)))
+    rates = tuple(float(rate) for rate in range(0, 2 * math.ceil(carried[-1]), math.ceil(step)))
     valid = tuple(tuple(rate <= 0.9 * most for rate in rates) for most in carried)
     latency_s = tuple(tuple(1.0 if kept_up else 60.0 for kept_up in row) for row in valid)
     return LatencyTable(sizes=tuple(sizes), rates_rows_per_s=rates, latency_s=latency_s, valid=valid, rows=100)
@@ -146,6 +176,7 @@ def worlds(draw: st.DrawFn, *, steady: bool = False) -> World:
     most = draw(st.integers(least, 14))
     plant: Plant = draw(st.sampled_from(("micro_batch", "continuous")))
     shape = () if steady else draw(st.one_of(st.just(()), st.lists(st.floats(0.3, 2.0), min_size=15, max_size=15).map(tuple)))
+    interval_s = draw(st.floats(1.0, 30.0))
     return World(
         plant=plant,
         least=least,
@@ -157,13 +188,15 @@ def worlds(draw: st.DrawFn, *, steady: bool = False) -> World:
         lag_s=0.0 if steady else draw(st.one_of(st.just(0.0), st.floats(0.0, 900.0))),
         since_rescale_s=draw(st.one_of(st.none(), st.floats(0.0, 4000.0))),
         uptime_s=draw(st.floats(0.0, 4000.0)),
-        interval_s=draw(st.floats(1.0, 30.0)),
+        interval_s=interval_s,
         slots=draw(st.integers(1, 4)),
         partitions=draw(st.integers(1, 60)),
         latency_s=draw(st.floats(0.1, 5.0)),
         promises=draw(st.builds(Promises, latency_p95_s=st.sampled_from((None, 1.0)), recovery_s=st.one_of(st.none(), st.floats(20.0, 900.0)))),
         live=plant == "micro_batch" or draw(st.booleans()),
         downtimes_s={kind: draw(DOWNTIMES) for kind in KINDS},
+        overhead_s=draw(st.none() | st.floats(0.0, 0.6 * interval_s)) if plant == "micro_batch" else None,
+        decided_s=draw(st.none() | st.floats(1.0, 4000.0)),
         wanted=() if steady else tuple(draw(st.lists(st.tuples(st.floats(1.0, 4000.0), st.integers(least, most)), max_size=4))),
         unknown=frozenset() if steady else draw(st.one_of(st.just(frozenset()), st.frozensets(st.sampled_from(PARTS)))),
     )

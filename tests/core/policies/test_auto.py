@@ -112,6 +112,17 @@ def test_more_utilisation_than_seven_tenths_asks_for_more() -> None:
     assert Auto().decide(assessed(reading=busy(0.7))).direction == "keep"
 
 
+def test_what_one_of_its_policies_wanted_outlives_the_decisions_of_another() -> None:
+    """The hour of ds2 is longer than the five minutes that hpa remembers."""
+    ready = under(350.0, capacities={}, stages=(STAGE,), reading=busy(0.9), current=8)
+    earlier = f"ds2 wanted at {NOW_S - 1800.0}"
+    between = Auto().decide(replace(ready, stages=(), memo={earlier: 7.0}))
+    assert (between.policy, between.memo[earlier]) == ("auto:hpa", 7.0)
+    after = Auto().decide(replace(ready, load_rows_per_s=10.0, at_s=NOW_S + 60.0, memo=between.memo))
+    assert (after.policy, after.executors, after.why.code) == ("auto:ds2", 7, "utilization_below_target")
+    assert {key.partition(" wanted at ")[0] for key in after.memo} == {"hpa", "ds2"}
+
+
 def test_it_asks_for_what_its_policies_need_but_for_the_regression_that_the_best_capacity_model_replaces() -> None:
     auto = Auto()
     needed: set[Need] = set().union(*(policy.needs for policy in (auto.phoebe, auto.daedalus, auto.ds2, auto.hpa)))

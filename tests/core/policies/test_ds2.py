@@ -13,21 +13,34 @@ from hypothesis import strategies as st
 from penstock.core.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job import Limits
+from penstock.core.domain.reading import QueryReading, Reading, StageReading
+from penstock.core.domain.trigger import Trigger
 from penstock.core.policies.ds2 import Ds2
+from penstock.runtime.fakes import blank_reading
 
 STAGES = (
     StageNeed(position=0, name="parse", rate_rows_per_s=1000.0, selectivity=1.0),
     StageNeed(position=1, name="count", rate_rows_per_s=250.0, selectivity=0.5),
 )
 UPWARDS, DOWNWARDS = "utilization_above_target", "utilization_below_target"
-STAYS = {"within_boundary", "stabilised", "limits", "smallest_that_holds", "lag_above_capacity"}
+STAYS = {"within_boundary", "stabilised", "limits", "smallest_that_holds", "lag_above_backlog", "tasks_too_few"}
 LOADS = st.floats(0.0, 5000.0)
 SIZES = st.integers(1, 12)
+TASKS = st.none() | st.integers(1, 40)
+MANY = Limits(min_executors=1, max_executors=100)
 
 
 def under(load: float, **known: Any) -> Assessment:
     """Micro-batches, whose size changes without a stop, unless told."""
     return assessed(**{"plant": "micro_batch", "stops": frozenset(), "load_rows_per_s": load, "stages": STAGES, **known})
+
+
+def with_tasks(*tasks: float | None) -> Reading:
+    """A reading of one query with stages of so many tasks each, where they are known."""
+    known = enumerate(each for each in tasks if each is not None)
+    stages = tuple(StageReading(position=at, name=str(at), tasks=each, rows_per_s=1.0, run_time_s_per_s=1.0, busyness=0.5) for at, each in known)
+    query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=10.0), rate_limit_rows_per_s=None, stages=stages)
+    return blank_reading(NOW_S, queries=(query,))
 
 
 def told(decision: Decision) -> tuple[Any, ...]:
@@ -79,14 +92,14 @@ def test_fewer_are_taken_only_when_that_was_right_for_an_hour() -> None:
 
 
 def test_the_most_that_was_wanted_within_the_hour_is_kept() -> None:
-    memo = {f"wanted at {NOW_S - 4000.0}": 9.0, f"wanted at {NOW_S - 1800.0}": 3.0}
+    memo = {f"ds2 wanted at {NOW_S - 4000.0}": 9.0, f"ds2 wanted at {NOW_S - 1800.0}": 3.0}
     decision = Ds2().decide(under(300.0, memo=memo))
     assert (decision.executors, decision.why.code) == (3, DOWNWARDS)
 
 
 def test_after_a_change_the_hour_begins_anew() -> None:
     smaller = settled(Ds2(), under(300.0, current=8))
-    assert (smaller.executors, smaller.memo) == (4, {f"wanted at {NOW_S + 3600.0}": 4})
+    assert (smaller.executors, smaller.memo) == (4, {f"ds2 wanted at {NOW_S + 3600.0}": 4})
     waiting = Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7000.0, memo=smaller.memo))
     assert (waiting.executors, waiting.why.code) == (4, "stabilised")
     assert Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7200.0, memo=waiting.memo)).executors == 2
@@ -99,7 +112,8 @@ def test_at_most_six_tenths_are_taken_at_once() -> None:
 
 def test_while_it_works_off_a_backlog_nothing_is_taken() -> None:
     decision = settled(Ds2(), under(300.0, lag_rows=300.0 * 301.0))
-    assert told(decision)[:3] == (4, "lag_above_capacity", pytest.approx(4 / 0.003))
+    assert told(decision) == (4, "lag_above_backlog", 300.0 * 301.0, 300.0 * 300.0)
+    assert decision.why.words() == "90,300 rows wait; while more than 90,000 do it does not scale down"
     assert settled(Ds2(), under(300.0, lag_rows=300.0 * 100.0)).executors == 2
 
 
@@ -118,14 +132,38 @@ def test_beyond_its_limit_it_says_so() -> None:
     assert told(decision) == (12, "limits", 39, 12)
 
 
+def test_no_more_are_wanted_than_tasks_can_fill_at_once() -> None:
+    busy: dict[str, Any] = {"limits": MANY, "reading": with_tasks(24.0, 10.0)}
+    assert Ds2().decide(under(10_000.0, limits=MANY)).executors == 43, "10,000 rows/s x 3 ms / 0.7"
+    grown = Ds2().decide(under(10_000.0, **busy))
+    assert told(grown) == (24, UPWARDS, pytest.approx(7.5), 0.7)
+    assert told(Ds2().decide(under(10_000.0, current=24, **busy))) == (24, "tasks_too_few", 43, 24)
+    assert Ds2().decide(under(10_000.0, slots_each=2, **busy)).executors == 12
+    assert Ds2().decide(under(10_000.0, plant="continuous", **busy)).executors == 43, "tasks that run all the time hold a slot for every stage"
+
+
+def test_few_tasks_alone_take_no_executor_away() -> None:
+    busy: dict[str, Any] = {"limits": MANY, "reading": with_tasks(24.0)}
+    assert told(settled(Ds2(), under(9000.0, current=30, **busy))) == (30, "within_boundary", pytest.approx(0.9), 0.3)
+    assert told(settled(Ds2(), under(12_000.0, current=30, **busy))) == (30, "tasks_too_few", 52, 24)
+    assert settled(Ds2(), under(7600.0, current=60, **busy)).executors == 24, "33 by the load alone"
+    assert settled(Ds2(), under(7600.0, current=70, **busy)).executors == 28, "six tenths at once"
+
+
+def test_tasks_that_are_not_all_known_bound_nothing() -> None:
+    one = with_tasks(24.0)
+    unknown = replace(one, queries=(*one.queries, replace(one.queries[0], name="r", stages=())))
+    assert Ds2().decide(under(10_000.0, limits=MANY, reading=unknown)).executors == 43
+
+
 @pytest.mark.parametrize("seen", [under(1000.0, stages=()), under(1000.0, load_rows_per_s=None), under(1.0, stages=(replace(STAGES[0], rate_rows_per_s=0.0),))])
 def test_without_a_load_or_the_rates_of_the_stages_the_size_stays(seen: Assessment) -> None:
     assert (Ds2().decide(seen).executors, Ds2().decide(seen).why.code) == (4, "not_ready")
 
 
-@given(load=LOADS, more=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])))
-def test_more_load_never_means_fewer_executors(load: float, more: float, current: int, stops: set[str]) -> None:
-    sizes = [settled(Ds2(), under(rate, current=current, stops=frozenset(stops))).executors for rate in (load, load + more)]
+@given(load=LOADS, more=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
+def test_more_load_never_means_fewer_executors(load: float, more: float, current: int, stops: set[str], tasks: int | None) -> None:
+    sizes = [settled(Ds2(), under(rate, current=current, stops=frozenset(stops), reading=with_tasks(tasks))).executors for rate in (load, load + more)]
     assert sizes[0] <= sizes[1]
 
 
@@ -139,9 +177,9 @@ def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
     assert decision.why.code in {"up": {UPWARDS}, "down": {DOWNWARDS}, "keep": STAYS}[decision.direction]
 
 
-@given(load=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])))
-def test_a_size_it_chose_holds_under_the_same_load(load: float, current: int, stops: set[str]) -> None:
-    seen = under(load, current=current, stops=frozenset(stops), limits=Limits(min_executors=1, max_executors=100))
+@given(load=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
+def test_a_size_it_chose_holds_under_the_same_load(load: float, current: int, stops: set[str], tasks: int | None) -> None:
+    seen = under(load, current=current, stops=frozenset(stops), limits=MANY, reading=with_tasks(tasks))
     decision = settled(Ds2(down_factor=1.0), seen)
     assume(decision.direction != "keep")
     assert settled(Ds2(down_factor=1.0), replace(seen, current=decision.executors)).direction == "keep"

@@ -100,6 +100,11 @@ def test_four_more_at_once_or_as_many_as_there_are(executors: int, size: int) ->
     assert Hpa(target=0.05).decide(seen).executors == size
 
 
+def test_a_share_of_those_that_are_there_is_rounded_up() -> None:
+    seen = busy([1.0] * 9, limits=Limits(min_executors=1, max_executors=100))
+    assert Hpa(target=0.05, most_grown=0.5).decide(seen).executors == 14, "9 x 1.5 = 13.5 (kubernetes: calculateScaleUpLimitWithScalingRules)"
+
+
 def test_executors_that_start_count_as_idle_before_more_are_added() -> None:
     assert Hpa(target=0.5).decide(busy([0.9, 0.9])).executors == 4
     waiting = Hpa(target=0.5).decide(busy([0.9, 0.9], starting=2))
@@ -136,7 +141,7 @@ def test_nothing_known_keeps_the_size_and_an_unknown_cpu_is_named(seen: Assessme
 
 @given(shares=st.lists(SHARES, min_size=1, max_size=12), more=SHARES, starting=st.integers(0, 3), current=SIZES, wanted=st.lists(SIZES, max_size=5))
 def test_more_utilisation_never_means_fewer_executors(shares: list[float], more: float, starting: int, current: int, wanted: list[int]) -> None:
-    memo = {f"wanted at {NOW_S - 15.0 * (1 + number)}": float(size) for number, size in enumerate(wanted)}
+    memo = {f"hpa wanted at {NOW_S - 15.0 * (1 + number)}": float(size) for number, size in enumerate(wanted)}
     less = Hpa().decide(busy(shares, starting=starting, current=current, memo=memo))
     busier = Hpa().decide(busy([max(share, more) for share in shares], starting=starting, current=current, memo=memo))
     assert less.executors <= busier.executors

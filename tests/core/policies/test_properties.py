@@ -24,7 +24,7 @@ DIRECTIONS: dict[str, frozenset[str]] = {
     "cpu_unknown": KEEPS,
     "executors_starting": KEEPS,
     "idle_executors": frozenset({"down"}),
-    "lag_above_capacity": KEEPS,
+    "lag_above_backlog": KEEPS,
     "latency_above_limit": frozenset({"up"}),
     "limits": KEEPS,
     "no_backlog": KEEPS,
@@ -33,6 +33,7 @@ DIRECTIONS: dict[str, frozenset[str]] = {
     "recently_rescaled": KEEPS,
     "stabilised": DOWN,
     "tasks_run_always": KEEPS,
+    "tasks_too_few": KEEPS,
     "too_soon": KEEPS,
     "uptime_below_period": KEEPS,
     "utilization_above_target": frozenset({"up"}),
@@ -41,6 +42,10 @@ DIRECTIONS: dict[str, frozenset[str]] = {
     "within_tolerance": KEEPS,
 }
 """Where a reason may lead; one that is not named may lead anywhere: the smallest size that holds, the size that was declared."""
+
+ABOVE = {"backlogged_tasks", "lag_above_backlog", "latency_above_limit", "stabilised", "tasks_too_few", "utilization_above_target"}
+BELOW = {"no_backlog", "recently_rescaled", "too_soon", "uptime_below_period", "utilization_below_target"}
+"""Reasons whose first number lies above, or below, the second."""
 
 SOME = settings(max_examples=60)
 EVERY: dict[str, Any] = {name: policy() for name, policy in POLICIES.items()}
@@ -67,6 +72,16 @@ def test_the_reason_agrees_with_the_direction(seen: Assessment) -> None:
         decision = policy.decide(seen)
         assert decision.direction in DIRECTIONS.get(decision.why.code, {"up", "down", "keep"}), (name, decision.why)
         assert decision.why.words(), name
+
+
+@SOME
+@given(seen=assessments())
+def test_the_numbers_of_a_reason_bear_it_out(seen: Assessment) -> None:
+    for name, policy in EVERY.items():
+        why: Comparison = policy.decide(seen).why
+        if why.code in ABOVE | BELOW:
+            assert why.value is not None and why.limit is not None, (name, why)
+            assert (why.value > why.limit) == (why.code in ABOVE), (name, why)
 
 
 @SOME

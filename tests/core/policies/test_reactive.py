@@ -29,7 +29,8 @@ def test_it_holds_executors_at_a_third() -> None:
 @given(share=st.floats(0.0, 1.0))
 def test_it_decides_as_hpa_does_at_the_same_target(share: float) -> None:
     mine, its = Reactive().decide(busy(share)), Hpa(target=0.35).decide(busy(share))
-    assert (mine.executors, mine.why, mine.memo, mine.guards) == (its.executors, its.why, its.memo, ())
+    assert (mine.executors, mine.why, mine.guards) == (its.executors, its.why, ())
+    assert [*mine.memo.values()] == [*its.memo.values()]
 
 
 @given(share=st.floats(0.0, 1.0))

@@ -67,6 +67,7 @@ def test_timers_live_in_the_time_of_the_job_and_nothing_else_does(name: str, tim
 def test_targets_and_limits_are_not_times_of_the_job() -> None:
     unscaled = {parameter for name in POLICIES for parameter, each in parameters_of(name).items() if not each.metadata["scales"]}
     assert {"target_recovery_s", "latency_limit_s", "target", "bins", "executors"} <= unscaled
+    assert {"catch_up_s", "restart_s", "backlog_s"} <= {parameter for parameter, each in parameters_of("ds2").items() if not each.metadata["scales"]}
 
 
 def test_a_parameter_takes_the_place_of_its_default_and_is_scaled_as_it_would_be() -> None:

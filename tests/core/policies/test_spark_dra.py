@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.assessment import Assessment
+from penstock.core.domain.decision import Decision
 from penstock.core.domain.reading import ExecutorReading, QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.policies.spark_dra import SparkDra
@@ -127,8 +128,9 @@ def test_the_reason_names_the_idle_ones() -> None:
 
 
 def test_executors_that_are_gone_or_busy_are_forgotten() -> None:
-    memo = {"idle since, executor 0": 1.0, "idle since, executor 9": 2.0, "wanted at 5.0": 3.0}
-    assert SparkDra().decide(batches(2.0, shares=(0.5, 0.0), memo=memo)).memo == {"idle since, executor 1": NOW_S}
+    memo = {"idle since, executor 0": 1.0, "idle since, executor 9": 2.0, "hpa wanted at 5.0": 3.0}
+    kept = SparkDra().decide(batches(2.0, shares=(0.5, 0.0), memo=memo)).memo
+    assert kept == {"idle since, executor 1": NOW_S, "tasks at once, query q(2.0,)": 2.0}
 
 
 def test_tasks_that_never_end_tell_it_nothing() -> None:
@@ -139,3 +141,50 @@ def test_tasks_that_never_end_tell_it_nothing() -> None:
 @pytest.mark.parametrize("seen", [batches(24.0, None), batches(0.0, shares=(), current=4)])
 def test_nothing_known_keeps_the_size(seen: Assessment) -> None:
     assert (SparkDra().decide(seen).executors, SparkDra().decide(seen).why.code) == (4, "not_ready")
+
+
+def overdue(since_commit_s: float = 120.0, *, stages: bool = False, **known: Any) -> QueryReading:
+    """A query of 24 tasks whose batch runs on and on; with its stages while the reading still shows the batch before."""
+    late: dict[str, Any] = {"batch_id": 7, "since_commit_s": since_commit_s, "lag_s": since_commit_s + 5.0, "lag_rows": 9000.0, "excess_lag_rows": 8000.0}
+    return replace(query(24.0) if stages else replace(query(), name="q(24.0,)"), **{**late, **known})
+
+
+def after_a_short_batch(late: QueryReading, **known: Any) -> Decision:
+    """What is decided while a batch is overdue, after one that took half a second; no task time is told before it commits."""
+    before = SparkDra().decide(batches(24.0, 0.5, **known))
+    assert before.why.code == "no_backlog"
+    batch_s = 0.5 if late.stages else None
+    return SparkDra().decide(batches(0.0, batch_s, shares=(0.0,) * 4, queries=(late,), at_s=NOW_S + (late.since_commit_s or 0.0), memo=before.memo))
+
+
+@pytest.mark.parametrize("stages", [True, False])
+def test_in_a_batch_that_does_not_end_tasks_wait_as_long_as_it_has_run(stages: bool) -> None:
+    decision = after_a_short_batch(overdue(stages=stages))
+    assert (decision.executors, decision.why.code, decision.why.value, decision.why.limit) == (12, "backlogged_tasks", 24, 4)
+    assert after_a_short_batch(overdue(10.0 + 1.3, stages=stages)).executors == 5, "1.3 s at least, in six waves"
+
+
+def test_between_two_batches_no_task_waits() -> None:
+    waiting = after_a_short_batch(overdue(9.0, stages=True))
+    assert (waiting.executors, waiting.why.code) == (4, "no_backlog")
+    late_row = after_a_short_batch(overdue(stages=True, lag_s=2.0))
+    assert (late_row.executors, late_row.why.code) == (4, "no_backlog"), "the first row after a quiet time"
+
+
+@pytest.mark.parametrize("state", ["restarting", "failed", "stopped"])
+def test_a_query_that_is_down_has_no_tasks(state: str) -> None:
+    down = after_a_short_batch(overdue(state=state))
+    assert (down.executors, down.why.code) == (4, "no_backlog")
+
+
+def test_in_a_batch_that_does_not_end_nobody_is_idle() -> None:
+    decision = SparkDra().decide(batches(0.0, shares=(0.0,) * 4, queries=(overdue(),), memo={f"idle since, executor {each}": 1.0 for each in range(4)}))
+    assert (decision.executors, decision.why.code, decision.memo) == (4, "not_ready", {}), "nor is it known how many tasks there are"
+
+
+def test_an_idle_query_needs_no_executors_however_many_tasks_it_had() -> None:
+    idle = replace(overdue(), lag_rows=0.0, excess_lag_rows=0.0, lag_s=0.0)
+    memo = {"tasks at once, query q(24.0,)": 24.0, **{f"idle since, executor {each}": NOW_S - 61.0 for each in range(4)}}
+    decision = SparkDra().decide(batches(0.0, None, shares=(0.0,) * 4, queries=(idle,), memo=memo))
+    assert (decision.executors, decision.why.code) == (1, "idle_executors")
+    assert decision.memo["tasks at once, query q(24.0,)"] == 24.0

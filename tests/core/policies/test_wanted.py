@@ -8,7 +8,7 @@ from assessed import NOW_S, assessed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.policies.wanted import stabilised, wanted_within
+from penstock.core.policies.wanted import stabilised, wanted_within, without_wanted
 
 SIZES = st.integers(1, 12)
 
@@ -17,7 +17,7 @@ SIZES = st.integers(1, 12)
 def test_the_largest_of_the_window_is_remembered_and_the_first_size_counts_as_wanted(first: int, wanted: list[int], window_s: float) -> None:
     seen = assessed(current=first)
     for number, size in enumerate(wanted):
-        memo = wanted_within(seen, size, window_s)
+        memo = wanted_within(seen, "mine", size, window_s)
         recent = [each for back, each in enumerate(reversed(wanted[: number + 1])) if 15.0 * back < window_s]
         begun = [first] if 15.0 * number < window_s else []
         assert max(memo.values()) == max([*recent, *begun])
@@ -27,16 +27,22 @@ def test_the_largest_of_the_window_is_remembered_and_the_first_size_counts_as_wa
 
 @given(wanted=SIZES, window_s=st.sampled_from([0.0, 100.0]))
 def test_asked_again_at_the_same_moment_it_remembers_the_same(wanted: int, window_s: float) -> None:
-    once = wanted_within(assessed(), wanted, window_s)
-    assert wanted_within(assessed(memo=once), wanted, window_s) == once
+    once = wanted_within(assessed(), "mine", wanted, window_s)
+    assert wanted_within(assessed(memo=once), "mine", wanted, window_s) == once
 
 
 def test_without_a_window_nothing_is_remembered() -> None:
-    assert wanted_within(assessed(memo={f"wanted at {NOW_S - 1.0}": 9.0}), 2, 0.0) == {}
+    assert wanted_within(assessed(memo={f"mine wanted at {NOW_S - 1.0}": 9.0}), "mine", 2, 0.0) == {}
 
 
 def test_what_another_policy_kept_in_mind_does_not_count() -> None:
-    assert wanted_within(assessed(memo={"idle since, executor 7": 5.0}), 2, 60.0) == {f"wanted at {NOW_S}": 4}
+    for other in ("idle since, executor 7", f"yours wanted at {NOW_S - 1.0}"):
+        assert wanted_within(assessed(memo={other: 9.0}), "mine", 2, 60.0) == {f"mine wanted at {NOW_S}": 4}
+
+
+def test_what_another_policy_kept_in_mind_is_left_alone() -> None:
+    others = {"idle since, executor 7": 5.0, "yours wanted at 3.0": 9.0}
+    assert without_wanted({**others, "mine wanted at 3.0": 2.0}, "mine") == others
 
 
 @given(current=SIZES, wanted=SIZES, within=st.lists(SIZES))

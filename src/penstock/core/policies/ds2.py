@@ -10,7 +10,8 @@ from penstock.core.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.policies.choosing import allowed, keep
 from penstock.core.policies.policy import Need
-from penstock.core.policies.wanted import moved_by, stabilised, wanted_within
+from penstock.core.policies.tasks import executors_filled
+from penstock.core.policies.wanted import moved_by, stabilised, wanted_within, without_wanted
 from penstock.core.settings import setting, timer
 
 
@@ -20,7 +21,8 @@ class Ds2:
 
     Source: Kalavri et al., OSDI 2018; apache/flink-kubernetes-operator, flink-autoscaler (JobVertexScaler, ScalingMetricEvaluator, AutoScalerUtils,
     AutoScalerOptions). There each vertex has its own parallelism; here all stages share the slots of the executors, hence the sum.
-    The restart counts only where a change of size stops the job.
+    The restart counts only where a change of size stops the job. No more executors are wanted than tasks can fill: there that is the number of partitions
+    or the maximum parallelism. There rates are means over 15 minutes, which must have passed first; here the load is the mean since the last decision.
     """
 
     name: str = "ds2"
@@ -56,37 +58,48 @@ class Ds2:
             return keep(seen, self.name, "not_ready")
         if since_s is not None and since_s < self.stable_s:
             return keep(seen, self.name, "too_soon", since_s, self.stable_s)
-        wanted = self._wanted(seen, load, cost)
-        memo = wanted_within(seen, wanted, self.down_interval_s)
-        stable = stabilised(seen.current, wanted, memo)
+        asked, filled = self._asked(seen, load, cost), executors_filled(seen)
+        wanted = self._fillable(seen, asked, filled)
+        within = wanted_within(seen, self.name, wanted, self.down_interval_s)
+        stable = stabilised(seen.current, wanted, within)
         size = allowed(seen, stable)
         if size != seen.current:
-            memo = wanted_within(replace(seen, current=size, memo={}), size, self.down_interval_s)
+            within = wanted_within(replace(seen, current=size, memo={}), self.name, size, self.down_interval_s)
         utilization = self._slots(seen, load, cost) / (seen.current * seen.slots_each)
         moved = moved_by(seen.current, wanted=wanted, stable=stable, size=size, utilization=utilization, target=self.target)
-        why = moved or self._why_none_is_wanted(seen, load, cost, utilization)
-        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=memo)
+        if moved is None and asked > wanted:
+            moved = Comparison(code="tasks_too_few", value=asked, limit=filled)
+        why = moved or self._why_none_is_asked(seen, load, utilization)
+        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=without_wanted(seen.memo, self.name) | within)
 
-    def _why_none_is_wanted(self, seen: Assessment, load: float, cost: float, utilization: float) -> Comparison:
+    def _why_none_is_asked(self, seen: Assessment, load: float, utilization: float) -> Comparison:
         if abs(utilization - self.target) <= self.boundary:
             return Comparison(code="within_boundary", value=utilization, limit=self.boundary)
         if self._in_backlog(seen, load):
-            return Comparison(code="lag_above_capacity", value=seen.current * seen.slots_each / cost, limit=seen.excess_lag_rows)
+            return Comparison(code="lag_above_backlog", value=seen.excess_lag_rows, limit=self.backlog_s * load)
         return Comparison(code="smallest_that_holds", value=utilization, limit=self.target)
 
     def _in_backlog(self, seen: Assessment, load: float) -> bool:
         return seen.excess_lag_rows > self.backlog_s * load
 
-    def _wanted(self, seen: Assessment, load: float, cost: float) -> int:
+    def _asked(self, seen: Assessment, load: float, cost: float) -> int:
         """The size for the target utilisation where that of now is beyond the boundary (ScalingMetricEvaluator.computeProcessingRateThresholds)."""
         slots = seen.current * seen.slots_each
         highest, lowest = (1.0, 0.0) if self._in_backlog(seen, load) else (min(1.0, self.target + self.boundary), self.target - self.boundary)
         if slots < self._slots(seen, load, cost, at=highest):
             return self._size(seen, load, cost, change="rescale_up")
         if lowest > 0.0 and slots > self._slots(seen, load, cost, at=lowest, change="rescale_down"):
-            fewest = ceil(round(seen.current * (1.0 - self.down_factor), 9))
-            return max(fewest, self._size(seen, load, cost, change="rescale_down"))
+            return max(self._fewest(seen), self._size(seen, load, cost, change="rescale_down"))
         return seen.current
+
+    def _fillable(self, seen: Assessment, asked: int, filled: int | None) -> int:
+        """No more than tasks can fill; that alone takes no executor away, and where the load does, not more than may go at once."""
+        if filled is None:
+            return asked
+        return max(min(asked, filled), seen.current if asked >= seen.current else self._fewest(seen))
+
+    def _fewest(self, seen: Assessment) -> int:
+        return ceil(round(seen.current * (1.0 - self.down_factor), 9))
 
     def _size(self, seen: Assessment, load: float, cost: float, *, change: str) -> int:
         return ceil(round(self._slots(seen, load, cost, at=self.target, change=change) / seen.slots_each, 9))

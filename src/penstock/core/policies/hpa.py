@@ -10,7 +10,7 @@ from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.policies.choosing import allowed, keep, unready
 from penstock.core.policies.policy import Need
 from penstock.core.policies.usage import Usage, started, usage_of
-from penstock.core.policies.wanted import moved_by, stabilised, wanted_within
+from penstock.core.policies.wanted import moved_by, stabilised, wanted_within, without_wanted
 from penstock.core.settings import setting, timer
 from penstock.core.usage.overdue import row_costs, without_row_costs
 
@@ -43,12 +43,13 @@ class Hpa:
         if since_s is not None and since_s < self.between_actions_s:
             return keep(seen, self.name, "too_soon", since_s, self.between_actions_s, memo=known)
         wanted = self._wanted(seen.current, usage)
-        memo = wanted_within(seen, wanted, self.stable_down_s)
-        stable = stabilised(seen.current, wanted, memo)
-        most = seen.current + max(self.most_added, int(self.most_grown * seen.current))
+        within = wanted_within(seen, self.name, wanted, self.stable_down_s)
+        stable = stabilised(seen.current, wanted, within)
+        most = seen.current + max(self.most_added, ceil(round(self.most_grown * seen.current, 9)))
         size = allowed(seen, min(stable, most))
         moved = moved_by(seen.current, wanted=wanted, stable=stable, size=size, utilization=usage.utilization, target=self.target)
-        return Decision(policy=self.name, executors=size, current=seen.current, why=moved or self._why_none_is_wanted(usage), memo=memo | costs)
+        memo = without_wanted(known, self.name) | within
+        return Decision(policy=self.name, executors=size, current=seen.current, why=moved or self._why_none_is_wanted(usage), memo=memo)
 
     def _wanted(self, current: int, usage: Usage) -> int:
         """The size that would bring utilisation to the target; the present one where that is within tolerance, or would point the other way."""

@@ -7,28 +7,34 @@ from collections.abc import Mapping
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Comparison
 
-WANTED_AT = "wanted at "
-"""In a memo, before the time at which a size was wanted."""
+WANTED_AT = " wanted at "
+"""In a memo, between the name of a policy and the time at which it wanted a size: under `auto` several remember, each for its own time."""
 
 
-def wanted_within(seen: Assessment, wanted: int, window_s: float) -> dict[str, float]:
-    """The sizes wanted within the window, for the memo: those remembered, and the one of now; at the first of all the present size counts as wanted.
+def wanted_within(seen: Assessment, policy: str, wanted: int, window_s: float) -> dict[str, float]:
+    """The sizes that the policy wanted within the window, for the memo: those remembered, and that of now; at the first of all the present size counts too.
 
     `seen.earlier` does not do: what was recommended then is the largest of what was wanted before it, and would stay so for ever.
     """
     if window_s <= 0.0:
         return {}
-    remembered = {key: size for key, size in seen.memo.items() if key.startswith(WANTED_AT)}
-    within = {key: size for key, size in remembered.items() if float(key.removeprefix(WANTED_AT)) > seen.at_s - window_s}
-    now = f"{WANTED_AT}{seen.at_s!r}"
+    own = f"{policy}{WANTED_AT}"
+    remembered = {key: size for key, size in seen.memo.items() if key.startswith(own)}
+    within = {key: size for key, size in remembered.items() if float(key.removeprefix(own)) > seen.at_s - window_s}
+    now = f"{own}{seen.at_s!r}"
     at_least = within.get(now, wanted) if remembered else seen.current
     return {**within, now: max(wanted, at_least)}
+
+
+def without_wanted(memo: Mapping[str, float], policy: str) -> dict[str, float]:
+    """What others keep in mind."""
+    return {key: value for key, value in memo.items() if not key.startswith(f"{policy}{WANTED_AT}")}
 
 
 def stabilised(current: int, wanted: int, within: Mapping[str, float]) -> int:
     """Up at once; down to the largest size wanted within the window.
 
-    >>> stabilised(4, 6, {}), stabilised(4, 2, {"wanted at 0.0": 3.0}), stabilised(4, 2, {"wanted at 0.0": 5.0})
+    >>> stabilised(4, 6, {}), stabilised(4, 2, {"ds2 wanted at 0.0": 3.0}), stabilised(4, 2, {"ds2 wanted at 0.0": 5.0})
     (6, 3, 4)
     """
     return wanted if wanted >= current else min(current, max([wanted, *map(int, within.values())]))
