@@ -100,7 +100,7 @@ def test_the_recorded_run_and_the_same_sizes_simulated_agree(audited: Audited) -
     found = audited.what_if
     assert found.recorded.latency is not None and found.again.latency is not None
     assert found.again.average_workers == pytest.approx(6.0) and found.again.rescales == 0
-    assert found.again.latency.p95 / 1000 == pytest.approx(found.recorded.latency.p95_s, rel=0.2)
+    assert found.again.latency.p95_s == pytest.approx(found.recorded.latency.p95_s, rel=0.1)
     assert found.recorded.within_latency == 1.0 and found.again.within_latency == pytest.approx(1.0)
     assert confidence(found).level == "low" and "was recorded" in str(confidence(found)), "twenty minutes are not much"
 

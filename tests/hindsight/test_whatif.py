@@ -13,12 +13,13 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
-from penstock.core.domain.reading import Reading
+from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.hindsight.confidence import confidence
+from penstock.hindsight.recoveries import recoveries_s
 from penstock.hindsight.run_cost import lasted, ran
 from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, what_if
 from penstock.simulator.clock import SimulatedClock
@@ -92,9 +93,10 @@ def test_policies_share_the_recorded_arrivals_and_progress_is_told(like: Like, r
 def test_other_promises_are_held_against_the_same_run(found: WhatIf, like: Like, readings: list[Reading]) -> None:
     kept = found
     broken = what_if(like, readings, replace(STATIC, promises=Promises(latency_p95_s=3.0)))
-    assert kept.recorded.within_latency == pytest.approx(1.0, abs=0.05) and kept.runs[0].score.violation_s == 0
+    assert kept.recorded.within_latency == pytest.approx(1.0, abs=0.05) and kept.kept(kept.runs[0]).violation_s == 0
     assert broken.recorded.within_latency == pytest.approx(broken.again.within_latency, abs=0.03) and broken.recorded.within_latency < 0.2
-    assert broken.recorded.violation_s and broken.runs[0].score.violation_s > 0.5 * broken.runs[0].score.duration_s
+    assert broken.recorded.violation_s is not None and broken.recorded.violation_s > 400.0
+    assert broken.kept(broken.runs[0]).violation_s == pytest.approx(broken.recorded.violation_s, rel=0.1)
 
 
 def test_what_struck_the_recorded_run_strikes_the_what_if() -> None:
@@ -194,3 +196,37 @@ def test_a_gap_in_the_readings_is_not_paid_for(readings: list[Reading]) -> None:
 def test_what_a_run_kept_is_unknown_without_a_promise(readings: list[Reading]) -> None:
     assert ran(readings, Promises()).within_latency is None and ran(readings, Promises()).violation_s is None
     assert ran(readings, Promises(latency_p95_s=60.0)).within_latency == 1.0
+
+
+def test_the_latency_of_a_run_is_that_of_all_its_rows_and_not_a_mean_of_quantiles(readings: list[Reading]) -> None:
+    quiet, slow = Quantiles(p50_s=1.0, p95_s=2.0, p99_s=2.0), Quantiles(p50_s=10.0, p95_s=20.0, p99_s=20.0)
+    told = [replace(each, latency=slow if place == 30 else quiet, throughput_rows_per_s=1000.0) for place, each in enumerate(readings[10:60])]
+    latency = ran(told, Promises()).latency
+    assert latency is not None and latency.p50_s == pytest.approx(1.0, abs=0.1) and latency.p95_s == pytest.approx(2.0, abs=0.1) and latency.p99_s > 10.0
+
+
+def test_latencies_count_when_a_reading_no_longer_looks_back_beyond_the_first_one(readings: list[Reading]) -> None:
+    slow = Quantiles(p50_s=10.0, p95_s=20.0, p99_s=20.0)
+    told = [replace(readings[10], latency=slow), *readings[11:]]
+    assert ran(told, Promises(latency_p95_s=9.0), window_s=10.0).violation_s == 0.0
+    assert ran(told[:1], Promises(), window_s=10.0).latency is not None, "what is there is taken where nothing else is"
+
+
+def test_what_was_run_and_what_is_simulated_are_held_to_promises_alike() -> None:
+    told = recorded(faults=(400.0,))
+    like = calibrated_by("clicks", told, (), 0)
+    found = what_if(like, told, replace(STATIC, promises=Promises(recovery_s=2.0)))
+    broken_s = [each.violation_s for each in (found.recorded, found.again, found.kept(found.runs[0]))]
+    assert all(each is not None and each > 0 for each in broken_s), "a failure takes longer to recover from than two seconds"
+    assert broken_s == [pytest.approx(broken_s[0], abs=20.0)] * 3
+    p95_s = [each.latency.p95_s for each in (found.recorded, found.again, found.kept(found.runs[0])) if each.latency is not None]
+    assert p95_s == [pytest.approx(p95_s[0], rel=0.15)] * 3
+
+
+def test_a_recovery_that_is_not_over_counts_until_the_last_reading(readings: list[Reading]) -> None:
+    struck_s = readings[-10].at_s
+    behind = [replace(each, failures=1, since_disturbance_s=each.at_s - struck_s, throughput_rows_per_s=0.0, excess_lag_rows=1e6) for each in readings[-10:]]
+    told = [*readings[:-10], *behind]
+    assert recoveries_s(told, 15.0) == [pytest.approx(90.0)]
+    assert ran(told, Promises(recovery_s=60.0)).violation_s == pytest.approx(30.0) and ran(told, Promises(recovery_s=120.0)).violation_s == 0.0
+    assert recoveries_s(readings, 15.0) == [] == recoveries_s([], 15.0)

@@ -18,9 +18,8 @@ from penstock.core.terms import Terms
 from penstock.hindsight.run_cost import Ran, ran
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
-from penstock.simulator.ground_truth import Fault, Record
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.own_error import OwnError, rerun
-from penstock.simulator.score import Score, score
 from penstock.wiring.profiled import LeftOut, possible
 from penstock.wiring.setup import SHORTEST_RUN_S, Setup, told_downtimes
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
@@ -32,7 +31,7 @@ SAME_SIZE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Like:
-    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its record of that run, and what the job ran under.
+    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its readings of that run, and what the job ran under.
 
     `ran_under` are the terms of the recorded run where its history has them.
     """
@@ -40,7 +39,7 @@ class Like:
     name: str
     found: Calibrated
     error: OwnError
-    again: Record
+    again: tuple[Reading, ...]
     started: RunStarted | None
     ran_under: Terms | None = None
 
@@ -86,7 +85,7 @@ def calibrated_by(name: str, readings: Sequence[Reading], events: Sequence[Event
     found = calibrated(readings, events, config, autopilot=None if ran_under is None else ran_under.autopilot)
     started = [event for event in events if isinstance(event, RunStarted)]
     lived = rerun(found, readings, config, seed=seed)
-    return Like(name=name, found=found, error=lived.error, again=lived.record, started=started[-1] if started else None, ran_under=ran_under)
+    return Like(name=name, found=found, error=lived.error, again=lived.readings, started=started[-1] if started else None, ran_under=ran_under)
 
 
 def config_of(readings: Sequence[Reading]) -> Config:
@@ -123,7 +122,7 @@ class WhatIf:
     like: Like
     asked: Asked
     recorded: Ran
-    again: Score
+    again: Ran
     runs: tuple[Simulated, ...]
     left_out: tuple[LeftOut, ...] = ()
 
@@ -149,6 +148,10 @@ class WhatIf:
             return None
         return (self.recorded.average_workers - run.score.average_workers) * run.score.duration_s
 
+    def kept(self, run: Simulated) -> Ran:
+        """What a policy kept, by its readings: measured as what was run is, so that both can be compared."""
+        return ran(run.readings, self.asked.promises, run.setup.terms.config.reading_window_s)
+
     def is_at_recorded_size(self, run: Simulated) -> bool:
         """Whether the policy keeps to the size of the recorded run, on average."""
         return abs(run.score.average_workers - self.recorded.average_workers) <= SAME_SIZE * self.recorded.average_workers
@@ -164,12 +167,13 @@ def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Pro
     """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first."""
     like.refuse_short()
     setup = Setup(load=like.load, engine=like.found.settings, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
+    window_s = setup.terms.config.reading_window_s
     tried, left_out = possible(setup, asked.policies)
     return WhatIf(
         like=like,
         asked=asked,
-        recorded=ran([reading for reading in readings if like.found.counts(reading.at_s)], asked.promises),
-        again=score(like.again, asked.promises, like.found.start_s),
+        recorded=ran([reading for reading in readings if like.found.counts(reading.at_s)], asked.promises, window_s),
+        again=ran(like.again, asked.promises, window_s),
         runs=simulate_all(setup, tried, progress),
         left_out=left_out,
     )
