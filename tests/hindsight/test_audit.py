@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
+from penstock.core.monitor.facts import ExecutorFact
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
 from penstock.hindsight.audit import AuditAsked, Audited, audit, audit_all, audit_of
@@ -233,3 +235,24 @@ def test_an_audit_needs_no_spark() -> None:
         "import sys, penstock.cli.audit, penstock.cli.audited, penstock.hindsight.audit; sys.exit(any(name.split('.')[0] == 'pyspark' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+
+
+def test_a_query_that_died_for_good_is_a_failure(tmp_path: Path) -> None:
+    *lines, _ = streaming_log(length_s=600.0)
+    gone = ExecutorFact(executor_id="1", host="here", slots=2, added_s=START_S)
+    lines += [event_logs.query_terminated("the sink is full"), event_logs.executor_removed(gone, START_S + 660, "Executor killed by driver.")]
+    seen = watched(log_at(written(tmp_path / "app-1", lines)), 86400.0)
+    assert seen.failures == 1 and seen.readings[-1].queries == () and seen.readings[-1].failures == 0, "its last readings know nothing of it"
+    found = audit_of(tmp_path / "app-1", seen, 6, STATIC, lambda share: None)
+    assert "executors or queries failed 1 time" in found.risks
+
+
+def test_failures_count_that_were_within_the_time_looked_at(tmp_path: Path) -> None:
+    lines = streaming_log(length_s=600.0)
+    added = next(each for each in lines if "SparkListenerExecutorAdded" in each)
+    lost = ExecutorFact(executor_id=json.loads(added)["Executor ID"], host="here", slots=2, added_s=START_S)
+    place = len(lines) // 4
+    lines[place:place] = [event_logs.executor_removed(lost, START_S + 150, "Worker lost"), added]
+    log = log_at(written(tmp_path / "app-1", lines))
+    assert (watched(log, 86400.0).failures, watched(log, 300.0).failures) == (1, 0)
+    assert watched(log, 300.0).readings[-1].failures == 1, "counts are those since the start"

@@ -39,7 +39,7 @@ def risks(whole: Ran, promises: Promises, short_share: float, late_share: float,
     if short_share > RARELY:
         found.append(f"more arrived than its executors carry for {short_share:.0%} of the time")
     if failures:
-        found.append(f"{failures} executor{'s' if failures > 1 else ''} or queries failed")
+        found.append(f"executors or queries failed {failures} time{'s' if failures > 1 else ''}")
     return tuple(found)
 
 

@@ -131,7 +131,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         short_s=float(short @ lasted_s),
         rows_per_s=float(np.array([reading.throughput_rows_per_s or 0.0 for reading in seen.readings]) @ lasted_s) / whole.duration_s,
         batch_p95_s=batch_p95_s(seen.readings),
-        risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, late, seen.readings[-1].failures),
+        risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, late, seen.failures),
         what_if=tried,
         notes=(*seen.notes, *like.found.notes, *unknown),
     )
