@@ -24,7 +24,7 @@ from penstock.eventlog.files import event_logs as logs_at
 from penstock.hindsight.audit import AuditAsked, Audited, audit, audit_all, audit_of
 from penstock.hindsight.confidence import confidence, error_reasons
 from penstock.hindsight.from_eventlog import watched
-from penstock.hindsight.needed import needed_executors
+from penstock.hindsight.needed import needed_executors, needed_of, why_beyond
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
@@ -225,9 +225,39 @@ def test_the_fewest_executors_are_those_that_just_carry_the_load(log: EventLog) 
 
     known = [arriving(reading, rate) for reading, rate in zip(readings, (900.0, 1000.0, 5000.0), strict=True)]
     idle, carried = replace(readings[0], queries=()), {"q0": np.array([500.0, 1000.0, 1500.0]), "q1": np.array([0.0, 10.0, 20.0])}
-    assert needed_executors([*known, idle], carried).tolist() == [2.0, 2.0, 3.0, 0.0]
+    assert needed_executors([*known, idle], carried).executors.tolist() == [2.0, 2.0, 3.0, 0.0]
     both = [arriving(readings[0], *rates) for rates in ((250.0, 1.0), (900.0, 2.0), (0.0, 0.0))]
-    assert needed_executors(both, carried).tolist() == [2.0, 3.0, 1.0]
+    assert needed_executors(both, carried).executors.tolist() == [2.0, 3.0, 1.0]
+
+
+def test_where_no_size_is_enough_the_fewest_are_those_that_carry_most_or_what_there_was(log: EventLog) -> None:
+    reading = watched(log, 86400.0).readings[20]
+    (query,) = reading.queries
+    known = [replace(reading, queries=(replace(query, name="q", arrival_rows_per_s=rate),)) for rate in (900.0, 5000.0)]
+    needed = needed_executors([*known, replace(reading, queries=())], {"q": np.array([500.0, 1000.0, 1000.0, 1000.0])})
+    assert (needed.executors.tolist(), needed.beyond.tolist()) == ([2.0, 2.0, 0.0], [False, True, False])
+    nothing = needed_executors(known, {"q": np.zeros(24)})
+    assert (nothing.executors.tolist(), nothing.beyond.tolist()) == ([6.0, 6.0], [True, True])
+
+
+def test_sizes_are_looked_at_up_to_where_more_executors_find_no_task(log: EventLog) -> None:
+    reading = watched(log, 86400.0).readings[20]
+    (query,) = reading.queries
+    job = MicroBatchSettings(overhead_s=0.0, row_s=0.001, partitions=40, cores_per_executor=2, trigger=Trigger(interval_s=5.0), query="q")
+    known = [replace(reading, queries=(replace(query, name="q", arrival_rows_per_s=rate),)) for rate in (39_000.0, 41_000.0)]
+    needed = needed_of(known, {"q": job}, Promises(), 1)
+    assert (needed.executors.tolist(), needed.beyond.tolist()) == ([20.0, 20.0], [False, True])
+    assert why_beyond({"q": job}, Promises()) == "a batch of q has 40 tasks, and more than 20 executors find none of them"
+
+
+def test_a_promise_that_no_size_keeps_is_a_risk_of_its_own_and_needs_no_executors(tmp_path: Path) -> None:
+    asap = replace(event_logs.JOB, trigger=Trigger(interval_s=0.0))
+    log = log_at(written(tmp_path / "app-1", streaming_log(asap, length_s=600.0)))
+    found = audit(log, replace(STATIC, promises=Promises(latency_p95_s=1.0)))
+    assert found.needed_s == pytest.approx(found.had_s) and (found.wasted_s, found.short_s) == (0.0, 0.0)
+    assert not any("more arrived than its executors carry" in risk for risk in found.risks)
+    (risk,) = [risk for risk in found.risks if risk.startswith("no number of executors carries what arrived for 100% of the time: a batch of words takes ")]
+    assert risk.endswith(" without any row, and may take 500ms")
 
 
 def test_an_audit_needs_no_spark() -> None:

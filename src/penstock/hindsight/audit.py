@@ -15,15 +15,13 @@ from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
 from penstock.hindsight.at_risk import late_recoveries, risks
 from penstock.hindsight.from_eventlog import Watched, watched
-from penstock.hindsight.needed import capacities, needed_executors, settings_of_all
+from penstock.hindsight.needed import needed_of, settings_of_all, why_beyond
 from penstock.hindsight.run_cost import Ran, lasted, ran
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
 READING_SHARE = 0.4
 """About this share of the time of an audit is spent on reading the log."""
-SEARCHED = 4
-"""Sizes are looked at up to this many times the largest the job had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,21 +115,30 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         lambda done_s, total_s: progress(done_s / total_s),
     )
     costs, unknown = settings_of_all(like.found, seen.readings)
-    needed = needed_executors(seen.readings, {name: capacities(each, asked.promises, SEARCHED * most) for name, each in costs.items()})
+    needed = needed_of(seen.readings, costs, asked.promises, most)
     lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = ran(seen.readings, asked.promises)
-    short, late = np.maximum(needed - had, 0.0), late_recoveries(like.found, seen.readings, asked.promises)
+    short = np.maximum(needed.executors - had, 0.0)
+    at_risk = risks(
+        whole,
+        asked.promises,
+        short_share=float((short > 0) @ lasted_s) / whole.duration_s,
+        beyond_share=float(needed.beyond @ lasted_s) / whole.duration_s,
+        why_beyond=why_beyond(costs, asked.promises),
+        late_share=late_recoveries(like.found, seen.readings, asked.promises),
+        failures=seen.failures,
+    )
     return Audited(
         path=path,
         name=seen.name,
         app_id=seen.app_id,
         ran=whole,
-        needed_s=float(needed @ lasted_s),
-        wasted_s=float(np.maximum(had - needed, 0.0) @ lasted_s),
+        needed_s=float(needed.executors @ lasted_s),
+        wasted_s=float(np.maximum(had - needed.executors, 0.0) @ lasted_s),
         short_s=float(short @ lasted_s),
         rows_per_s=float(np.array([reading.throughput_rows_per_s or 0.0 for reading in seen.readings]) @ lasted_s) / whole.duration_s,
         batch_p95_s=batch_p95_s(seen.readings),
-        risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, late, seen.failures),
+        risks=at_risk,
         what_if=tried,
         notes=(*seen.notes, *like.found.notes, *unknown),
     )
