@@ -18,7 +18,9 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
+from penstock.hindsight import likely_executors
 from penstock.hindsight.confidence import confidence
+from penstock.hindsight.likely_executors import of_last
 from penstock.hindsight.recoveries import recoveries_s
 from penstock.hindsight.run_cost import lasted, ran
 from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, what_if
@@ -30,6 +32,7 @@ from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.own_error import OwnError
 from penstock.simulator.plant import SimulatedPlant
+from penstock.wiring.setup import Setup
 
 START_S = 1_700_000_000.0
 JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
@@ -72,6 +75,19 @@ def test_a_what_if_states_its_own_error(found: WhatIf, like: Like) -> None:
     assert found.error_worker_seconds(run) == pytest.approx(found.off * run.score.worker_seconds)
 
 
+def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_by_it(like: Like, readings: list[Reading]) -> None:
+    settings = like.found.settings
+    assert isinstance(settings, MicroBatchSettings)
+    dear, cheap = (replace(settings, row_s=share * settings.row_s) for share in (1.5, 0.7))
+    unsure = replace(like, found=replace(like.found, likely=(dear, cheap)))
+    found = what_if(unsure, readings, replace(STATIC, policies=("static", "hpa")))
+    static, hpa = found.runs
+    likely = found.likely["hpa"]
+    assert likely.low < likely.value < likely.high
+    assert found.error_worker_seconds(hpa) == pytest.approx(max(likely.high - likely.value, likely.value - likely.low) * hpa.score.duration_s)
+    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.score.worker_seconds), "it takes what it has"
+
+
 def test_the_same_size_as_recorded_saves_nothing_and_a_smaller_one_what_it_lacks(found: WhatIf, like: Like, readings: list[Reading]) -> None:
     same = found
     fewer = what_if(like, readings, replace(STATIC, limits=Limits(max_executors=4)))
@@ -87,7 +103,8 @@ def test_policies_share_the_recorded_arrivals_and_progress_is_told(like: Like, r
     found = what_if(like, readings, replace(STATIC, policies=("static", "hpa")), lambda done_s, total_s: told.append((done_s, total_s)))
     static, hpa = found.runs
     assert static.setup.load == hpa.setup.load == like.load and [run.policy for run in found.runs] == ["static", "hpa"]
-    assert told[-1][0] == pytest.approx(told[-1][1]) and told[-1][1] == pytest.approx(2 * like.load.last_s)
+    assert [done_s for done_s, _ in told] == sorted(done_s for done_s, _ in told)
+    assert told[-1][0] == pytest.approx(told[-1][1]) and told[-1][1] == pytest.approx(2 * 3 * like.load.last_s), "at three costs of a row"
 
 
 def test_other_promises_are_held_against_the_same_run(found: WhatIf, like: Like, readings: list[Reading]) -> None:
@@ -119,7 +136,7 @@ def test_of_several_queries_one_is_simulated_and_what_is_saved_is_not_known(read
     two = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
     (run,) = two.runs
     assert two.like.found.left_out == ("views",) and run.score.average_workers == pytest.approx(4.0)
-    assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None
+    assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None and two.likely == {}
     sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
     sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, sizes=2))
     assert str(confidence(sure)) == "low: one of 2 queries is simulated, and what the others need is not known"
@@ -230,3 +247,25 @@ def test_a_recovery_that_is_not_over_counts_until_the_last_reading(readings: lis
     assert recoveries_s(told, 15.0) == [pytest.approx(90.0)]
     assert ran(told, Promises(recovery_s=60.0)).violation_s == pytest.approx(30.0) and ran(told, Promises(recovery_s=120.0)).violation_s == 0.0
     assert recoveries_s(readings, 15.0) == [] == recoveries_s([], 15.0)
+
+
+def test_of_a_long_load_what_rows_may_cost_is_tried_on_its_last_hours(like: Like) -> None:
+    setup = Setup(load=like.load, engine=like.found.settings, terms=STATIC.terms(like), faults=(Fault(at_s=100.0), Fault(at_s=700.0)))
+    assert of_last(setup) is setup
+    last = of_last(setup, 300.0)
+    assert (last.load.time_s[0], last.load.last_s) == (pytest.approx(like.load.last_s - 300.0), like.load.last_s)
+    assert [fault.at_s for fault in last.faults] == [700.0] and last.load.rate(700.0) == pytest.approx(like.load.rate(700.0))
+
+
+def test_the_error_of_a_long_run_is_as_large_a_share_as_that_of_its_last_hours(like: Like, readings: list[Reading], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likely_executors, "of_last", lambda setup: of_last(setup, 600.0))
+    settings = like.found.settings
+    assert isinstance(settings, MicroBatchSettings)
+    dear = replace(settings, row_s=2.0 * settings.row_s)
+    told: list[tuple[float, float]] = []
+    asked = replace(STATIC, policies=("hpa",))
+    found = what_if(replace(like, found=replace(like.found, likely=(dear,))), readings, asked, lambda done_s, total_s: told.append((done_s, total_s)))
+    (hpa,) = found.runs
+    likely = found.likely["hpa"]
+    assert hpa.score.duration_s > 800.0 and likely.low == likely.value == hpa.score.average_workers < likely.high
+    assert told[-1] == (pytest.approx(like.load.last_s + 1200.0), pytest.approx(like.load.last_s + 1200.0))

@@ -26,11 +26,12 @@ READING_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditAsked:
-    """What to try and to hold the job to; `max_executors` is what it had at most where None."""
+    """What to try and to hold the job to; `max_executors` is what it had at most where None, `up_s` how long a new executor takes to come, where known."""
 
     policies: tuple[str, ...]
     promises: Promises = Promises()
     max_executors: int | None = None
+    up_s: float | None = None
     last_s: float = 86400.0
     seed: int = 0
 
@@ -105,7 +106,7 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
     """The audit of a job that was watched, and had `most` executors at most."""
-    like = calibrated_by(seen.name, seen.readings, (), asked.seed)
+    like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s)
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
     tried = what_if(

@@ -18,11 +18,9 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import waves
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.calibrate import calibrated
-from penstock.simulator.calibrated import Calibrated
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.calibrated import Calibrated, Settings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
-Settings = MicroBatchSettings | ContinuousSettings
 SEARCHED = 4
 """Sizes are looked at up to this many times the largest the job had, or up to where more executors carry no more."""
 
