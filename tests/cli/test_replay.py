@@ -84,7 +84,7 @@ def test_all_policies_stand_beside_what_was_run(history: Path) -> None:
     assert answer["again"]["average_workers"] == pytest.approx(answer["recorded"]["average_workers"], rel=0.1)
     static, hpa = answer["policies"]
     assert static["average_workers"] == pytest.approx(answer["policies"][0]["worker_seconds"] / static["duration_s"])
-    assert hpa["error_worker_seconds"] == pytest.approx(answer["off"] * hpa["worker_seconds"]) and hpa["error_is_at_least"]
+    assert hpa["error_worker_seconds"] >= 0.99 * answer["off"] * hpa["worker_seconds"] and hpa["error_is_at_least"]
     assert static["within_latency"] is not None, "the promise is that of the recorded job"
     assert answer["confidence"]["level"] == "low" and answer["confidence"]["reasons"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -18,12 +19,14 @@ from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
+from penstock.core.models.estimate import Estimate
+from penstock.core.monitor.facts import ExecutorFact
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
 from penstock.hindsight.audit import AuditAsked, Audited, audit, audit_all, audit_of
 from penstock.hindsight.confidence import confidence, error_reasons
 from penstock.hindsight.from_eventlog import watched
-from penstock.hindsight.needed import needed_executors
+from penstock.hindsight.needed import needed_executors, needed_of, why_beyond
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
@@ -86,22 +89,34 @@ def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audi
     assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.score.worker_seconds)
 
 
-def test_the_error_at_sizes_that_the_job_never_had_is_not_known(audited: Audited) -> None:
+def test_at_sizes_that_the_job_never_had_the_error_is_at_least_what_rows_may_cost(audited: Audited) -> None:
     found, (static, hpa) = audited.what_if, audited.what_if.runs
     assert found.recorded.sizes == 1 and found.is_at_recorded_size(static) and not found.is_at_recorded_size(hpa)
-    assert found.error_worker_seconds(hpa) is None
+    assert found.off is not None and set(found.likely) == {"static", "hpa"}
+    assert found.likely["hpa"].value == hpa.score.average_workers and found.likely["static"].low == found.likely["static"].high
+    own_s = found.off * hpa.score.worker_seconds
+    error_s = found.error_worker_seconds(hpa)
+    assert error_s is not None and error_s >= own_s
+    wide = replace(found, likely={"hpa": Estimate(value=3.0, low=2.5, high=5.0)})
+    assert wide.error_worker_seconds(hpa) == pytest.approx(2.0 * hpa.score.duration_s)
+    assert [why[0] for why in error_reasons(found)] == ["h", "≥"] and "as the measured batches allow" in error_reasons(found)[0]
+
+
+def test_where_nobody_knows_what_rows_may_cost_the_error_at_other_sizes_is_not_known(audited: Audited) -> None:
+    found, (static, hpa) = replace(audited.what_if, likely={}), audited.what_if.runs
+    assert found.error_worker_seconds(hpa) is None and found.error_worker_seconds(static) is not None
     two = replace(found, recorded=replace(found.recorded, sizes=2))
     assert two.off is not None and two.error_worker_seconds(hpa) == pytest.approx(two.off * hpa.score.worker_seconds)
-    assert [why[0] for why in error_reasons(found)] == ["?", "≥"] and [why[0] for why in error_reasons(two)] == ["≥"]
+    assert [why[0] for why in error_reasons(found)] == ["h", "?", "≥"] and [why[0] for why in error_reasons(two)] == ["h", "≥"]
     sure = replace(two, recorded=replace(two.recorded, duration_s=4 * 3600.0))
-    assert confidence(sure).level == "good" and error_reasons(sure) == ()
+    assert confidence(sure).level == "good" and error_reasons(sure) == ("how far the simulator is off on the recorded run",)
 
 
 def test_the_recorded_run_and_the_same_sizes_simulated_agree(audited: Audited) -> None:
     found = audited.what_if
     assert found.recorded.latency is not None and found.again.latency is not None
     assert found.again.average_workers == pytest.approx(6.0) and found.again.rescales == 0
-    assert found.again.latency.p95 / 1000 == pytest.approx(found.recorded.latency.p95_s, rel=0.2)
+    assert found.again.latency.p95_s == pytest.approx(found.recorded.latency.p95_s, rel=0.1)
     assert found.recorded.within_latency == 1.0 and found.again.within_latency == pytest.approx(1.0)
     assert confidence(found).level == "low" and "was recorded" in str(confidence(found)), "twenty minutes are not much"
 
@@ -252,6 +267,18 @@ def batch_of_half_a_minute(number: int) -> event_logs.BatchFact:
     )
 
 
+def test_how_long_executors_take_to_come_may_be_told(log: EventLog) -> None:
+    seen = watched(log, 86400.0)
+
+    def taken(up_s: float | None) -> tuple[float, list[str]]:
+        found = audit_of(log.path, seen, 6, replace(STATIC, up_s=up_s), lambda share: None)
+        return found.what_if.like.found.settings.up_s, [note for note in found.notes if "it is taken to last" in note]
+
+    up_s, notes = taken(None)
+    assert up_s == 5.0 and [note.split(" was seen")[0] for note in notes] == ["no scale-up", "no scale-down", "no restart of the query"]
+    assert taken(90.0) == (90.0, notes[1:])
+
+
 def test_the_fewest_executors_are_those_that_just_carry_the_load(log: EventLog) -> None:
     readings = watched(log, 86400.0).readings[20:23]
 
@@ -260,9 +287,39 @@ def test_the_fewest_executors_are_those_that_just_carry_the_load(log: EventLog) 
 
     known = [arriving(reading, rate) for reading, rate in zip(readings, (900.0, 1000.0, 5000.0), strict=True)]
     idle, carried = replace(readings[0], queries=()), {"q0": np.array([500.0, 1000.0, 1500.0]), "q1": np.array([0.0, 10.0, 20.0])}
-    assert needed_executors([*known, idle], carried).tolist() == [2.0, 2.0, 3.0, 0.0]
+    assert needed_executors([*known, idle], carried).executors.tolist() == [2.0, 2.0, 3.0, 0.0]
     both = [arriving(readings[0], *rates) for rates in ((250.0, 1.0), (900.0, 2.0), (0.0, 0.0))]
-    assert needed_executors(both, carried).tolist() == [2.0, 3.0, 1.0]
+    assert needed_executors(both, carried).executors.tolist() == [2.0, 3.0, 1.0]
+
+
+def test_where_no_size_is_enough_the_fewest_are_those_that_carry_most_or_what_there_was(log: EventLog) -> None:
+    reading = watched(log, 86400.0).readings[20]
+    (query,) = reading.queries
+    known = [replace(reading, queries=(replace(query, name="q", arrival_rows_per_s=rate),)) for rate in (900.0, 5000.0)]
+    needed = needed_executors([*known, replace(reading, queries=())], {"q": np.array([500.0, 1000.0, 1000.0, 1000.0])})
+    assert (needed.executors.tolist(), needed.beyond.tolist()) == ([2.0, 2.0, 0.0], [False, True, False])
+    nothing = needed_executors(known, {"q": np.zeros(24)})
+    assert (nothing.executors.tolist(), nothing.beyond.tolist()) == ([6.0, 6.0], [True, True])
+
+
+def test_sizes_are_looked_at_up_to_where_more_executors_find_no_task(log: EventLog) -> None:
+    reading = watched(log, 86400.0).readings[20]
+    (query,) = reading.queries
+    job = MicroBatchSettings(overhead_s=0.0, row_s=0.001, partitions=40, cores_per_executor=2, trigger=Trigger(interval_s=5.0), query="q")
+    known = [replace(reading, queries=(replace(query, name="q", arrival_rows_per_s=rate),)) for rate in (39_000.0, 41_000.0)]
+    needed = needed_of(known, {"q": job}, Promises(), 1)
+    assert (needed.executors.tolist(), needed.beyond.tolist()) == ([20.0, 20.0], [False, True])
+    assert why_beyond({"q": job}, Promises()) == "a batch of q has 40 tasks, and more than 20 executors find none of them"
+
+
+def test_a_promise_that_no_size_keeps_is_a_risk_of_its_own_and_needs_no_executors(tmp_path: Path) -> None:
+    asap = replace(event_logs.JOB, trigger=Trigger(interval_s=0.0))
+    log = log_at(written(tmp_path / "app-1", streaming_log(asap, length_s=600.0)))
+    found = audit(log, replace(STATIC, promises=Promises(latency_p95_s=1.0)))
+    assert found.needed_s == pytest.approx(found.had_s, rel=0.05) and found.short_s == 0.0
+    assert not any("more arrived than its executors carry" in risk for risk in found.risks)
+    (risk,) = [risk for risk in found.risks if risk.startswith("no number of executors carries what arrived for ")]
+    assert "% of the time: a batch of words takes " in risk and risk.endswith(" without any row, and may take 500ms")
 
 
 def test_an_audit_needs_no_spark() -> None:
@@ -270,3 +327,24 @@ def test_an_audit_needs_no_spark() -> None:
         "import sys, penstock.cli.audit, penstock.cli.audited, penstock.hindsight.audit; sys.exit(any(name.split('.')[0] == 'pyspark' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+
+
+def test_a_query_that_died_for_good_is_a_failure(tmp_path: Path) -> None:
+    *lines, _ = streaming_log(length_s=600.0)
+    gone = ExecutorFact(executor_id="1", host="here", slots=2, added_s=START_S)
+    lines += [event_logs.query_terminated("the sink is full"), event_logs.executor_removed(gone, START_S + 660, "Executor killed by driver.")]
+    seen = watched(log_at(written(tmp_path / "app-1", lines)), 86400.0)
+    assert seen.failures == 1 and seen.readings[-1].queries == () and seen.readings[-1].failures == 0, "its last readings know nothing of it"
+    found = audit_of(tmp_path / "app-1", seen, 6, STATIC, lambda share: None)
+    assert "executors or queries failed 1 time" in found.risks
+
+
+def test_failures_count_that_were_within_the_time_looked_at(tmp_path: Path) -> None:
+    lines = streaming_log(length_s=600.0)
+    added = next(each for each in lines if "SparkListenerExecutorAdded" in each)
+    lost = ExecutorFact(executor_id=json.loads(added)["Executor ID"], host="here", slots=2, added_s=START_S)
+    place = len(lines) // 4
+    lines[place:place] = [event_logs.executor_removed(lost, START_S + 150, "Worker lost"), added]
+    log = log_at(written(tmp_path / "app-1", lines))
+    assert (watched(log, 86400.0).failures, watched(log, 300.0).failures) == (1, 0)
+    assert watched(log, 300.0).readings[-1].failures == 1, "counts are those since the start"

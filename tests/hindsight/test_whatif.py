@@ -13,12 +13,15 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
-from penstock.core.domain.reading import Reading
+from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
+from penstock.hindsight import likely_executors
 from penstock.hindsight.confidence import confidence
+from penstock.hindsight.likely_executors import of_last
+from penstock.hindsight.recoveries import recoveries_s
 from penstock.hindsight.run_cost import lasted, ran
 from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, what_if
 from penstock.simulator.clock import SimulatedClock
@@ -29,6 +32,7 @@ from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.own_error import OwnError
 from penstock.simulator.plant import SimulatedPlant
+from penstock.wiring.setup import Setup
 
 START_S = 1_700_000_000.0
 JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
@@ -71,6 +75,19 @@ def test_a_what_if_states_its_own_error(found: WhatIf, like: Like) -> None:
     assert found.error_worker_seconds(run) == pytest.approx(found.off * run.score.worker_seconds)
 
 
+def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_by_it(like: Like, readings: list[Reading]) -> None:
+    settings = like.found.settings
+    assert isinstance(settings, MicroBatchSettings)
+    dear, cheap = (replace(settings, row_s=share * settings.row_s) for share in (1.5, 0.7))
+    unsure = replace(like, found=replace(like.found, likely=(dear, cheap)))
+    found = what_if(unsure, readings, replace(STATIC, policies=("static", "hpa")))
+    static, hpa = found.runs
+    likely = found.likely["hpa"]
+    assert likely.low < likely.value < likely.high
+    assert found.error_worker_seconds(hpa) == pytest.approx(max(likely.high - likely.value, likely.value - likely.low) * hpa.score.duration_s)
+    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.score.worker_seconds), "it takes what it has"
+
+
 def test_the_same_size_as_recorded_saves_nothing_and_a_smaller_one_what_it_lacks(found: WhatIf, like: Like, readings: list[Reading]) -> None:
     same = found
     fewer = what_if(like, readings, replace(STATIC, limits=Limits(max_executors=4)))
@@ -86,15 +103,17 @@ def test_policies_share_the_recorded_arrivals_and_progress_is_told(like: Like, r
     found = what_if(like, readings, replace(STATIC, policies=("static", "hpa")), lambda done_s, total_s: told.append((done_s, total_s)))
     static, hpa = found.runs
     assert static.setup.load == hpa.setup.load == like.load and [run.policy for run in found.runs] == ["static", "hpa"]
-    assert told[-1][0] == pytest.approx(told[-1][1]) and told[-1][1] == pytest.approx(2 * like.load.last_s)
+    assert [done_s for done_s, _ in told] == sorted(done_s for done_s, _ in told)
+    assert told[-1][0] == pytest.approx(told[-1][1]) and told[-1][1] == pytest.approx(2 * 3 * like.load.last_s), "at three costs of a row"
 
 
 def test_other_promises_are_held_against_the_same_run(found: WhatIf, like: Like, readings: list[Reading]) -> None:
     kept = found
     broken = what_if(like, readings, replace(STATIC, promises=Promises(latency_p95_s=3.0)))
-    assert kept.recorded.within_latency == pytest.approx(1.0, abs=0.05) and kept.runs[0].score.violation_s == 0
+    assert kept.recorded.within_latency == pytest.approx(1.0, abs=0.05) and kept.kept(kept.runs[0]).violation_s == 0
     assert broken.recorded.within_latency == pytest.approx(broken.again.within_latency, abs=0.03) and broken.recorded.within_latency < 0.2
-    assert broken.recorded.violation_s and broken.runs[0].score.violation_s > 0.5 * broken.runs[0].score.duration_s
+    assert broken.recorded.violation_s is not None and broken.recorded.violation_s > 400.0
+    assert broken.kept(broken.runs[0]).violation_s == pytest.approx(broken.recorded.violation_s, rel=0.1)
 
 
 def test_what_struck_the_recorded_run_strikes_the_what_if() -> None:
@@ -117,7 +136,7 @@ def test_of_several_queries_one_is_simulated_and_what_is_saved_is_not_known(read
     two = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
     (run,) = two.runs
     assert two.like.found.left_out == ("views",) and run.score.average_workers == pytest.approx(4.0)
-    assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None
+    assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None and two.likely == {}
     sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
     sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, sizes=2))
     assert str(confidence(sure)) == "low: one of 2 queries is simulated, and what the others need is not known"
@@ -194,3 +213,59 @@ def test_a_gap_in_the_readings_is_not_paid_for(readings: list[Reading]) -> None:
 def test_what_a_run_kept_is_unknown_without_a_promise(readings: list[Reading]) -> None:
     assert ran(readings, Promises()).within_latency is None and ran(readings, Promises()).violation_s is None
     assert ran(readings, Promises(latency_p95_s=60.0)).within_latency == 1.0
+
+
+def test_the_latency_of_a_run_is_that_of_all_its_rows_and_not_a_mean_of_quantiles(readings: list[Reading]) -> None:
+    quiet, slow = Quantiles(p50_s=1.0, p95_s=2.0, p99_s=2.0), Quantiles(p50_s=10.0, p95_s=20.0, p99_s=20.0)
+    told = [replace(each, latency=slow if place == 30 else quiet, throughput_rows_per_s=1000.0) for place, each in enumerate(readings[10:60])]
+    latency = ran(told, Promises()).latency
+    assert latency is not None and latency.p50_s == pytest.approx(1.0, abs=0.1) and latency.p95_s == pytest.approx(2.0, abs=0.1) and latency.p99_s > 10.0
+
+
+def test_latencies_count_when_a_reading_no_longer_looks_back_beyond_the_first_one(readings: list[Reading]) -> None:
+    slow = Quantiles(p50_s=10.0, p95_s=20.0, p99_s=20.0)
+    told = [replace(readings[10], latency=slow), *readings[11:]]
+    assert ran(told, Promises(latency_p95_s=9.0), window_s=10.0).violation_s == 0.0
+    assert ran(told[:1], Promises(), window_s=10.0).latency is not None, "what is there is taken where nothing else is"
+
+
+def test_what_was_run_and_what_is_simulated_are_held_to_promises_alike() -> None:
+    told = recorded(faults=(400.0,))
+    like = calibrated_by("clicks", told, (), 0)
+    found = what_if(like, told, replace(STATIC, promises=Promises(recovery_s=2.0)))
+    broken_s = [each.violation_s for each in (found.recorded, found.again, found.kept(found.runs[0]))]
+    assert all(each is not None and each > 0 for each in broken_s), "a failure takes longer to recover from than two seconds"
+    assert broken_s == [pytest.approx(broken_s[0], abs=20.0)] * 3
+    p95_s = [each.latency.p95_s for each in (found.recorded, found.again, found.kept(found.runs[0])) if each.latency is not None]
+    assert p95_s == [pytest.approx(p95_s[0], rel=0.15)] * 3
+
+
+def test_a_recovery_that_is_not_over_counts_until_the_last_reading(readings: list[Reading]) -> None:
+    struck_s = readings[-10].at_s
+    behind = [replace(each, failures=1, since_disturbance_s=each.at_s - struck_s, throughput_rows_per_s=0.0, excess_lag_rows=1e6) for each in readings[-10:]]
+    told = [*readings[:-10], *behind]
+    assert recoveries_s(told, 15.0) == [pytest.approx(90.0)]
+    assert ran(told, Promises(recovery_s=60.0)).violation_s == pytest.approx(30.0) and ran(told, Promises(recovery_s=120.0)).violation_s == 0.0
+    assert recoveries_s(readings, 15.0) == [] == recoveries_s([], 15.0)
+
+
+def test_of_a_long_load_what_rows_may_cost_is_tried_on_its_last_hours(like: Like) -> None:
+    setup = Setup(load=like.load, engine=like.found.settings, terms=STATIC.terms(like), faults=(Fault(at_s=100.0), Fault(at_s=700.0)))
+    assert of_last(setup) is setup
+    last = of_last(setup, 300.0)
+    assert (last.load.time_s[0], last.load.last_s) == (pytest.approx(like.load.last_s - 300.0), like.load.last_s)
+    assert [fault.at_s for fault in last.faults] == [700.0] and last.load.rate(700.0) == pytest.approx(like.load.rate(700.0))
+
+
+def test_the_error_of_a_long_run_is_as_large_a_share_as_that_of_its_last_hours(like: Like, readings: list[Reading], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likely_executors, "of_last", lambda setup: of_last(setup, 600.0))
+    settings = like.found.settings
+    assert isinstance(settings, MicroBatchSettings)
+    dear = replace(settings, row_s=2.0 * settings.row_s)
+    told: list[tuple[float, float]] = []
+    asked = replace(STATIC, policies=("hpa",))
+    found = what_if(replace(like, found=replace(like.found, likely=(dear,))), readings, asked, lambda done_s, total_s: told.append((done_s, total_s)))
+    (hpa,) = found.runs
+    likely = found.likely["hpa"]
+    assert hpa.score.duration_s > 800.0 and likely.low == likely.value == hpa.score.average_workers < likely.high
+    assert told[-1] == (pytest.approx(like.load.last_s + 1200.0), pytest.approx(like.load.last_s + 1200.0))

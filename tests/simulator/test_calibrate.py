@@ -108,7 +108,7 @@ def flow_settings(found: Calibrated) -> ContinuousSettings:
 def test_calibration_finds_the_settings_of_a_simulated_run(batches: History) -> None:
     found = calibrated(batches.readings, batches.events, CONFIG)
     settings = batch_settings(found)
-    assert (found.kind, found.notes, found.executors) == ("micro_batch", (), 3)
+    assert (found.kind, found.executors) == ("micro_batch", 3) and found.notes == ("no restart of the query was seen: it is taken to last 1 s",)
     assert (settings.partitions, settings.cores_per_executor, settings.trigger, settings.query) == (12, 2, JOB.trigger, "query")
     assert settings.overhead_s == pytest.approx(0.6, rel=0.05)
     assert settings.row_s * settings.skew == pytest.approx(0.001, rel=0.05)
@@ -263,7 +263,30 @@ def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_a_note() -> 
     law = batch_settings(found).law
     assert law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
     assert any("one size" in note for note in found.notes)
-    assert sum("it is taken to last" in note for note in found.notes) == 2
+    assert sum("it is taken to last" in note for note in found.notes) == 3
+
+
+def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(batches: History, flowing: History) -> None:
+    found = calibrated(batches.readings, batches.events, CONFIG)
+    settings = batch_settings(found)
+    capacities = [each.law.capacity_rows_per_s(3, 4.0) for each in (*found.likely, settings) if isinstance(each, MicroBatchSettings)]
+    dear, cheap, best = capacities
+    assert 0.8 * best < dear < best < cheap < 1.2 * best
+    for each in found.likely:
+        assert replace(each, overhead_s=settings.overhead_s, row_s=settings.row_s, skew=settings.skew) == settings, "all else is the same"
+    flows = calibrated(flowing.readings, flowing.events, CONFIG)
+    low, high = (each.capacity_rows_per_s for each in flows.likely if isinstance(each, ContinuousSettings))
+    assert 0.8 * 2000.0 < low < flow_settings(flows).capacity_rows_per_s < high < 1.2 * 2000.0
+
+
+def test_batches_of_one_size_may_be_all_rows_or_no_more_than_their_tasks() -> None:
+    seen = micro_batches(replace(JOB, noise=0.0), Arrivals.constant(2500.0), {})
+    dear, cheap = (each for each in calibrated(seen.readings, seen.events, CONFIG).likely if isinstance(each, MicroBatchSettings))
+    assert [dear.overhead_s, cheap.overhead_s] == pytest.approx([0.0, JOB.overhead_s], rel=0.1)
+    for each in (dear, cheap):
+        assert each.law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
+    untold = [replace(each, queries=tuple(replace(query, stages=()) for query in each.queries)) for each in seen.readings]
+    assert calibrated(untold, seen.events, CONFIG).likely == (), "nobody knows where tasks do not tell"
 
 
 def test_only_the_busiest_query_is_simulated_and_that_is_said(batches: History) -> None:

@@ -23,6 +23,7 @@ def audit(
     target_recovery: Annotated[float | None, typer.Option(help="Seconds within which the jobs are to recover.")] = None,
     promise_latency_ms: Annotated[float | None, typer.Option(help="The latency that is promised.")] = None,
     max_executors: Annotated[int | None, typer.Option(help="The most executors (those that the job had).")] = None,
+    downtime: Annotated[float | None, typer.Option(help="Seconds until an executor that is asked for is ready (5).")] = None,
     last: Annotated[str, typer.Option(help="Only the last so long of each log.", metavar="DURATION")] = USUAL_LAST,
     seed: Annotated[int, typer.Option(help="Another seed is another run of chance.")] = 0,
     as_json: JsonOption = False,
@@ -30,12 +31,14 @@ def audit(
 ) -> None:
     """Read event logs of streaming jobs: executor-hours wasted, promises at risk, and what each policy would have saved."""
     needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
+    needed(0, downtime=downtime)
     needed(1, max_executors=max_executors)
     parameters_of(policy, [])
     asked = AuditAsked(
         policies=policies_of(policy),
         promises=Promises(latency_p95_s=None if promise_latency_ms is None else promise_latency_ms / 1000, recovery_s=target_recovery),
         max_executors=max_executors,
+        up_s=downtime,
         last_s=last_of(last),
         seed=seed,
     )

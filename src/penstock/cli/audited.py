@@ -16,7 +16,7 @@ from penstock.cli import complain
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import left_out_rows, like_rows
 from penstock.cli.uncut_table import Whole
-from penstock.cli.whatif import error_rows, error_words, share_words
+from penstock.cli.whatif import error_rows, error_words, kept_words
 from penstock.cli.whatif import object_of as what_if_object
 from penstock.core.domain.units import duration_words
 from penstock.hindsight.audit import HOUR_S, Audited, Skipped
@@ -84,14 +84,9 @@ def policies_table(each: Audited) -> Table:
     for run in found.runs:
         score, error = run.score, found.error_worker_seconds(run)
         off = error_words(found, None if error is None else hours(error))
-        p95 = "" if score.latency is None else f"{score.latency.p95:,.0f}"
+        _, p95, _, within, broken = kept_words(found.kept(run))
         cost = hours(score.worker_seconds), off, hours(found.saved_worker_seconds(run)), off
-        table.add_row(
-            *map(
-                Text,
-                (run.policy, *cost, f"{score.average_workers:.2f}", f"{score.rescales}", p95, share_words(score.within_latency), f"{score.violation_s:,.0f}"),
-            )
-        )
+        table.add_row(*map(Text, (run.policy, *cost, f"{score.average_workers:.2f}", f"{score.rescales}", p95, within, broken)))
     return table
 
 

@@ -92,7 +92,7 @@ def likeness(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec
     except UserMistake:
         return None
     lived = rerun(found, readings, spec.config)
-    return Like(name=spec.name, found=found, error=lived.error, again=lived.record, started=None)
+    return Like(name=spec.name, found=found, error=lived.error, again=lived.readings, started=None)
 
 
 def static_run(like: Like, spec: JobSpec) -> RunSummary:

@@ -18,7 +18,6 @@ from penstock.cli.uncut_table import Whole
 from penstock.hindsight.confidence import confidence, error_reasons, is_at_least
 from penstock.hindsight.run_cost import Ran
 from penstock.hindsight.whatif import WhatIf
-from penstock.simulator.score import Score
 from penstock.wiring.simulation import Simulated
 
 COLUMNS = ("executor-seconds", "±", "executors", "rescales", "saves", "p50 ms", "p95 ms", "p99 ms", "within", "broken s")
@@ -49,42 +48,36 @@ def object_of(found: WhatIf) -> dict[str, Any]:
         **like_object(found.like),
         "off": found.off,
         "confidence": {"level": level.level, "reasons": list(level.reasons)},
-        "recorded": recorded_object(found.recorded),
-        "again": score_object(found.again),
+        "recorded": ran_object(found.recorded),
+        "again": ran_object(found.again),
         "policies": [policy_object(found, run) for run in found.runs],
         "left_out": list(map(asdict, found.left_out)),
     }
 
 
-def recorded_object(ran: Ran) -> dict[str, Any]:
-    latency = None if ran.latency is None else {name: 1000 * getattr(ran.latency, f"{name}_s") for name in ("p50", "p95", "p99")}
+def ran_object(ran: Ran) -> dict[str, Any]:
     return {
         "duration_s": ran.duration_s,
         "worker_seconds": ran.worker_seconds,
         "average_workers": ran.average_workers,
         "rescales": ran.rescales,
-        "latency_ms": latency,
-        "within_latency": ran.within_latency,
-        "violation_s": ran.violation_s,
+        **kept_object(ran),
     }
 
 
-def score_object(score: Score) -> dict[str, Any]:
-    return {
-        "duration_s": score.duration_s,
-        "worker_seconds": score.worker_seconds,
-        "average_workers": score.average_workers,
-        "rescales": score.rescales,
-        "latency_ms": None if score.latency is None else {name: getattr(score.latency, name) for name in ("mean", "p50", "p95", "p99")},
-        "within_latency": score.within_latency,
-        "violation_s": score.violation_s,
-    }
+def kept_object(ran: Ran) -> dict[str, Any]:
+    """What readings tell of latency and promises."""
+    latency = None if ran.latency is None else {name: 1000 * getattr(ran.latency, f"{name}_s") for name in ("p50", "p95", "p99")}
+    return {"latency_ms": latency, "within_latency": ran.within_latency, "violation_s": ran.violation_s}
 
 
 def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
-    """What it saves, with its error where that is known."""
+    """What it keeps, measured as what was run is where readings tell, and what it saves, with its error where that is known."""
+    told, kept = as_object(run), {key: value for key, value in kept_object(found.kept(run)).items() if value is not None}
+    latency_ms = {**told["latency_ms"], **kept.get("latency_ms", {})}
     saved, error = found.saved_worker_seconds(run), found.error_worker_seconds(run)
-    return {**as_object(run), "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": error is None or is_at_least(found)}
+    at_least = error is None or is_at_least(found)
+    return {**told, **kept, "latency_ms": latency_ms, "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": at_least}
 
 
 def table_of(found: WhatIf) -> Table:
@@ -92,16 +85,13 @@ def table_of(found: WhatIf) -> Table:
     table.add_column("policy")
     for column in COLUMNS:
         table.add_column(column, justify="right")
-    ran = found.recorded
-    latency = ("", "", "") if ran.latency is None else tuple(f"{1000 * each:,.0f}" for each in (ran.latency.p50_s, ran.latency.p95_s, ran.latency.p99_s))
-    broken = "" if ran.violation_s is None else f"{ran.violation_s:,.0f}"
-    cost = (f"{ran.worker_seconds:,.0f}", "", f"{ran.average_workers:.2f}", f"{ran.rescales}", "")
-    table.add_row(*map(Text, (RECORDED, *cost, *latency, share_words(ran.within_latency), broken)))
-    table.add_row(*map(Text, row_of(AGAIN, found.again, "", "")))
+    for name, ran in ((RECORDED, found.recorded), (AGAIN, found.again)):
+        table.add_row(*map(Text, (name, f"{ran.worker_seconds:,.0f}", "", f"{ran.average_workers:.2f}", f"{ran.rescales}", "", *kept_words(ran))))
     for run in found.runs:
-        error = found.error_worker_seconds(run)
+        score, error = run.score, found.error_worker_seconds(run)
         told = error_words(found, None if error is None else f"{error:,.0f}")
-        table.add_row(*map(Text, row_of(run.policy, run.score, told, saves_words(found, run))))
+        cost = (f"{score.worker_seconds:,.0f}", told, f"{score.average_workers:.2f}", f"{score.rescales}", saves_words(found, run))
+        table.add_row(*map(Text, (run.policy, *cost, *kept_words(found.kept(run)))))
     return table
 
 
@@ -120,10 +110,10 @@ def saves_words(found: WhatIf, run: Simulated) -> str:
     return "?" if saved is None else f"{saved / had_s:+.0%}" if had_s else ""
 
 
-def row_of(name: str, score: Score, error: str, saves: str) -> tuple[str, ...]:
-    latency = ("", "", "") if score.latency is None else tuple(f"{each:,.0f}" for each in (score.latency.p50, score.latency.p95, score.latency.p99))
-    cost = (f"{score.worker_seconds:,.0f}", error, f"{score.average_workers:.2f}", f"{score.rescales}", saves)
-    return (name, *cost, *latency, share_words(score.within_latency), f"{score.violation_s:,.0f}")
+def kept_words(ran: Ran) -> tuple[str, ...]:
+    """Quantiles of the latency in milliseconds, the share within the promise, and for how long promises were broken."""
+    latency = ("", "", "") if ran.latency is None else tuple(f"{1000 * each:,.0f}" for each in (ran.latency.p50_s, ran.latency.p95_s, ran.latency.p99_s))
+    return (*latency, share_words(ran.within_latency), "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")
 
 
 def share_words(share: float | None) -> str:

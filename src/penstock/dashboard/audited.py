@@ -38,14 +38,11 @@ def draw_audited(path: Path, audited: Sequence[Audited]) -> None:
 def bars(axes: Axes, each: Audited) -> None:
     """What was had and needed is of the whole audit; policies are scaled to its length, as they begin where the job had caught up with its start."""
     found, duration_s = each.what_if, each.ran.duration_s
-    unknown = {run.policy for run in found.runs if found.error_worker_seconds(run) is None}
-    policies = [(run.policy, run.score.average_workers * duration_s / HOUR_S) for run in found.runs]
-    named = [
-        ("had", each.had_s / HOUR_S, ORANGE),
-        ("needed, at least", each.needed_s / HOUR_S, BLUE),
-        *((f"{name} ± ?" if name in unknown else name, hours, GREEN) for name, hours in policies),
-    ]
-    error = [0.0, 0.0, *(0.0 if name in unknown else (found.off or 0.0) * hours for name, hours in policies)]
+    named, error = [("had", each.had_s / HOUR_S, ORANGE), ("needed, at least", each.needed_s / HOUR_S, BLUE)], [0.0, 0.0]
+    for run in found.runs:
+        error_s = found.error_worker_seconds(run)
+        named.append((run.policy if error_s is not None else f"{run.policy} ± ?", run.score.average_workers * duration_s / HOUR_S, GREEN))
+        error.append((error_s or 0.0) / run.score.duration_s * duration_s / HOUR_S)
     places = range(len(named))
     axes.barh(
         places, [hours for _, hours, _ in named], color=[colour for *_, colour in named], height=0.7, xerr=error, error_kw={"ecolor": INK, "elinewidth": 1.0}

@@ -26,8 +26,11 @@ FOLLOWED = 3.0
 """A recovery is followed for this many times as long as is promised; then the load stays as it is."""
 
 
-def risks(whole: Ran, promises: Promises, short_share: float, late_share: float, failures: int) -> tuple[str, ...]:
-    """`short_share` of the time more arrived than was carried; at `late_share` of it a failure would have taken longer than promised."""
+def risks(whole: Ran, promises: Promises, *, short_share: float, beyond_share: float, why_beyond: str, late_share: float, failures: int) -> tuple[str, ...]:
+    """`short_share` of the time more arrived than its executors carry, `beyond_share` of it more than any number of them would.
+
+    At `late_share` of it a failure would have taken longer than promised.
+    """
     found, promised_s = [], promises.latency_p95_s
     if promised_s is not None and whole.within_latency is not None and whole.latency is not None:
         if whole.within_latency < PROMISED_SHARE:
@@ -38,8 +41,10 @@ def risks(whole: Ran, promises: Promises, short_share: float, late_share: float,
         found.append(f"to recover from a failure would have taken longer than {duration_words(promises.recovery_s)} for {late_share:.0%} of the time")
     if short_share > RARELY:
         found.append(f"more arrived than its executors carry for {short_share:.0%} of the time")
+    if beyond_share > RARELY:
+        found.append(f"no number of executors carries what arrived for {beyond_share:.0%} of the time: {why_beyond}")
     if failures:
-        found.append(f"{failures} executor{'s' if failures > 1 else ''} or queries failed")
+        found.append(f"executors or queries failed {failures} time{'s' if failures > 1 else ''}")
     return tuple(found)
 
 

@@ -15,24 +15,23 @@ from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
 from penstock.hindsight.at_risk import late_recoveries, risks
 from penstock.hindsight.from_eventlog import Watched, watched
-from penstock.hindsight.needed import capacities, needed_executors, settings_of_all
+from penstock.hindsight.needed import needed_of, settings_of_all, why_beyond
 from penstock.hindsight.run_cost import Ran, lasted, ran
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
 READING_SHARE = 0.4
 """About this share of the time of an audit is spent on reading the log."""
-SEARCHED = 4
-"""Sizes are looked at up to this many times the largest the job had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditAsked:
-    """What to try and to hold the job to; `max_executors` is what it had at most where None."""
+    """What to try and to hold the job to; `max_executors` is what it had at most where None, `up_s` how long a new executor takes to come, where known."""
 
     policies: tuple[str, ...]
     promises: Promises = Promises()
     max_executors: int | None = None
+    up_s: float | None = None
     last_s: float = 86400.0
     seed: int = 0
 
@@ -107,7 +106,7 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
     """The audit of a job that was watched, and had `most` executors at most."""
-    like = calibrated_by(seen.name, seen.readings, (), asked.seed)
+    like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s)
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
     tried = what_if(
@@ -117,21 +116,30 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         lambda done_s, total_s: progress(done_s / total_s),
     )
     costs, unknown = settings_of_all(like.found, seen.readings)
-    needed = needed_executors(seen.readings, {name: capacities(each, asked.promises, SEARCHED * most) for name, each in costs.items()})
+    needed = needed_of(seen.readings, costs, asked.promises, most)
     lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = ran(seen.readings, asked.promises)
-    short, late = np.maximum(needed - had, 0.0), late_recoveries(like.found, seen.readings, asked.promises)
+    short = np.maximum(needed.executors - had, 0.0)
+    at_risk = risks(
+        whole,
+        asked.promises,
+        short_share=float((short > 0) @ lasted_s) / whole.duration_s,
+        beyond_share=float(needed.beyond @ lasted_s) / whole.duration_s,
+        why_beyond=why_beyond(costs, asked.promises),
+        late_share=late_recoveries(like.found, seen.readings, asked.promises),
+        failures=seen.failures,
+    )
     return Audited(
         path=path,
         name=seen.name,
         app_id=seen.app_id,
         ran=whole,
-        needed_s=float(needed @ lasted_s),
-        wasted_s=float(np.maximum(had - needed, 0.0) @ lasted_s),
+        needed_s=float(needed.executors @ lasted_s),
+        wasted_s=float(np.maximum(had - needed.executors, 0.0) @ lasted_s),
         short_s=float(short @ lasted_s),
         rows_per_s=float(np.array([reading.throughput_rows_per_s or 0.0 for reading in seen.readings]) @ lasted_s) / whole.duration_s,
         batch_p95_s=batch_p95_s(seen.readings),
-        risks=risks(whole, asked.promises, float((short > 0) @ lasted_s) / whole.duration_s, late, seen.readings[-1].failures),
+        risks=at_risk,
         what_if=tried,
         notes=(*seen.notes, *like.found.notes, *unknown),
     )

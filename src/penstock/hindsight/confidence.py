@@ -15,6 +15,7 @@ FAIR_OFF, LOW_OFF = 0.15, 0.30
 """The simulator's worst own error, from which on confidence is no longer good, and from which on it is low."""
 FAIR_S, LOW_S = 2 * 3600.0, 1800.0
 """How long was recorded, below which the same holds."""
+OR_OF_ROWS = ", or what the policy takes where a row costs as much, or as little, as the measured batches allow: the wider of both"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +38,15 @@ def is_at_least(found: WhatIf) -> bool:
 
 
 def error_reasons(found: WhatIf) -> tuple[str, ...]:
-    """In words, why the error of a policy is not known, or larger than is known."""
+    """In words, where the error of a policy comes from, why it is not known, and why it is larger than is known."""
     errors = [found.error_worker_seconds(run) for run in found.runs]
     said = []
+    if any(error is not None for error in errors):
+        said.append(f"how far the simulator is off on the recorded run{OR_OF_ROWS if found.likely else ''}")
     if found.off is not None and None in errors:
         said.append("? where a policy has another size than the only one that the job had, as nobody knows how far the simulator is off there")
     if is_at_least(found) and any(error is not None for error in errors):
-        said.append(f"≥ for at least: it is how far the simulator is off on the recorded run, and confidence is {confidence(found).level}")
+        said.append(f"≥ for at least, as confidence is {confidence(found).level}")
     return tuple(said)
 
 

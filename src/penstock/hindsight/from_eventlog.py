@@ -23,23 +23,28 @@ MOST_EXECUTORS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """`notes` say in words what the log does not tell, and what was taken for it."""
+    """`failures` are those of executors and queries within the readings; `notes` say in words what the log does not tell, and what was taken for it."""
 
     name: str
     app_id: str
     readings: tuple[Reading, ...]
+    failures: int = 0
     notes: tuple[str, ...] = ()
 
 
 def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Watched:
     """One pass through the log; of a longer one the last `last_s` seconds. `UserMistake` if no streaming job is in it."""
     application, memory = LoggedApplication(), Memory()
-    kept: deque[Reading] = deque(maxlen=max(2, round(last_s / USUAL_READING_S)))
-    made = 0
+    most = max(2, round(last_s / USUAL_READING_S))
+    kept: deque[Reading] = deque(maxlen=most)
+    failed: deque[int] = deque([0], maxlen=most + 1)
+    made = executors_lost = 0
     for seen in observations(log, application, USUAL_READING_S, read):
         known, (memory, reading) = memory, observe(memory, seen, EVEN)
         memory = with_those_away(known, memory, seen.at_s)
         kept.append(replace(reading, executors=reading.executors[:MOST_EXECUTORS]))
+        executors_lost = seen.executors_lost
+        failed.append(executors_lost + failed_queries(application))
         made += 1
     refuse_what_does_not_stream(log, application)
     triggers = {query.name: query.rhythm.trigger for query in application.queries.values()}
@@ -49,6 +54,7 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
         name=application.name or log.path.name,
         app_id=application.app_id,
         readings=tuple(with_triggers(reading, triggers) for reading in kept),
+        failures=executors_lost + failed_queries(application) - failed[0],
         notes=(*cut, *notes_of(application)),
     )
 
@@ -61,6 +67,11 @@ def with_those_away(known: Memory, memory: Memory, at_s: float) -> Memory:
         batches={**memory.batches, **{name: known.batches[name] for name in away}},
         newest={**memory.newest, **{name: known.newest[name] for name in away}},
     )
+
+
+def failed_queries(application: LoggedApplication) -> int:
+    """How often queries failed so far, of those too that are gone: no reading tells of them any more."""
+    return sum(query.failures for query in application.queries.values())
 
 
 def refuse_what_does_not_stream(log: EventLog, application: LoggedApplication) -> None:

@@ -1,4 +1,4 @@
-"""What a recorded run cost and kept, by its readings."""
+"""What a run cost and kept, by its readings: those of a recorded run and of a simulated one alike."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from statistics import median
 
 import numpy as np
 
+from penstock.core.config import EVEN
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.rescales import rescales
+from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.shapes.chance import FloatArray
+from penstock.hindsight.recoveries import overdue_s
 
 OFTEN = 0.05
 LONGEST = 3.0
@@ -23,9 +26,9 @@ LONGEST = 3.0
 class Ran:
     """None where nothing is known, or nothing was promised.
 
-    Readings hold quantiles of a few seconds each, not rows: `latency` is their mean, weighted by what was processed; `within_latency` is the share of
-    the rows within the promise, taken to lie evenly between the quantiles; `violation_s` is how long the median was above it. `sizes` are those that
-    the job had for a twentieth of the time at least.
+    Readings hold quantiles of a few seconds each, not rows: `latency` is pooled from them, weighted by what was processed; `within_latency` is the share
+    of the rows within the promise, taken to lie evenly between the quantiles; `violation_s` is how long the median was above it, and how much longer than
+    promised recoveries from failures took. `sizes` are those that the job had for a twentieth of the time at least.
     """
 
     duration_s: float
@@ -38,24 +41,24 @@ class Ran:
     violation_s: float | None
 
 
-def ran(readings: Sequence[Reading], promises: Promises) -> Ran:
-    """How the job ran from the first of these readings to the last."""
+def ran(readings: Sequence[Reading], promises: Promises, window_s: float = EVEN.reading_window_s) -> Ran:
+    """How the job ran from the first of these readings to the last; they look back over `window_s`, so latencies count so long after the first, if any do."""
     lasted_s = lasted(readings)
     workers = np.array([float(reading.executors_running) for reading in readings])
     duration_s = float(lasted_s.sum())
     worker_seconds = float(workers @ lasted_s)
-    known = [(reading, stood_s) for reading, stood_s in zip(readings, lasted_s.tolist(), strict=True) if reading.latency is not None]
+    told = [(reading, stood_s) for reading, stood_s in zip(readings, lasted_s.tolist(), strict=True) if reading.latency is not None]
+    known = [each for each in told if each[0].at_s >= readings[0].at_s + window_s] or told
+    late = [reading for reading, _ in known]
     return Ran(
         duration_s=duration_s,
         worker_seconds=worker_seconds,
         average_workers=worker_seconds / duration_s if duration_s else 0.0,
         rescales=rescales(readings),
         sizes=sum(float(lasted_s[workers == size].sum()) >= OFTEN * duration_s for size in np.unique(workers)),
-        latency=mean_latency([reading for reading, _ in known]),
-        within_latency=within([reading for reading, _ in known], promises.latency_p95_s),
-        violation_s=None
-        if promises.latency_p95_s is None
-        else sum(stood_s for reading, stood_s in known if reading.latency and reading.latency.p50_s > promises.latency_p95_s),
+        latency=pooled_latency(late),
+        within_latency=within(late, promises.latency_p95_s),
+        violation_s=None if promises == Promises() else above_s(known, promises.latency_p95_s) + overdue_s(readings, promises.recovery_s, window_s),
     )
 
 
@@ -73,13 +76,18 @@ def lasted(readings: Sequence[Reading]) -> FloatArray:
     return np.array([*(min(max(each, 0.0), longest_s) for each in apart_s), 0.0][: len(readings)])
 
 
-def mean_latency(readings: Sequence[Reading]) -> Quantiles | None:
+def pooled_latency(readings: Sequence[Reading]) -> Quantiles | None:
     weights = np.array([rows_of(reading) for reading in readings])
     if weights.sum() <= 0:
         return None
-    told = np.array([(each.p50_s, each.p95_s, each.p99_s) for reading in readings if (each := reading.latency) is not None])
-    p50_s, p95_s, p99_s = (float(each) for each in weights @ told / weights.sum())
-    return Quantiles(p50_s=p50_s, p95_s=p95_s, p99_s=p99_s)
+    return pooled_quantiles([reading.latency for reading in readings if reading.latency is not None], weights)
+
+
+def above_s(known: Sequence[tuple[Reading, float]], promised_s: float | None) -> float:
+    """Seconds of the readings whose median is above what is promised."""
+    if promised_s is None:
+        return 0.0
+    return sum(stood_s for reading, stood_s in known if reading.latency is not None and reading.latency.p50_s > promised_s)
 
 
 def within(readings: Sequence[Reading], promised_s: float | None) -> float | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,17 +13,18 @@ from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
+from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
+from penstock.hindsight.likely_executors import simulate_likely
 from penstock.hindsight.run_cost import Ran, ran
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
-from penstock.simulator.ground_truth import Fault, Record
+from penstock.simulator.ground_truth import Fault
 from penstock.simulator.own_error import OwnError, rerun
-from penstock.simulator.score import Score, score
 from penstock.wiring.profiled import LeftOut, possible
 from penstock.wiring.setup import SHORTEST_RUN_S, Setup, told_downtimes
-from penstock.wiring.simulation import Progress, Simulated, simulate_all
+from penstock.wiring.simulation import Progress, Simulated
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
 SAME_SIZE = 0.05
@@ -32,7 +33,7 @@ SAME_SIZE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Like:
-    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its record of that run, and what the job ran under.
+    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its readings of that run, and what the job ran under.
 
     `ran_under` are the terms of the recorded run where its history has them.
     """
@@ -40,7 +41,7 @@ class Like:
     name: str
     found: Calibrated
     error: OwnError
-    again: Record
+    again: tuple[Reading, ...]
     started: RunStarted | None
     ran_under: Terms | None = None
 
@@ -80,13 +81,18 @@ class Like:
         return max(self.found.executors, most or 1)
 
 
-def calibrated_by(name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int, ran_under: Terms | None = None) -> Like:
-    """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate."""
+def calibrated_by(
+    name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int, ran_under: Terms | None = None, *, up_s: float | None = None
+) -> Like:
+    """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate.
+
+    `up_s` is how long a new executor takes to come, where somebody knows.
+    """
     config = config_of(readings)
-    found = calibrated(readings, events, config, autopilot=None if ran_under is None else ran_under.autopilot)
+    found = calibrated(readings, events, config, autopilot=None if ran_under is None else ran_under.autopilot, up_s=up_s)
     started = [event for event in events if isinstance(event, RunStarted)]
     lived = rerun(found, readings, config, seed=seed)
-    return Like(name=name, found=found, error=lived.error, again=lived.record, started=started[-1] if started else None, ran_under=ran_under)
+    return Like(name=name, found=found, error=lived.error, again=lived.readings, started=started[-1] if started else None, ran_under=ran_under)
 
 
 def config_of(readings: Sequence[Reading]) -> Config:
@@ -118,13 +124,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WhatIf:
-    """What was run, the same sizes in the simulator, and what each policy makes of the same arrivals and failures there; `left_out` could not be tried."""
+    """What was run, the same sizes in the simulator, and what each policy makes of the same arrivals and failures there; `left_out` could not be tried.
+
+    `likely` are the average executors of each policy within what rows may cost; empty where nobody knows that.
+    """
 
     like: Like
     asked: Asked
     recorded: Ran
-    again: Score
+    again: Ran
     runs: tuple[Simulated, ...]
+    likely: Mapping[str, Estimate] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
 
     @property
@@ -149,27 +159,44 @@ class WhatIf:
             return None
         return (self.recorded.average_workers - run.score.average_workers) * run.score.duration_s
 
+    def kept(self, run: Simulated) -> Ran:
+        """What a policy kept, by its readings: measured as what was run is, so that both can be compared."""
+        return ran(run.readings, self.asked.promises, run.setup.terms.config.reading_window_s)
+
     def is_at_recorded_size(self, run: Simulated) -> bool:
         """Whether the policy keeps to the size of the recorded run, on average."""
         return abs(run.score.average_workers - self.recorded.average_workers) <= SAME_SIZE * self.recorded.average_workers
 
     def error_worker_seconds(self, run: Simulated) -> float | None:
-        """None where it is not known: the simulator's own error says nothing of other sizes if the job had only one."""
-        if self.off is None or (self.recorded.sizes < 2 and not self.is_at_recorded_size(run)):
+        """The wider of two: the simulator's own error, and what the policy would take more or less if rows cost as much, or as little, as they may.
+
+        The own error says nothing of other sizes if the job had only one: None there if what rows may cost is not known either.
+        """
+        if self.like.found.left_out:
             return None
-        return self.off * run.score.worker_seconds
+        likely = self.likely.get(run.policy)
+        known = [] if likely is None else [max(likely.high - likely.value, likely.value - likely.low) * run.score.duration_s]
+        if self.off is not None and (known or self.recorded.sizes > 1 or self.is_at_recorded_size(run)):
+            known.append(self.off * run.score.worker_seconds)
+        return max(known, default=None)
 
 
 def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:
-    """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first."""
+    """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first.
+
+    Each is simulated again for what rows may cost, unless there are other queries, and nobody knows what is saved.
+    """
     like.refuse_short()
     setup = Setup(load=like.load, engine=like.found.settings, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
+    window_s = setup.terms.config.reading_window_s
     tried, left_out = possible(setup, asked.policies)
+    runs, likely = simulate_likely(setup, () if like.found.left_out else like.found.likely, tried, progress)
     return WhatIf(
         like=like,
         asked=asked,
-        recorded=ran([reading for reading in readings if like.found.counts(reading.at_s)], asked.promises),
-        again=score(like.again, asked.promises, like.found.start_s),
-        runs=simulate_all(setup, tried, progress),
+        recorded=ran([reading for reading in readings if like.found.counts(reading.at_s)], asked.promises, window_s),
+        again=ran(like.again, asked.promises, window_s),
+        runs=runs,
+        likely=likely,
         left_out=left_out,
     )

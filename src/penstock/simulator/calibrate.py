@@ -15,7 +15,6 @@ from penstock.simulator.calibrate_batches import batch_settings
 from penstock.simulator.calibrate_flow import flow_settings
 from penstock.simulator.calibrate_newcomers import with_newcomers
 from penstock.simulator.calibrated import Calibrated
-from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.from_history import (
     Seen,
     busiest_query,
@@ -31,25 +30,25 @@ from penstock.simulator.from_history import (
     rescales,
     usual_plan,
 )
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 OFTEN = 0.1
 """A job that was behind its load in a larger share of the readings is hard to simulate."""
 
 
-def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Config, *, autopilot: Autopilot | None = None) -> Calibrated:
-    """From readings and events in the order of time; one query of the job is simulated. Only a history without work is refused."""
+def calibrated(
+    readings: Sequence[Reading], events: Iterable[Event], config: Config, *, autopilot: Autopilot | None = None, up_s: float | None = None
+) -> Calibrated:
+    """From readings and events in the order of time; one query of the job is simulated. Only a history without work is refused.
+
+    `up_s` is how long a new executor of a job in micro-batches takes to come, where somebody knows.
+    """
     if not readings:
         raise UserMistake("the history holds no readings: there is nothing to simulate")
     events, name = list(events), busiest_query(readings)
     whole = of_query(readings, name)
     kind = kind_of(whole)
     seen, changes = of_kind(whole, kind), rescales(events, readings)
-    settings: MicroBatchSettings | ContinuousSettings
-    if kind == "micro_batch":
-        settings, notes = batch_settings(seen, events, changes)
-    else:
-        settings, notes = flow_settings(seen, events, changes, autopilot or Autopilot())
+    found = batch_settings(seen, events, changes, up_s) if kind == "micro_batch" else flow_settings(seen, events, changes, autopilot or Autopilot())
     lived = longest_stretch(seen, config.reading_interval_s)
     from_s, end_s = lived[0][0].at_s, lived[-1][0].at_s
     arrivals, why = arrivals_of([each for each in whole if from_s <= each[0].at_s <= end_s], config)
@@ -59,18 +58,19 @@ def calibrated(readings: Sequence[Reading], events: Iterable[Event], config: Con
     faults = tuple(fault for fault in struck if kind == "micro_batch" or fault.kind == "restart")
     # Checkpoints are then where they were, and a rescale of the recorded run replays what it did.
     since_checkpoint_s = 0.0 if kind == "micro_batch" else query.uptime_s if query.since_commit_s is None else query.since_commit_s
-    found = Calibrated(
+    job = Calibrated(
         kind=kind,
-        settings=settings,
+        settings=found.settings,
+        likely=found.likely,
         arrivals=arrivals,
         start_s=first.at_s - since_checkpoint_s,
         end_s=end_s,
         executors=max(1, first.executors_running),
         faults=faults,
         left_out=others,
-        notes=(*notes, *why, *not_simulated(others, whole, seen), *gaps(seen, lived), *survived(len(struck), len(faults)), *behind(seen)),
+        notes=(*found.notes, *why, *not_simulated(others, whole, seen), *gaps(seen, lived), *survived(len(struck), len(faults)), *behind(seen)),
     )
-    return with_newcomers(found, seen, changes, config) if kind == "micro_batch" else found
+    return with_newcomers(job, seen, changes, config) if kind == "micro_batch" else job
 
 
 def arrivals_of(seen: Seen, config: Config) -> tuple[Arrivals, tuple[str, ...]]:

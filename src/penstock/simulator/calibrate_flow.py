@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
@@ -14,7 +15,8 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.estimate import NotReady
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.simulator.calibrated import Found
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
@@ -22,10 +24,10 @@ BALANCED = 0.05
 """Workers whose shares vary by less than this share the rows evenly: the rest is noise of the measurement."""
 
 
-def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale], autopilot: Autopilot) -> tuple[ContinuousSettings, tuple[str, ...]]:
-    """The settings, and in words what was not to be found."""
+def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale], autopilot: Autopilot) -> Found:
+    """From a query, and what its rescales and restarts took."""
     trigger, limit = usual_plan(seen)
-    capacity, skew, notes = capacity_of([reading for reading, _ in seen], autopilot)
+    capacity, skew, bounds, notes = capacity_of([reading for reading, _ in seen], autopilot)
     usual = ContinuousSettings(capacity_rows_per_s=capacity)
     pauses_s = [each.boundary_pause_s for _, each in seen if each.boundary_pause_s is not None]
     found_s = {
@@ -50,7 +52,7 @@ def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescal
         rate_limit_rows_per_s=limit,
         query=seen[-1][1].name,
     )
-    return settings, tuple(notes)
+    return Found(settings=settings, likely=tuple(replace(settings, capacity_rows_per_s=share * capacity) for share in bounds), notes=tuple(notes))
 
 
 def base_of(seen: Seen, usual: ContinuousSettings) -> float:
@@ -68,8 +70,8 @@ def median_of(values: Iterable[float]) -> float | None:
     return median(known) if known else None
 
 
-def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[float, float, list[str]]:
-    """Rows/s of one worker that works all the time, how unevenly rows are shared, and why that is a guess, if it is.
+def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[float, float, tuple[float, ...], list[str]]:
+    """Rows/s of one worker that works all the time, how unevenly rows are shared, the bounds of that capacity as shares of it, and why it is a guess.
 
     In the engine the busiest worker decides, so it is the busiest that is taken where they differ.
     """
@@ -77,12 +79,12 @@ def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[floa
     model = JobCapacity().learn(told).settled()
     carried = np.array([each.capacity_rows_per_s for each in model.workers()])
     if len(carried) and carried.mean() > 0:
-        spread = float(carried.std() / carried.mean())
-        return (float(carried.mean()), 0.0, []) if spread < BALANCED else (float(carried.max()), spread, [])
-    scaleout = readings[-1].executors_running
-    remembered = model.predict(scaleout=max(1, scaleout))
+        spread, bounds = float(carried.std() / carried.mean()), shares_of(model.predict())
+        return (float(carried.mean()), 0.0, bounds, []) if spread < BALANCED else (float(carried.max()), spread, bounds, [])
+    scaleout = max(1, readings[-1].executors_running)
+    remembered = model.predict(scaleout=scaleout)
     if not isinstance(remembered, NotReady) and remembered.value > 0:
-        return remembered.value / max(1, scaleout), 0.0, []
+        return remembered.value / scaleout, 0.0, shares_of(remembered), []
     seen = [
         reading.throughput_rows_per_s / reading.executors_running
         for reading in readings
@@ -91,7 +93,16 @@ def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[floa
     if not seen or max(seen) <= 0:
         raise UserMistake("the history holds no reading of executors at work: there is nothing to simulate")
     why = remembered.why if isinstance(remembered, NotReady) else "no worker processed anything"
-    return max(seen), 0.0, [f"{why}: the most that an executor was seen to carry, {max(seen):,.0f} rows/s, is taken for its capacity"]
+    return max(seen), 0.0, (), [f"{why}: the most that an executor was seen to carry, {max(seen):,.0f} rows/s, is taken for its capacity"]
+
+
+def shares_of(estimate: Estimate | NotReady) -> tuple[float, ...]:
+    """Both bounds as shares of what is estimated; none where it may be nothing at all.
+
+    >>> shares_of(Estimate(value=1000.0, low=900.0, high=1200.0)), shares_of(Estimate(value=1000.0, low=0.0, high=2000.0))
+    ((0.9, 1.2), ())
+    """
+    return () if isinstance(estimate, NotReady) or estimate.low <= 0 else (estimate.low / estimate.value, estimate.high / estimate.value)
 
 
 def during(seen: Seen, rescale: Rescale) -> list[QueryReading]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from penstock.core.config import Config
-from penstock.simulator.calibrated import Calibrated
+from penstock.simulator.calibrated import Calibrated, Settings
 from penstock.simulator.from_history import Rescale, Seen, caught_up
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.own_error import first_engine, run_again
@@ -32,12 +32,15 @@ def with_newcomers(found: Calibrated, seen: Seen, changes: Sequence[Rescale], co
         return found
     choices = [replace_newcomers(tried, first_task_s, factor) for first_task_s, factor in product(FIRST_TASKS_S, FACTORS)]
     best = min(choices, key=lambda choice: missed_s(choice, recorded, new, config))
-    return replace(found, settings=best.settings)
+    return replace(found, settings=best.settings, likely=best.likely)
 
 
 def replace_newcomers(found: Calibrated, first_task_s: float, factor: float) -> Calibrated:
-    assert isinstance(found.settings, MicroBatchSettings)
-    return replace(found, settings=replace(found.settings, first_task_s=first_task_s, warm_up_factor=factor))
+    def like(settings: Settings) -> Settings:
+        assert isinstance(settings, MicroBatchSettings)
+        return replace(settings, first_task_s=first_task_s, warm_up_factor=factor)
+
+    return replace(found, settings=like(found.settings), likely=tuple(map(like, found.likely)))
 
 
 def missed_s(choice: Calibrated, recorded: Seen, new: Sequence[bool], config: Config) -> float:

@@ -32,9 +32,10 @@ class OwnError:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rerun:
-    """The recorded sizes once more in the simulator: what truly happened there, and how far that is from what was recorded."""
+    """The recorded sizes once more in the simulator: what truly happened there, what was read of it, and how far that is from what was recorded."""
 
     record: Record
+    readings: tuple[Reading, ...]
     error: OwnError
 
 
@@ -42,8 +43,8 @@ def rerun(found: Calibrated, readings: Sequence[Reading], config: Config, *, see
     """The recorded sizes, triggers and limits run again, read at the recorded moments; compared a window after the start."""
     seen = [each for each in of_kind(of_query(readings, found.settings.query), found.kind) if found.counts(each[0].at_s)]
     engine = first_engine(found, seen, seed)
-    error = compared(found, seen, run_again(engine, found, seen, config), config)
-    return Rerun(record=engine.record, error=error)
+    again = run_again(engine, found, seen, config)
+    return Rerun(record=engine.record, readings=tuple(again), error=compared(found, seen, again, config))
 
 
 def compared(found: Calibrated, seen: Seen, again: Sequence[Reading], config: Config) -> OwnError:

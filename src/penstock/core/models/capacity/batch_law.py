@@ -122,5 +122,19 @@ class LikelyLaws:
         Estimate(value=2.0, low=1.0, high=3.0)
         """
         value, spread = of(self.best), sorted(map(of, self.drawn))
-        beyond = int(len(spread) * (1.0 - COVERAGE) / 2)
-        return Estimate(value=value, low=min(value, spread[beyond]), high=max(value, spread[-1 - beyond]))
+        return Estimate(value=value, low=min(value, spread[self._beyond]), high=max(value, spread[-1 - self._beyond]))
+
+    def ends(self, of: Callable[[BatchLaw], float]) -> tuple[BatchLaw, ...]:
+        """The drawn laws from which the bounds of that follow, the lower one first; none where none were drawn.
+
+        >>> laws = [BatchLaw(overhead_s=each, row_s=0.0, partitions=1) for each in (3.0, 1.0, 2.0)]
+        >>> [law.overhead_s for law in LikelyLaws(best=laws[2], drawn=tuple(laws)).ends(lambda law: law.overhead_s)]
+        [1.0, 3.0]
+        """
+        spread = sorted(self.drawn, key=of)
+        return (spread[self._beyond], spread[-1 - self._beyond]) if spread else ()
+
+    @property
+    def _beyond(self) -> int:
+        """How many of the drawn laws are beyond each bound."""
+        return int(len(self.drawn) * (1.0 - COVERAGE) / 2)
