@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
 from penstock.core.domain.instruction import ChangeQuery
 from penstock.core.domain.job import SinkSpec
@@ -66,11 +67,8 @@ def test_a_query_without_state_takes_a_new_number_of_shuffle_partitions(plant: A
     plant.wait_commits(query, 1)
     assert plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None, partitions=2)).done
     plant.wait_commits(query, 1)
-    plant.engine.read()
-    plant.wait_commits(query, 2)
-    reading = plant.engine.read()
-    assert reading.queries[0].partitions == 2
-    assert reading.queries[0].stages[-1].tasks == 2
+    assert plant.engine.read().queries[0].partitions == 2
+    wait_until(lambda: [stage.tasks for stage in plant.engine.read().queries[0].stages][-1:] == [2], what="a window without batches of before the change")
 
 
 def test_a_batch_that_cannot_be_interrupted_delays_a_change_and_a_stop_and_never_loses_the_query(plant: Any) -> None:
