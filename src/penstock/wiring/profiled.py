@@ -15,7 +15,8 @@ from penstock.simulator.graph import QueryGraph
 from penstock.simulator.testbed import SimulatedTestbed
 from penstock.wiring.setup import Setup, engine_of
 
-PROFILED_SIZES = 6
+PROFILED_SIZES = 8
+"""As many as in the paper (Phoebe sec. III-C)."""
 PROFILED_RATES = 30
 PROFILED_TO = 1.25
 """A profile goes up to this many times the largest rate of the load."""
@@ -64,7 +65,7 @@ def sizes_between(least: int, most: int) -> tuple[int, ...]:
     """A few sizes, evenly apart as far as whole numbers allow, both ends among them.
 
     >>> sizes_between(1, 12), sizes_between(2, 4)
-    ((1, 3, 5, 8, 10, 12), (2, 3, 4))
+    ((1, 3, 4, 6, 7, 9, 10, 12), (2, 3, 4))
     """
     steps = min(PROFILED_SIZES - 1, most - least) or 1
     return tuple(sorted({round(least + (most - least) * place / steps) for place in range(steps + 1)}))
