@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from penstock.bench.recorded_run import START_S, Recorded, recorded_run, told
+from penstock.bench.quiet_run import MOST_STOLEN, Made, Progress, quiet_run
+from penstock.bench.recorded_run import START_S, Recorded, told
 from penstock.bench.stolen import Span, within
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.rescales import rescales
-from penstock.core.errors import UserMistake
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.terms import Terms
 from penstock.simulator.calibrate import calibrated
@@ -25,12 +25,8 @@ HIGHEST, LOWER = 1500.0, 1200.0
 """Rows/s at the top of the waves: more than two executors carry, and, to calibrate the simulator, hardly so much."""
 SEEDS = 3
 """The simulator's numbers are the medians of this many runs, each with another seed."""
-ATTEMPTS, MOST_STOLEN = 3, 0.25
-"""A run in which others had the machine for more than this share says little, and is made again, so often in all."""
 EXECUTORS_OFF, RESCALES_OFF, LATENCY_OFF = 0.15, 2.0, 0.30
 """How far the simulator may be off: shares of the real run's, and a number of rescales."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,39 +120,6 @@ def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, pro
         readings, events = told(calibrate_from)
         known = calibrated(readings, events, real.terms.config, autopilot=real.terms.autopilot)
     return replace(honesty(real, known, words), kept=str(keep), repeated=made.repeated)
-
-
-@dataclass(kw_only=True)
-class Made:
-    """How far the runs are, in seconds; one that has to be made again makes it longer."""
-
-    progress: Progress
-    all_s: float
-    done_s: float = 0.0
-    repeated: int = 0
-
-    def so_far(self, spent_s: float) -> None:
-        self.progress(int(self.done_s + spent_s), int(self.all_s))
-
-    def ran(self, seconds: float, *, again: bool) -> None:
-        self.done_s += seconds
-        self.all_s += seconds if again else 0.0
-        self.repeated += again
-
-
-def quiet_run(seconds: float, highest: float, history: Path, made: Made) -> Recorded:
-    """A run on Spark; made again where others had the machine for much of it, whatever it would have shown."""
-    for left in reversed(range(ATTEMPTS)):
-        run = recorded_run(seconds, highest, history, made.so_far)
-        stolen_s = run.stolen_s(run.released_s)
-        loud = stolen_s > MOST_STOLEN * seconds
-        made.ran(START_S + seconds, again=loud and left > 0)
-        if not loud:
-            return run
-    raise UserMistake(
-        f"others had this machine for {stolen_s:,.0f} of {seconds:,.0f} s (steal in /proc/stat), in the last of {ATTEMPTS} runs: nothing can be compared; "
-        f"try again at a calmer time. The history is {history}"
-    )
 
 
 def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
