@@ -40,9 +40,10 @@ def streaming_log(
     """The lines of a whole run of one query, or of several that read the source; sizes change at the given seconds."""
     load = Load.of(arrivals or wave(length_s=length_s), START_S)
     engine = MicroBatchEngine(job, load, executors=executors, seed=3)
-    sources = QueryGraph.of(job).sources(load)
+    graph = QueryGraph.of(job)
+    sources, pooled = graph.sources(load), len(graph.queries) > 1 and graph.scheduler == "fair"
     known: dict[str, ExecutorFact] = {}
-    lines = beginning(name)
+    lines = beginning(name, **({"spark.scheduler.mode": "FAIR"} if pooled else {}))
     stage, processed = 0, dict.fromkeys(sources, 0.0)
     for at_s in np.arange(START_S, START_S + length_s + 0.5, 1.0):
         engine.advance(at_s)
@@ -58,7 +59,10 @@ def streaming_log(
             for batch in query.batches:
                 newest = float(sources[query.name].rows_until(np.array([batch.started_s]))[0])
                 rows = processed[query.name] = processed[query.name] + batch.rows
-                lines += [*batch_lines(batch, stage, told[0]), progress(batch, rows, max(newest, rows) if kafka else None, *told)]
+                lines += [
+                    *batch_lines(batch, stage, told[0], query.name if pooled else None),
+                    progress(batch, rows, max(newest, rows) if kafka else None, *told),
+                ]
                 stage += len(batch.stages)
         wanted = (changes or {}).get(at_s - START_S)
         if wanted is not None:
@@ -94,10 +98,17 @@ def batch_log() -> list[str]:
     return [*beginning("nightly"), executor_added(executor), job_start(0, [0], {}, START_S), *task_ends(stage, 0, START_S + 3)]
 
 
-def beginning(name: str) -> list[str]:
+def beginning(name: str, **properties: str) -> list[str]:
     return [
         line(**{"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"}),
-        line(**{"Event": "SparkListenerEnvironmentUpdate", "JVM Information": {}, "Spark Properties": {"spark.app.name": name}, "System Properties": {}}),
+        line(
+            **{
+                "Event": "SparkListenerEnvironmentUpdate",
+                "JVM Information": {},
+                "Spark Properties": {"spark.app.name": name, **properties},
+                "System Properties": {},
+            }
+        ),
         line(**{"Event": "SparkListenerApplicationStart", "App Name": name, "App ID": f"app-{name}", "Timestamp": ms(START_S - 20), "User": "ann"}),
     ]
 
@@ -123,8 +134,8 @@ def query_idle(at_s: float) -> str:
     return line(Event=f"{LISTENER}QueryIdleEvent", id=QUERY_ID, runId=RUN_ID, timestamp=iso(at_s))
 
 
-def batch_lines(batch: BatchFact, stage: int, query_id: str = QUERY_ID) -> list[str]:
-    properties = {
+def batch_lines(batch: BatchFact, stage: int, query_id: str = QUERY_ID, pool: str | None = None) -> list[str]:
+    properties = ({} if pool is None else {"spark.scheduler.pool": pool}) | {
         "sql.streaming.queryId": query_id,
         "streaming.sql.batchId": str(batch.batch_id),
         "spark.jobGroup.id": RUN_ID,

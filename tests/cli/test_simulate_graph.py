@@ -150,6 +150,7 @@ def test_a_graph_is_neither_absent_nor_like_a_recorded_job(tmp_path: Path, trace
     assert "give one of --like and --graph" in mistake("simulate", "--trace", trace, "--graph", written(tmp_path, GRAPH), "--like", "job")
 
 
-def test_a_graph_with_traces_of_its_own_cannot_be_profiled(tmp_path: Path, trace: Path) -> None:
-    graph = written(tmp_path, '[[query]]\nname = "a"\ntrace = "trace.csv"\n')
-    assert "no rate to profile it at" in mistake("simulate", "--trace", trace, "--graph", graph, "--policy", "twres")
+def test_a_graph_with_traces_of_its_own_is_profiled_with_the_share_that_each_query_has(tmp_path: Path, trace: Path) -> None:
+    graph = written(tmp_path, '[[query]]\nname = "a"\ntrace = "trace.csv"\n[[query]]\nname = "b"\nshare = 0.5\n')
+    run = found("simulate", "--trace", trace, "--graph", graph, "--policy", "twres")
+    assert run["profiling_worker_seconds"] > 0 and run["average_workers"] > 1

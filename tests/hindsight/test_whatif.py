@@ -79,7 +79,7 @@ def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_b
     settings = like.found.settings
     assert isinstance(settings, MicroBatchSettings)
     dear, cheap = (replace(settings, row_s=share * settings.row_s) for share in (1.5, 0.7))
-    unsure = replace(like, found=replace(like.found, likely=(dear, cheap)))
+    unsure = with_likely(like, dear, cheap)
     found = what_if(unsure, readings, replace(STATIC, policies=("static", "hpa")))
     static, hpa = found.runs
     likely = found.likely["hpa"]
@@ -130,17 +130,44 @@ def test_limits_and_promises_may_come_from_the_recorded_start(readings: list[Rea
     assert calibrated_by("clicks", readings, (started,), 0).max_executors == 9
 
 
-def test_of_several_queries_one_is_simulated_and_what_is_saved_is_not_known(readings: list[Reading]) -> None:
-    graph = QueryGraph(queries=(GraphQuery(settings=replace(JOB, query="clicks"), share=0.6), GraphQuery(settings=replace(JOB, query="views"), share=0.3)))
-    told = recorded(job=graph)
+GRAPH = QueryGraph(queries=(GraphQuery(settings=replace(JOB, query="clicks"), share=0.6), GraphQuery(settings=replace(JOB, query="views"), share=0.3)))
+
+
+def test_of_several_queries_what_is_saved_is_what_all_of_them_leave() -> None:
+    told = recorded(job=GRAPH)
+    like = calibrated_by("clicks", told, (), 0)
+    found = what_if(like, told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
+    (run,) = found.runs
+    assert [query.name for query in like.found.queries] == ["clicks", "views"] and found.off is not None and found.off < 0.1
+    assert found.saved_worker_seconds(run) == pytest.approx(2.0 * run.score.duration_s) and row_of_policy(found)[1] == "+33%"
+    rates = [sum(query.arrival_rows_per_s or 0.0 for query in reading.queries) for reading in run.readings]
+    assert np.mean(rates) == pytest.approx(0.9 * 3000, rel=0.05) and set(run.queries) == {"clicks", "views"}
+    other = like.engine_of_any_load
+    assert isinstance(other, QueryGraph) and [query.share for query in other.queries] == [pytest.approx(2 / 3, rel=0.02), pytest.approx(1 / 3, rel=0.02)]
+
+
+def test_where_a_query_cannot_be_simulated_what_is_saved_is_not_known() -> None:
+    told = [with_flow(reading) for reading in recorded(job=GRAPH)]
     two = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
     (run,) = two.runs
     assert two.like.found.left_out == ("views",) and run.score.average_workers == pytest.approx(4.0)
     assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None and two.likely == {}
     sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
     sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, sizes=2))
-    assert str(confidence(sure)) == "low: one of 2 queries is simulated, and what the others need is not known"
+    assert str(confidence(sure)) == "low: 1 query is not simulated, and nobody knows the executors needed for that"
     assert row_of_policy(two) == ("?", "?")
+
+
+def with_flow(reading: Reading) -> Reading:
+    """With a second query whose tasks run all the time."""
+    flowing = Trigger(kind="real_time", interval_s=10.0)
+    return replace(reading, queries=tuple(replace(query, trigger=flowing) if query.name == "views" else query for query in reading.queries))
+
+
+def with_likely(like: Like, *likely: MicroBatchSettings) -> Like:
+    """With what rows may cost."""
+    (query,) = like.found.queries
+    return replace(like, found=replace(like.found, queries=(replace(query, likely=likely),)))
 
 
 def row_of_policy(found: WhatIf) -> tuple[str, str]:
@@ -264,7 +291,7 @@ def test_the_error_of_a_long_run_is_as_large_a_share_as_that_of_its_last_hours(l
     dear = replace(settings, row_s=2.0 * settings.row_s)
     told: list[tuple[float, float]] = []
     asked = replace(STATIC, policies=("hpa",))
-    found = what_if(replace(like, found=replace(like.found, likely=(dear,))), readings, asked, lambda done_s, total_s: told.append((done_s, total_s)))
+    found = what_if(with_likely(like, dear), readings, asked, lambda done_s, total_s: told.append((done_s, total_s)))
     (hpa,) = found.runs
     likely = found.likely["hpa"]
     assert hpa.score.duration_s > 800.0 and likely.low == likely.value == hpa.score.average_workers < likely.high

@@ -24,8 +24,8 @@ BASE_S = 0.2
 class Copy:
     """A line of rows before executors that work off 100 rows/s each."""
 
-    def __init__(self, executors: int, clock: Clock, rate: Callable[[], float], said: list[str], *, tells_lag: bool, tells_latency: bool) -> None:
-        self._executors, self._clock, self._rate, self._said = executors, clock, rate, said
+    def __init__(self, executors: int, clock: Clock, rate: Callable[[], float], said: list[str], *, tells_lag: bool, tells_latency: bool, times: float) -> None:
+        self._executors, self._clock, self._rate, self._said, self._times = executors, clock, rate, said, times
         self._tells_lag, self._tells_latency = tells_lag, tells_latency
         self._lag_rows, self._at_s = 0.0, clock.now_s()
 
@@ -37,16 +37,17 @@ class Copy:
         waits_s = BASE_S + 0.1 * self._rate() / capacity + self._lag_rows / capacity
         return blank_reading(
             now_s,
+            arrival_rows_per_s=self._times * self._rate() if self._times else None,
             excess_lag_rows=self._lag_rows if self._tells_lag else None,
             latency=Quantiles(p50_s=waits_s, p95_s=2.0 * waits_s, p99_s=3.0 * waits_s) if self._tells_latency else None,
         )
 
 
 class FakeTestbed:
-    """Copies that share a rate, and what was asked of them in its order."""
+    """Copies that share a rate, and what was asked of them in its order; each counts a row so many times, or tells nothing of what arrives."""
 
-    def __init__(self, clock: FakeClock, *, tells_lag: bool = True, tells_latency: bool = True) -> None:
-        self._clock, self._tells_lag, self._tells_latency = clock, tells_lag, tells_latency
+    def __init__(self, clock: FakeClock, *, tells_lag: bool = True, tells_latency: bool = True, times: float = 0.0) -> None:
+        self._clock, self._tells_lag, self._tells_latency, self._times = clock, tells_lag, tells_latency, times
         self._rate_rows_per_s = 0.0
         self.said: list[str] = []
         self.running: set[int] = set()
@@ -54,7 +55,8 @@ class FakeTestbed:
     def launch(self, executors: int) -> Copy:
         self.said.append(f"launch {executors}")
         self.running.add(executors)
-        return Copy(executors, self._clock, lambda: self._rate_rows_per_s, self.said, tells_lag=self._tells_lag, tells_latency=self._tells_latency)
+        told = {"tells_lag": self._tells_lag, "tells_latency": self._tells_latency}
+        return Copy(executors, self._clock, lambda: self._rate_rows_per_s, self.said, **told, times=self._times)
 
     def set_rate(self, rows_per_s: float) -> None:
         self.said.append(f"rate {rows_per_s:g}")
@@ -170,3 +172,11 @@ def test_whatever_happens_no_copy_is_left_running() -> None:
 def test_a_plan_that_cannot_be_is_refused(wrong: dict[str, object], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         ProfilePlan(**{"sizes": (1,), "first_rate": 1.0, "step_rate": 1.0, **wrong})  # type: ignore[arg-type]
+
+
+def test_a_job_that_counts_a_row_more_than_once_is_profiled_by_the_rows_that_it_counts() -> None:
+    clock = FakeClock()
+    plan = ProfilePlan(sizes=(2, 4), first_rate=100.0, step_rate=100.0, most_rates=2)
+    twice = profile(FakeTestbed(clock, times=2.0), clock, plan)
+    once = profile(FakeTestbed(clock, times=1.001), clock, plan)
+    assert {row.rate_rows_per_s for row in twice.rows} == {200.0, 400.0} and {row.rate_rows_per_s for row in once.rows} == {100.0, 200.0}

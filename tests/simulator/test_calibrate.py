@@ -125,7 +125,7 @@ def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups() -> No
     found = calibrated(seen.readings, seen.events, CONFIG)
     settings = batch_settings(found)
     assert 5.0 <= settings.first_task_s <= 8.0
-    without = replace(found, settings=replace(settings, first_task_s=0.0, warm_up_factor=0.0))
+    without = replace(found, queries=(replace(found.queries[0], settings=replace(settings, first_task_s=0.0, warm_up_factor=0.0)),))
     error, usual = (rerun(each, seen.readings, CONFIG).error.latency_p95 for each in (found, without))
     assert error is not None and usual is not None and abs(error) < abs(usual)
 
@@ -210,7 +210,7 @@ def test_a_slow_start_is_left_out_of_the_comparison() -> None:
 
 def test_a_simulator_unlike_the_job_says_so(batches: History) -> None:
     found = calibrated(batches.readings, batches.events, CONFIG)
-    slower = replace(found, settings=replace(batch_settings(found), row_s=1.5 * batch_settings(found).row_s))
+    slower = replace(found, queries=(replace(found.queries[0], settings=replace(batch_settings(found), row_s=1.5 * batch_settings(found).row_s)),))
     error = rerun(slower, batches.readings, CONFIG).error
     assert error.latency_p95 is not None and error.latency_p95 > 0.1
 
@@ -240,10 +240,10 @@ def test_a_failure_of_a_query_counts_once_though_the_query_is_gone_for_a_while()
         gone = any(START_S + from_s <= reading.at_s < START_S + from_s + 30.0 for from_s in (600.0, 700.0, 1000.0))
         return replace(reading, queries=(), failures=reading.failures - reading.queries[0].failures) if gone else reading
 
-    found = recorded_faults([as_logged(reading) for reading in seen.readings], "query")
+    found = recorded_faults([as_logged(reading) for reading in seen.readings], ("query",))
     assert [(fault.kind, fault.at_s - START_S) for fault in found] == [("restart", pytest.approx(501.0)), ("restart", pytest.approx(901.0))]
     late = [as_logged(reading) for reading in seen.readings if reading.at_s >= START_S + 1000.0]
-    assert recorded_faults(late, "query") == (), "those before the first reading are not known"
+    assert recorded_faults(late, ("query",)) == (), "those before the first reading are not known"
 
 
 def test_where_tasks_run_all_the_time_an_executor_lost_counts_by_the_query_it_ended() -> None:
@@ -269,32 +269,24 @@ def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_a_note() -> 
 def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(batches: History, flowing: History) -> None:
     found = calibrated(batches.readings, batches.events, CONFIG)
     settings = batch_settings(found)
-    capacities = [each.law.capacity_rows_per_s(3, 4.0) for each in (*found.likely, settings) if isinstance(each, MicroBatchSettings)]
+    capacities = [each.law.capacity_rows_per_s(3, 4.0) for each in (*found.queries[0].likely, settings) if isinstance(each, MicroBatchSettings)]
     dear, cheap, best = capacities
     assert 0.8 * best < dear < best < cheap < 1.2 * best
-    for each in found.likely:
+    for each in found.queries[0].likely:
         assert replace(each, overhead_s=settings.overhead_s, row_s=settings.row_s, skew=settings.skew) == settings, "all else is the same"
     flows = calibrated(flowing.readings, flowing.events, CONFIG)
-    low, high = (each.capacity_rows_per_s for each in flows.likely if isinstance(each, ContinuousSettings))
+    low, high = (each.capacity_rows_per_s for each in flows.queries[0].likely if isinstance(each, ContinuousSettings))
     assert 0.8 * 2000.0 < low < flow_settings(flows).capacity_rows_per_s < high < 1.2 * 2000.0
 
 
 def test_batches_of_one_size_may_be_all_rows_or_no_more_than_their_tasks() -> None:
     seen = micro_batches(replace(JOB, noise=0.0), Arrivals.constant(2500.0), {})
-    dear, cheap = (each for each in calibrated(seen.readings, seen.events, CONFIG).likely if isinstance(each, MicroBatchSettings))
+    dear, cheap = (each for each in calibrated(seen.readings, seen.events, CONFIG).queries[0].likely if isinstance(each, MicroBatchSettings))
     assert [dear.overhead_s, cheap.overhead_s] == pytest.approx([0.0, JOB.overhead_s], rel=0.1)
     for each in (dear, cheap):
         assert each.law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
     untold = [replace(each, queries=tuple(replace(query, stages=()) for query in each.queries)) for each in seen.readings]
-    assert calibrated(untold, seen.events, CONFIG).likely == (), "nobody knows where tasks do not tell"
-
-
-def test_only_the_busiest_query_is_simulated_and_that_is_said(batches: History) -> None:
-    idle = [replace(reading.queries[0], name="side", throughput_rows_per_s=1.0) for reading in batches.readings]
-    readings = [replace(reading, queries=(side, *reading.queries)) for reading, side in zip(batches.readings, idle, strict=True)]
-    found = calibrated(readings, batches.events, CONFIG)
-    assert found.settings.query == "query"
-    assert found.left_out == ("side",) and any("side" in note for note in found.notes)
+    assert calibrated(untold, seen.events, CONFIG).likely() == (), "nobody knows where tasks do not tell"
 
 
 def test_a_source_that_does_not_tell_what_arrives_is_replaced_by_what_was_processed(batches: History) -> None:

@@ -18,9 +18,10 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.graph import Simulable
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.wiring.setup import Setup, Simulable, told_downtimes
+from penstock.wiring.setup import Setup, told_downtimes
 from penstock.wiring.simulation import Simulated, simulate
 
 BATCHES = MicroBatchSettings(noise=0.05)

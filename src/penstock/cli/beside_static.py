@@ -100,7 +100,7 @@ def static_run(like: Like, spec: JobSpec) -> RunSummary:
     most = spec.limits.max_executors
     autopilot = Autopilot(mode="active", policy="static", rollback=False)
     terms = Terms(limits=Limits(max_executors=most), promises=spec.promises, config=spec.config, autopilot=autopilot)
-    run = simulate(Setup(load=like.load, engine=like.found.settings, terms=terms))
+    run = simulate(Setup(load=like.load, engine=like.engine, terms=terms))
     seen = [each for each in run.readings if each.at_s >= spec.config.reading_window_s]
     return summarise(seen, run.events, spec.promises, most)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from penstock.cli import simulate_arguments as given
 from penstock.cli.engine_options import EngineOptions
@@ -17,11 +17,14 @@ from penstock.core.domain.autopilot import Autopilot, Guards
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
-from penstock.simulator.graph import QueryGraph
+from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.tables.profile import read_profile
 from penstock.wiring.profiled import possible
 from penstock.wiring.setup import Setup, told_downtimes
 from penstock.wiring.simulation import simulate_all
+
+if TYPE_CHECKING:
+    from penstock.hindsight.whatif import Like
 
 UNREAD_S = 60.0
 """Between two readings of `static`, which looks at none, where no failure is to be foretold: only promises are watched, and scores come from the record."""
@@ -48,7 +51,7 @@ def simulate(
     )  # fmt: skip
     recorded = recorded_job(like, last, seed)
     name, load = load_of(trace, recorded)
-    settings = options.over(recorded.found.settings) if recorded else options.settings() if graph is None else read_graph(graph, options, load)
+    settings = like_engine(options, recorded, trace) if recorded else options.settings() if graph is None else read_graph(graph, options, load)
     limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     faults = faults_of(failures, timeout_failures, load)
     own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
@@ -61,6 +64,14 @@ def simulate(
     with bar("simulated seconds") as progress:
         runs = simulate_all(setup, tried, lambda done_s, total_s: progress(round(done_s), round(total_s)))
     present_runs(name, runs, together=policy == ALL, left_out=left_out, like=recorded, as_json=as_json, plot=plot)
+
+
+def like_engine(options: EngineOptions, recorded: Like, trace: Path | None) -> Simulable:
+    """That of the recorded job with what was given in its place, for every query of several."""
+    engine: Any = recorded.engine if trace is None else recorded.engine_of_any_load
+    if not isinstance(engine, QueryGraph):
+        return options.over(engine)
+    return replace(engine, queries=tuple(replace(query, settings=options.over(query.settings)) for query in engine.queries))
 
 
 def read_graph(path: Path, options: EngineOptions, load: Arrivals) -> QueryGraph[Any]:

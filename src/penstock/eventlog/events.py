@@ -14,10 +14,11 @@ class ApplicationStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskCpus:
-    """How many cores a task takes; one where nobody says."""
+class Configured:
+    """How many cores a task takes, one where nobody says; and whether pools of jobs share the executors fairly, or the first job has them first."""
 
-    cpus: int
+    task_cpus: int = 1
+    fair: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +40,13 @@ class ExecutorRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStarted:
-    """A Spark job of a batch; which stages it may run."""
+    """A Spark job of a batch: which stages it may run, and the pool that it shares executors in."""
 
     at_s: float
     query_id: str
     batch_id: int
     stages: tuple[int, ...]
+    pool: str = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,7 @@ class Cut:
 
 Logged = (
     ApplicationStarted
-    | TaskCpus
+    | Configured
     | ExecutorAdded
     | ExecutorRemoved
     | JobStarted

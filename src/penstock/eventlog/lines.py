@@ -11,6 +11,7 @@ from typing import Any
 from penstock.core.domain.reading import IN_TASKS
 from penstock.eventlog.events import (
     ApplicationStarted,
+    Configured,
     ExecutorAdded,
     ExecutorRemoved,
     JobStarted,
@@ -19,7 +20,6 @@ from penstock.eventlog.events import (
     QueryProgressed,
     QueryStarted,
     QueryTerminated,
-    TaskCpus,
     TaskEnded,
     Unreadable,
 )
@@ -74,9 +74,10 @@ def application_started(event: Mapping[str, Any]) -> Logged:
     return ApplicationStarted(at_s=event["Timestamp"] / 1000, name=str(event["App Name"]), app_id=str(event.get("App ID") or ""))
 
 
-def environment_updated(event: Mapping[str, Any]) -> Logged | None:
-    cpus = event["Spark Properties"].get("spark.task.cpus")
-    return None if cpus is None else TaskCpus(cpus=max(1, int(cpus)))
+def environment_updated(event: Mapping[str, Any]) -> Logged:
+    properties = event["Spark Properties"]
+    fair = str(properties.get("spark.scheduler.mode") or "").upper() == "FAIR"
+    return Configured(task_cpus=max(1, int(properties.get("spark.task.cpus") or 1)), fair=fair)
 
 
 def executor_added(event: Mapping[str, Any]) -> Logged:
@@ -100,7 +101,8 @@ def job_started(event: Mapping[str, Any]) -> Logged | None:
     if query_id is None or batch is None:
         return None
     stages = event.get("Stage IDs") or [stage["Stage ID"] for stage in event["Stage Infos"]]
-    return JobStarted(at_s=event["Submission Time"] / 1000, query_id=str(query_id), batch_id=int(batch), stages=tuple(map(int, stages)))
+    pool = str(properties.get("spark.scheduler.pool") or "default")
+    return JobStarted(at_s=event["Submission Time"] / 1000, query_id=str(query_id), batch_id=int(batch), stages=tuple(map(int, stages)), pool=pool)
 
 
 def task_ended(event: Mapping[str, Any]) -> Logged:

@@ -11,6 +11,7 @@ from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.eventlog.bytes import Damaged, Read, contents
 from penstock.eventlog.events import (
     ApplicationStarted,
+    Configured,
     Cut,
     ExecutorAdded,
     ExecutorRemoved,
@@ -20,7 +21,6 @@ from penstock.eventlog.events import (
     QueryProgressed,
     QueryStarted,
     QueryTerminated,
-    TaskCpus,
     TaskEnded,
     Unreadable,
 )
@@ -52,6 +52,8 @@ class LoggedApplication:
         self.started_s: float | None = None
         self._executors: dict[str, Executor] = {}
         self._task_cpus = 1
+        self._fair = False
+        self._pools: set[str] = set()
         self._lost = 0
         self._disturbed_s: float | None = None
         self._stages: dict[int, tuple[str, int]] = {}
@@ -64,6 +66,11 @@ class LoggedApplication:
     def is_local(self) -> bool:
         """Whether all of it is one process."""
         return set(self._executors) == {"driver"}
+
+    @property
+    def shares_fairly(self) -> bool:
+        """Whether its queries have pools of their own, of which none waits for another; else the batch that began first has all slots it can use."""
+        return self._fair and len(self._pools) > 1
 
     def take(self, event: Logged) -> None:
         """One more event of the log."""
@@ -78,8 +85,8 @@ class LoggedApplication:
                 self._told(event)
             case ApplicationStarted():
                 self.name, self.app_id, self.started_s = event.name, event.app_id, event.at_s
-            case TaskCpus():
-                self._task_cpus = event.cpus
+            case Configured():
+                self._task_cpus, self._fair = event.task_cpus, event.fair
             case Unreadable():
                 self.unreadable_lines += 1
             case Cut():
@@ -133,6 +140,7 @@ class LoggedApplication:
 
     def _job(self, event: JobStarted) -> None:
         """Its stages are those of its batch; what it reuses of an earlier job does not run again."""
+        self._pools.add(event.pool)
         for stage in event.stages:
             self._stages.setdefault(stage, (event.query_id, event.batch_id))
 

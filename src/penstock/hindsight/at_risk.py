@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batch
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.hindsight.needed import batch_may_take_s
 from penstock.hindsight.run_cost import Ran
-from penstock.simulator.calibrated import Calibrated
+from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Settings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 AT_RISK = 0.8
@@ -22,6 +24,8 @@ AT_RISK = 0.8
 RARELY = 0.01
 MOST_FAILURES = 100
 """Failures are imagined at no more than this many moments of a run, evenly apart."""
+LEAST_CARRIED = 1e-9
+"""Rows per second, where a size carries nothing."""
 FOLLOWED = 3.0
 """A recovery is followed for this many times as long as is promised; then the load stays as it is."""
 
@@ -58,15 +62,33 @@ def late_recoveries(found: Calibrated, readings: Sequence[Reading], promises: Pr
 
 
 def recovery_at(found: Calibrated, reading: Reading, promises: Promises, follow_s: float) -> float:
-    """Seconds to recover from a failure at this moment, by the cost of the simulated query."""
-    settings, executors, at_s = found.settings, max(1, reading.executors_running), reading.at_s
-    arrivals = between(found.arrivals, at_s, at_s + follow_s)
-    lag_rows = next((query.excess_lag_rows or 0.0 for query in reading.queries if query.name == settings.query), 0.0)
+    """Seconds to recover from a failure at this moment: until the last of its queries has, each with what the others leave of the executors."""
+    executors, at_s = max(1, reading.executors_running), reading.at_s
+    used = {query.name: query.arrivals.rate(at_s) / max(carried(query.settings, executors, promises), LEAST_CARRIED) for query in found.queries}
+    lags = {query.name: query.excess_lag_rows or 0.0 for query in reading.queries}
+
+    def recovers_s(query: CalibratedQuery) -> float:
+        left = 1.0 - (sum(used.values()) - used[query.name])
+        return recovery_of(query, left, executors, at_s, lags.get(query.name, 0.0), promises, follow_s) if left > 0 else math.inf
+
+    return max(map(recovers_s, found.queries))
+
+
+def carried(settings: Settings, executors: int, promises: Promises) -> float:
+    """Rows per second that so many executors carry of a query alone."""
+    if isinstance(settings, MicroBatchSettings):
+        return settings.law.capacity_rows_per_s(executors, batch_may_take_s(settings, promises))
+    return settings.capacity_rows_per_s * executors
+
+
+def recovery_of(query: CalibratedQuery, left: float, executors: int, at_s: float, lag_rows: float, promises: Promises, follow_s: float) -> float:
+    """Seconds until one query has recovered that has this share of the executors left."""
+    arrivals, settings = between(query.arrivals, at_s, at_s + follow_s), query.settings
     if isinstance(settings, MicroBatchSettings):
         interval_s = batch_may_take_s(settings, promises)
         outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, interval_s=interval_s, scaleout=executors, lag_rows=lag_rows)
-        return recovery_by_batches_s(settings.law, arrivals, outage)
-    return recovery_s(arrivals, at_s, settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)
+        return recovery_by_batches_s(replace(settings.law, row_s=settings.law.row_s / left), arrivals, outage)
+    return recovery_s(arrivals, at_s, left * settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)
 
 
 def between(arrivals: Arrivals, start_s: float, end_s: float) -> Arrivals:

@@ -15,7 +15,7 @@ from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
 from penstock.hindsight.at_risk import late_recoveries, risks
 from penstock.hindsight.from_eventlog import Watched, watched
-from penstock.hindsight.needed import needed_of, settings_of_all, why_beyond
+from penstock.hindsight.needed import costs_of, needed_of, why_beyond
 from penstock.hindsight.run_cost import Ran, lasted, ran
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 
@@ -106,7 +106,7 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
     """The audit of a job that was watched, and had `most` executors at most."""
-    like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s)
+    like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s, scheduler=seen.scheduler)
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
     tried = what_if(
@@ -115,7 +115,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         Asked(policies=asked.policies, limits=limits, promises=asked.promises, seed=asked.seed),
         lambda done_s, total_s: progress(done_s / total_s),
     )
-    costs, unknown = settings_of_all(like.found, seen.readings)
+    costs = costs_of(like.found)
     needed = needed_of(seen.readings, costs, asked.promises, most)
     lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = ran(seen.readings, asked.promises)
@@ -141,7 +141,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         batch_p95_s=batch_p95_s(seen.readings),
         risks=at_risk,
         what_if=tried,
-        notes=(*seen.notes, *like.found.notes, *unknown),
+        notes=(*seen.notes, *like.found.notes),
     )
 
 

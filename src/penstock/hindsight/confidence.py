@@ -28,8 +28,8 @@ class Confidence:
 
 
 def confidence(found: WhatIf) -> Confidence:
-    queries = 1 + len(found.like.found.left_out)
-    return of(found.off, found.recorded.duration_s, found.recorded.sizes, knows_latency=found.like.error.latency_p95 is not None, queries=queries)
+    knows_latency, left_out = found.like.error.latency_p95 is not None, len(found.like.found.left_out)
+    return of(found.off, found.recorded.duration_s, found.recorded.sizes, knows_latency=knows_latency, left_out=left_out)
 
 
 def is_at_least(found: WhatIf) -> bool:
@@ -50,8 +50,8 @@ def error_reasons(found: WhatIf) -> tuple[str, ...]:
     return tuple(said)
 
 
-def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool, queries: int = 1) -> Confidence:
-    """As bad as the worst that is to be said; of several queries one is simulated, and the executors that the others need are not known.
+def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool, left_out: int = 0) -> Confidence:
+    """As bad as the worst that is to be said; where queries are left out of the simulation, the executors that they need are not known.
 
     >>> str(of(0.05, 6 * 3600.0, 3, knows_latency=True))
     'good'
@@ -59,8 +59,8 @@ def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool,
     'low: the simulator is off by 40% on the recorded run; only 1h was recorded; the job had one size, what others do is inferred'
     """
     said: list[tuple[int, str]] = []
-    if queries > 1:
-        said.append((2, f"one of {queries} queries is simulated, and what the others need is not known"))
+    if left_out:
+        said.append((2, f"{left_out} quer{'y is' if left_out == 1 else 'ies are'} not simulated, and nobody knows the executors needed for that"))
     elif off is None:
         said.append((2, "nothing of the recorded run can be compared with the simulator"))
     elif off > FAIR_OFF:

@@ -16,6 +16,7 @@ from penstock.core.plan.shadow import SILENT_S
 from penstock.eventlog.bytes import Read
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.observed import LoggedApplication, observations
+from penstock.simulator.sharing import Scheduler
 
 MOST_EXECUTORS = 64
 """A reading keeps what each of this many executors did, and of all their number and busyness: so logs of days fit into memory."""
@@ -23,13 +24,17 @@ MOST_EXECUTORS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """`failures` are those of executors and queries within the readings; `notes` say in words what the log does not tell, and what was taken for it."""
+    """`failures` are those of executors and queries within the readings; `scheduler` is how its queries share executors.
+
+    `notes` say in words what the log does not tell, and what was taken for it.
+    """
 
     name: str
     app_id: str
     readings: tuple[Reading, ...]
     failures: int = 0
     notes: tuple[str, ...] = ()
+    scheduler: Scheduler = "fifo"
 
 
 def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Watched:
@@ -56,6 +61,7 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
         readings=tuple(with_triggers(reading, triggers) for reading in kept),
         failures=executors_lost + failed_queries(application) - failed[0],
         notes=(*cut, *notes_of(application)),
+        scheduler="fair" if application.shares_fairly else "fifo",
     )
 
 

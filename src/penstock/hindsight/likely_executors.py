@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.core.models.estimate import Estimate
 from penstock.hindsight.at_risk import between
-from penstock.simulator.calibrated import Settings
+from penstock.simulator.graph import Simulable
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
@@ -15,7 +15,9 @@ LONGEST_S = 3 * 3600.0
 """Of a longer load what rows may cost is tried on the last so long: an audit of a day would take three times as long otherwise."""
 
 
-def simulate_likely(setup: Setup, likely: Sequence[Settings], policies: Sequence[str], progress: Progress) -> tuple[tuple[Simulated, ...], dict[str, Estimate]]:
+def simulate_likely(
+    setup: Setup, likely: Sequence[Simulable], policies: Sequence[str], progress: Progress
+) -> tuple[tuple[Simulated, ...], dict[str, Estimate]]:
     """The runs of all policies, and by their names the average executors of each within what they are with each of the likely settings, if there are any."""
     last = of_last(setup)
     engines = () if not likely else tuple(likely) if last is setup else (setup.engine, *likely)
@@ -49,4 +51,4 @@ def within(value: float, tried: Sequence[float]) -> Estimate:
     >>> within(10.0, [4.0, 5.0, 3.0])
     Estimate(value=10.0, low=7.5, high=12.5)
     """
-    return Estimate(value=value, low=value * min(tried) / tried[0], high=value * max(tried) / tried[0])
+    return Estimate(value=value, low=value * (min(tried) / tried[0]), high=value * (max(tried) / tried[0]))

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from penstock.core.analyze.job_shape import ASAP_S
-from penstock.core.config import EVEN
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.units import duration_words
-from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import waves
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated, Settings
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 
@@ -33,24 +30,9 @@ class Needed:
     beyond: npt.NDArray[np.bool_]
 
 
-def settings_of_all(found: Calibrated, readings: Sequence[Reading]) -> tuple[dict[str, Settings], tuple[str, ...]]:
-    """What each query of the job costs, by its name, and a note on each whose cost is not known, which counts as nothing."""
-    if not found.left_out:
-        return {found.settings.query: found.settings}, ()
-    notes: list[str] = []
-    known = {found.settings.query: by_tasks(found.settings)}
-    for name in found.left_out:
-        alone = [replace(reading, queries=tuple(query for query in reading.queries if query.name == name)) for reading in readings]
-        try:
-            known[name] = by_tasks(calibrated(alone, (), EVEN).settings)
-        except UserMistake as mistake:
-            notes.append(f"what query {name} needs is not known, and counted as nothing: {mistake}")
-    return known, tuple(notes)
-
-
-def by_tasks(settings: Settings) -> Settings:
-    """With rows that cost what tasks took for them: batches that wait for the slots of another query last longer, and look like skew."""
-    return replace(settings, skew=1.0) if isinstance(settings, MicroBatchSettings) else settings
+def costs_of(found: Calibrated) -> dict[str, Settings]:
+    """What each query of the job costs, by its name."""
+    return {query.name: query.settings for query in found.queries}
 
 
 def needed_of(readings: Sequence[Reading], costs: Mapping[str, Settings], promises: Promises, had: int) -> Needed:

@@ -20,8 +20,10 @@ from penstock.hindsight.likely_executors import simulate_likely
 from penstock.hindsight.run_cost import Ran, ran
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
+from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.own_error import OwnError, rerun
+from penstock.simulator.sharing import Scheduler
 from penstock.wiring.profiled import LeftOut, possible
 from penstock.wiring.setup import SHORTEST_RUN_S, Setup, told_downtimes
 from penstock.wiring.simulation import Progress, Simulated
@@ -57,8 +59,19 @@ class Like:
     def faults(self) -> tuple[Fault, ...]:
         """What struck, in the time of the load."""
         last_s = self.load.last_s
-        moved = (Fault(at_s=fault.at_s - self.found.start_s, kind=fault.kind) for fault in self.found.faults)
+        moved = (replace(fault, at_s=fault.at_s - self.found.start_s) for fault in self.found.faults)
         return tuple(fault for fault in moved if 0 <= fault.at_s < last_s)
+
+    @property
+    def engine(self) -> Simulable:
+        """The job, in the time of the load."""
+        return self.found.engine(self.found.start_s)
+
+    @property
+    def engine_of_any_load(self) -> Simulable:
+        """The job for a load that is not its own: of what arrives for all of its queries each has the share that it had."""
+        engine = self.engine
+        return engine.of_one_load(self.load) if isinstance(engine, QueryGraph) else engine
 
     def refuse_short(self) -> None:
         """`UserMistake` if too little is left to simulate."""
@@ -82,14 +95,21 @@ class Like:
 
 
 def calibrated_by(
-    name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int, ran_under: Terms | None = None, *, up_s: float | None = None
+    name: str,
+    readings: Sequence[Reading],
+    events: Sequence[Event],
+    seed: int,
+    ran_under: Terms | None = None,
+    *,
+    up_s: float | None = None,
+    scheduler: Scheduler = "fair",
 ) -> Like:
     """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate.
 
-    `up_s` is how long a new executor takes to come, where somebody knows.
+    `up_s` is how long a new executor takes to come, where somebody knows, and `scheduler` how queries share executors: by Penstock, each in its own pool.
     """
     config = config_of(readings)
-    found = calibrated(readings, events, config, autopilot=None if ran_under is None else ran_under.autopilot, up_s=up_s)
+    found = calibrated(readings, events, config, autopilot=None if ran_under is None else ran_under.autopilot, up_s=up_s, scheduler=scheduler)
     started = [event for event in events if isinstance(event, RunStarted)]
     lived = rerun(found, readings, config, seed=seed)
     return Like(name=name, found=found, error=lived.error, again=lived.readings, started=started[-1] if started else None, ran_under=ran_under)
@@ -118,7 +138,7 @@ class Asked:
         own = known.autopilot
         tried = own if own.policy in self.policies else replace(own, policy=self.policies[0], parameters={})
         autopilot = replace(tried, mode="active", rollback=False, hours=(), exclude=(), calendar=())
-        told = told_downtimes(autopilot, like.found.settings, like.faults) if own.downtime_s is None else autopilot
+        told = told_downtimes(autopilot, like.engine, like.faults) if own.downtime_s is None else autopilot
         return replace(known, limits=self.limits, promises=self.promises, autopilot=told)
 
 
@@ -142,7 +162,7 @@ class WhatIf:
         """The share by which every simulated number of executors is taken to be off: the worst of the simulator's own errors; None if none is known.
 
         A row whose cost is misjudged moves latency and the executors needed alike, whether or not it shows in the executors of the recorded run.
-        Of several queries one is simulated: its own error says nothing of the executors that the others need.
+        Where a query is not simulated, the error of the others says nothing of the executors that it needs.
         """
         if self.like.found.left_out:
             return None
@@ -184,13 +204,13 @@ class WhatIf:
 def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:
     """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first.
 
-    Each is simulated again for what rows may cost, unless there are other queries, and nobody knows what is saved.
+    Each is simulated again for what rows may cost, unless there are queries that are not simulated, and nobody knows what is saved.
     """
     like.refuse_short()
-    setup = Setup(load=like.load, engine=like.found.settings, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
+    setup = Setup(load=like.load, engine=like.engine, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
     window_s = setup.terms.config.reading_window_s
     tried, left_out = possible(setup, asked.policies)
-    runs, likely = simulate_likely(setup, () if like.found.left_out else like.found.likely, tried, progress)
+    runs, likely = simulate_likely(setup, () if like.found.left_out else like.found.likely(like.found.start_s), tried, progress)
     return WhatIf(
         like=like,
         asked=asked,

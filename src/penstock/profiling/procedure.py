@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 
 from penstock.core.domain.reading import Reading
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.ports import Clock, Source, Testbed
 from penstock.profiling.measured import Measured, measured, valid_sizes
 from penstock.profiling.plan import ProfilePlan
+
+AGREES = 0.02
+"""Rates that are no further apart than this share are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,8 @@ def profile(testbed: Testbed, clock: Clock, plan: ProfilePlan) -> Profiled:
             testbed.set_rate(rate)
             copies.watched(plan.settle_s, plan.reading_interval_s)
             readings = copies.watched(plan.measure_s, plan.reading_interval_s)
-            now = [measured(size, rate, seen) for size, seen in readings.items()]
+            told = rate_told(rate, readings.values())
+            now = [measured(size, told, seen) for size, seen in readings.items()]
             verdicts = valid_sizes(now, rows)
             rows += rows_of(now, verdicts)
             for size in [size for size, valid in verdicts.items() if not valid]:
@@ -75,6 +80,16 @@ def profile(testbed: Testbed, clock: Clock, plan: ProfilePlan) -> Profiled:
         for size in copies.sizes:
             copies.stop(size)
     return Profiled(rows=tuple(rows), worker_seconds=copies.worker_seconds)
+
+
+def rate_told(rate_rows_per_s: float, readings: Iterable[Sequence[Reading]]) -> float:
+    """The rate as readings count it, by the copy that tells of most: several queries may read each row, or what others wrote of it.
+
+    The rate that was set is more exact where both agree, and is all there is where no copy tells.
+    """
+    arrived = [[reading.arrival_rows_per_s for reading in seen if reading.arrival_rows_per_s is not None] for seen in readings]
+    told = max((sum(each) / len(each) for each in arrived if each), default=rate_rows_per_s)
+    return rate_rows_per_s if isclose(told, rate_rows_per_s, rel_tol=AGREES) else told
 
 
 def rows_of(now: Sequence[Measured], verdicts: Mapping[int, bool]) -> list[ProfileSeen]:

@@ -10,13 +10,16 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
-from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.simulator.calibrate_alone import with_batches_alone
 from penstock.simulator.calibrate_batches import batch_settings
+from penstock.simulator.calibrate_beside import Beside, query_beside
 from penstock.simulator.calibrate_flow import flow_settings
 from penstock.simulator.calibrate_newcomers import with_newcomers
-from penstock.simulator.calibrated import Calibrated
+from penstock.simulator.calibrated import Calibrated, CalibratedQuery
+from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.from_history import (
     Seen,
+    arrivals_of,
     busiest_query,
     caught_up,
     kind_of,
@@ -24,23 +27,29 @@ from penstock.simulator.from_history import (
     longest_stretch,
     of_kind,
     of_query,
-    recorded_arrivals,
     recorded_faults,
-    recorded_throughput,
     rescales,
     usual_plan,
 )
+from penstock.simulator.sharing import Scheduler
 
 OFTEN = 0.1
 """A job that was behind its load in a larger share of the readings is hard to simulate."""
 
 
 def calibrated(
-    readings: Sequence[Reading], events: Iterable[Event], config: Config, *, autopilot: Autopilot | None = None, up_s: float | None = None
+    readings: Sequence[Reading],
+    events: Iterable[Event],
+    config: Config,
+    *,
+    autopilot: Autopilot | None = None,
+    up_s: float | None = None,
+    scheduler: Scheduler = "fair",
 ) -> Calibrated:
-    """From readings and events in the order of time; one query of the job is simulated. Only a history without work is refused.
+    """From readings and events in the order of time; only a history without work is refused.
 
-    `up_s` is how long a new executor of a job in micro-batches takes to come, where somebody knows.
+    Queries that do not work as the busiest one does, batch by batch or all the time, are left out. `up_s` is how long a new executor of a job in
+    micro-batches takes to come, where somebody knows, and `scheduler` how its queries share executors.
     """
     if not readings:
         raise UserMistake("the history holds no readings: there is nothing to simulate")
@@ -50,44 +59,57 @@ def calibrated(
     seen, changes = of_kind(whole, kind), rescales(events, readings)
     found = batch_settings(seen, events, changes, up_s) if kind == "micro_batch" else flow_settings(seen, events, changes, autopilot or Autopilot())
     lived = longest_stretch(seen, config.reading_interval_s)
-    from_s, end_s = lived[0][0].at_s, lived[-1][0].at_s
-    arrivals, why = arrivals_of([each for each in whole if from_s <= each[0].at_s <= end_s], config)
-    others = tuple(sorted({query.name for reading in readings for query in reading.queries} - {name}))
     first, query = caught_up(lived)
-    struck = [fault for fault in recorded_faults(readings, name) if first.at_s < fault.at_s <= end_s]
+    from_s, end_s = lived[0][0].at_s, lived[-1][0].at_s
+    stretch = [reading for reading in readings if from_s <= reading.at_s <= end_s]
+    arrivals, why = arrivals_of(of_query(stretch, name), config)
+    names = sorted({query.name for reading in readings for query in reading.queries} - {name})
+    others = Beside(kind=kind, first=found, events=events, changes=changes, up_s=up_s, config=config)
+    beside = {other: query_beside(others, other, stretch) for other in names}
+    taken = tuple(each for each in beside.values() if isinstance(each, CalibratedQuery))
+    left_out = {other: each for other, each in beside.items() if isinstance(each, str)}
+    struck = [fault for fault in recorded_faults(readings, (name, *(each.name for each in taken))) if first.at_s < fault.at_s <= end_s]
     faults = tuple(fault for fault in struck if kind == "micro_batch" or fault.kind == "restart")
     # Checkpoints are then where they were, and a rescale of the recorded run replays what it did.
     since_checkpoint_s = 0.0 if kind == "micro_batch" else query.uptime_s if query.since_commit_s is None else query.since_commit_s
     job = Calibrated(
         kind=kind,
-        settings=found.settings,
-        likely=found.likely,
-        arrivals=arrivals,
+        queries=(CalibratedQuery(settings=found.settings, arrivals=arrivals, likely=found.likely), *taken),
         start_s=first.at_s - since_checkpoint_s,
         end_s=end_s,
         executors=max(1, first.executors_running),
+        scheduler=scheduler,
         faults=faults,
-        left_out=others,
-        notes=(*found.notes, *why, *not_simulated(others, whole, seen), *gaps(seen, lived), *survived(len(struck), len(faults)), *behind(seen)),
+        left_out=tuple(left_out),
+        notes=(
+            *found.notes,
+            *why,
+            *(f"query {other} is not simulated, and what it needs counts as nothing: {why_not}" for other, why_not in left_out.items()),
+            *shared_by(name, taken),
+            *not_simulated(whole, seen),
+            *gaps(seen, lived),
+            *survived(len(struck), len(faults)),
+            *behind(seen),
+        ),
     )
-    return with_newcomers(job, seen, changes, config) if kind == "micro_batch" else job
+    if kind == "continuous":
+        return job
+    return with_newcomers(with_batches_alone(job, stretch, seen, config), seen, changes, config)
 
 
-def arrivals_of(seen: Seen, config: Config) -> tuple[Arrivals, tuple[str, ...]]:
-    """What arrived, or what was processed where that is all there is, and a note of it."""
-    told = recorded_arrivals(seen, config)
-    if told is not None:
-        return told, ()
-    processed = recorded_throughput(seen)
-    if processed is None:
-        raise UserMistake("the history tells neither what arrived nor what was processed: there is nothing to simulate")
-    return processed, ("the source does not tell what arrives: what was processed is taken for it",)
+def shared_by(name: str, others: Sequence[CalibratedQuery]) -> tuple[str, ...]:
+    """In words, that several queries are simulated, and what is taken for the cost of each."""
+    if not others:
+        return ()
+    names = ", ".join((name, *(each.name for each in others)))
+    alike = ", and a row of one is taken to cost what a row of another does" if isinstance(others[0].settings, ContinuousSettings) else ""
+    return (f"{1 + len(others)} queries share the executors, {names}: they are simulated together{alike}",)
 
 
-def not_simulated(others: Sequence[str], whole: Seen, seen: Seen) -> tuple[str, ...]:
-    """In words, what is left out: other queries, times in another mode, settings that were in force for a while."""
-    name, (trigger, limit) = seen[-1][1].name, usual_plan(seen)
-    notes = [f"only query {name} is simulated, without {', '.join(others)}"] if others else []
+def not_simulated(whole: Seen, seen: Seen) -> tuple[str, ...]:
+    """In words, what is left out of the busiest query: times in another mode, settings that were in force for a while."""
+    trigger, limit = usual_plan(seen)
+    notes = []
     if len(seen) < len(whole):
         notes.append(f"the mode changed: {len(whole) - len(seen)} of {len(whole)} readings are of another one and left out")
     if len({(query.trigger, query.rate_limit_rows_per_s) for _, query in seen}) > 1:

@@ -16,7 +16,7 @@ from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.job import JobCapacity
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.simulator.calibrated import Found
+from penstock.simulator.calibrated import Found, Settings
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
@@ -53,6 +53,25 @@ def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescal
         query=seen[-1][1].name,
     )
     return Found(settings=settings, likely=tuple(replace(settings, capacity_rows_per_s=share * capacity) for share in bounds), notes=tuple(notes))
+
+
+def flow_beside(first: Found, seen: Seen) -> Found:
+    """Another query of the same job: what its workers take for a row is only known of all rows together, so a row of one costs what one of another does."""
+    trigger, limit = usual_plan(seen)
+    pause_s = median_of(each.boundary_pause_s for _, each in seen if each.boundary_pause_s is not None)
+
+    def own(settings: Settings) -> Settings:
+        assert isinstance(settings, ContinuousSettings)
+        return replace(
+            settings,
+            interval_s=trigger.interval_s,
+            pause_s=min(settings.pause_s if pause_s is None else pause_s, trigger.interval_s / 2),
+            base_s=base_of(seen, settings),
+            rate_limit_rows_per_s=limit,
+            query=seen[-1][1].name,
+        )
+
+    return Found(settings=own(first.settings), likely=tuple(map(own, first.likely)))
 
 
 def base_of(seen: Seen, usual: ContinuousSettings) -> float:

@@ -8,31 +8,26 @@ from itertools import product
 
 from penstock.core.config import Config
 from penstock.simulator.calibrated import Calibrated, Settings
-from penstock.simulator.from_history import Rescale, Seen, caught_up
+from penstock.simulator.from_history import Rescale, Seen
 from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.own_error import first_engine, run_again
+from penstock.simulator.own_error import first_engine, lately, run_again
 
 FIRST_TASKS_S = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 FACTORS = (2.0, 1.0, 0.0)
 """What is tried; of two that do as well the first one, which is the usual one."""
 NEW_S = 30.0
 """So long after they came they are seen in the latency."""
-MOST_READINGS = 400
-"""Of the history that is tried on, its last: a longer one would not tell more."""
 
 
 def with_newcomers(found: Calibrated, seen: Seen, changes: Sequence[Rescale], config: Config) -> Calibrated:
     """With those for which the recorded sizes, run again, come nearest to the latency that was recorded after scale-ups; as it is where there was none."""
-    lived = [each for each in seen if found.counts(each[0].at_s)][-MOST_READINGS:]
-    first, _ = caught_up(lived)
-    tried = replace(found, start_s=max(found.start_s, first.at_s), executors=max(1, first.executors_running))
-    recorded = [each for each in lived if tried.counts(each[0].at_s)]
+    tried, recorded = lately(found, seen)
     new = [any(0 < reading.at_s - change.done_s <= NEW_S for change in changes if change.grows) for reading, _ in recorded]
     if not any(new):
         return found
     choices = [replace_newcomers(tried, first_task_s, factor) for first_task_s, factor in product(FIRST_TASKS_S, FACTORS)]
     best = min(choices, key=lambda choice: missed_s(choice, recorded, new, config))
-    return replace(found, settings=best.settings, likely=best.likely)
+    return replace(found, queries=best.queries)
 
 
 def replace_newcomers(found: Calibrated, first_task_s: float, factor: float) -> Calibrated:
@@ -40,7 +35,7 @@ def replace_newcomers(found: Calibrated, first_task_s: float, factor: float) -> 
         assert isinstance(settings, MicroBatchSettings)
         return replace(settings, first_task_s=first_task_s, warm_up_factor=factor)
 
-    return replace(found, settings=like(found.settings), likely=tuple(map(like, found.likely)))
+    return replace(found, queries=tuple(query.each(like) for query in found.queries))
 
 
 def missed_s(choice: Calibrated, recorded: Seen, new: Sequence[bool], config: Config) -> float:

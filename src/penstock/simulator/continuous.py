@@ -47,8 +47,8 @@ class Ahead:
 class ContinuousEngine:
     """A job of one query or several in which the busiest worker decides the capacity, and a failure costs what came since the last checkpoint.
 
-    Inside, times count from the start of the run. A fault strikes at the beginning of its second, before a checkpoint of the same moment; it and a
-    rescale stop all queries, as each has tasks on every worker.
+    Inside, times count from the start of the run. A fault strikes at the beginning of its second, before a checkpoint of the same moment; the loss of a
+    worker and a rescale stop all queries, as each has tasks on every worker.
     """
 
     def __init__(
@@ -109,10 +109,12 @@ class ContinuousEngine:
         settings = self._graph.queries[0].settings
         while self._faults and self._second_of(self._faults[0]) <= self._now:
             fault = self._faults.popleft()
+            failed = [query for query in self._queries if fault.query in (None, query.name)]
             for query in self._queries:
                 query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind))
+            for query in failed:
                 query.fail()
-            self._stand_still(self._queries, settings.downtime_s + (settings.timeout_s if fault.kind == "timeout" else 0.0))
+            self._stand_still(failed, settings.downtime_s + (settings.timeout_s if fault.kind == "timeout" else 0.0))
 
     def _stand_still(self, queries: Sequence[ContinuousQuery], seconds: float) -> None:
         self._ahead, self._disturbed_s = None, float(self._now)

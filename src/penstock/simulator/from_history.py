@@ -77,7 +77,7 @@ def restarted_after_s(events: Iterable[Event], query: str) -> float | None:
 
 
 def busiest_query(readings: Sequence[Reading]) -> str:
-    """The query that processed most; all others are left out of a simulation."""
+    """The query that processed most."""
     rows: dict[str, float] = {}
     for reading in readings:
         for query in reading.queries:
@@ -132,22 +132,34 @@ def recorded_throughput(seen: Seen) -> Arrivals | None:
     return Arrivals.through(list(points), list(points.values())) if points else None
 
 
-def recorded_faults(readings: Sequence[Reading], query: str) -> tuple[Fault, ...]:
+def arrivals_of(seen: Seen, config: Config) -> tuple[Arrivals, tuple[str, ...]]:
+    """What arrived, or what was processed where that is all there is, and a note of it."""
+    told = recorded_arrivals(seen, config)
+    if told is not None:
+        return told, ()
+    processed = recorded_throughput(seen)
+    if processed is None:
+        raise UserMistake("the history tells neither what arrived nor what was processed: there is nothing to simulate")
+    return processed, ("the source does not tell what arrives: what was processed is taken for it",)
+
+
+def recorded_faults(readings: Sequence[Reading], queries: Sequence[str]) -> tuple[Fault, ...]:
     """A fault for every failure that a reading counts more than those before it, when the job was last disturbed.
 
-    An executor that was lost is a crash, a query that failed a restart; failures of other queries are none. A reading may lack a query that has ended, as
-    those of event logs do: it has failed as often as when it was last seen.
+    An executor that was lost is a crash, one of these queries that failed a restart; failures of others are none. A reading may lack a query that has
+    ended, as those of event logs do: it has failed as often as when it was last seen.
     """
     found: list[Fault] = []
-    known = failures_of(readings[0], query) if readings else None
+    known = {name: failures_of(readings[0], name) if readings else None for name in queries}
     for before, after in pairwise(readings):
-        counted, goes_on = failures_of(after, query), after.uptime_s >= before.uptime_s
+        goes_on, at_s = after.uptime_s >= before.uptime_s, after.at_s - (after.since_disturbance_s or 0.0)
         if goes_on:
-            at_s = after.at_s - (after.since_disturbance_s or 0.0)
             found += [Fault(at_s=at_s)] * (executors_lost(after) - executors_lost(before))
-            if counted is not None and known is not None:
-                found += [Fault(at_s=at_s, kind="restart")] * (counted - known)
-        known = counted if counted is not None or not goes_on else known
+        for name in queries:
+            counted, before_that = failures_of(after, name), known[name]
+            if goes_on and counted is not None and before_that is not None:
+                found += [Fault(at_s=at_s, kind="restart", query=name if len(queries) > 1 else None)] * (counted - before_that)
+            known[name] = counted if counted is not None or not goes_on else before_that
     return tuple(found)
 
 

@@ -19,11 +19,13 @@ from penstock.simulator.topic import Topic
 
 SettingsOf = TypeVar("SettingsOf", MicroBatchSettings, ContinuousSettings)
 
-OF_THE_ENGINE = {
+OF_THE_ENGINE: dict[type, tuple[str, ...]] = {
     MicroBatchSettings: ("cores_per_executor", "up_s", "up_spread", "down_s", "gap_wait_s", "replace_s", "retry_s", "timeout_s", "warm_up_factor", "warm_up_s"),
     ContinuousSettings: ("downtime_s", "timeout_s", "up_s", "down_s", "replays", "grows_live", "idle", "noise", "skew"),
 }
 """What the queries of a graph have in common, as they share their executors."""
+LEAST_SHARE = 1e-9
+"""Of a load, for a query that has nothing to read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,5 +118,30 @@ class QueryGraph(Generic[SettingsOf]):
         """One for each query that others read, by the name of that query."""
         return {query.reads: Topic() for query in self.queries if query.reads is not None}
 
+    def arrivals(self, load: Arrivals) -> Arrivals:
+        """What comes from outside for all queries together."""
+        return Arrivals.summed([load.times(query.share) if query.arrivals is None else query.arrivals for query in self.queries if query.reads is None])
+
+    def of_one_load(self, load: Arrivals) -> QueryGraph[SettingsOf]:
+        """The same queries on one load for all that come from outside: each has as large a share of it as it has here from first to last.
+
+        >>> own = GraphQuery(settings=MicroBatchSettings(query="own"), arrivals=Arrivals.constant(30.0))
+        >>> graph = QueryGraph(queries=(own, GraphQuery(settings=MicroBatchSettings(query="half"), share=0.5)))
+        >>> [each.share for each in graph.of_one_load(Arrivals.through((0.0, 100.0), (20.0, 20.0))).queries]
+        [0.75, 0.25]
+        """
+        span_s = load.time_s[0], load.last_s
+        rows = [query.share * load.rows(*span_s) if query.arrivals is None else query.arrivals.rows(*span_s) for query in self.queries]
+        total = sum(count for query, count in zip(self.queries, rows, strict=True) if query.reads is None)
+        shared = (
+            replace(query, arrivals=None, share=max(count / total, LEAST_SHARE)) if query.reads is None else query
+            for query, count in zip(self.queries, rows, strict=True)
+        )
+        return replace(self, queries=tuple(shared)) if total > 0 else self
+
     def read_by(self, query: GraphQuery[SettingsOf], sources: dict[str, Load], topics: dict[str, Topic]) -> Rows:
         return sources[query.name] if query.reads is None else topics[query.reads]
+
+
+Simulable = ContinuousSettings | MicroBatchSettings | QueryGraph[ContinuousSettings] | QueryGraph[MicroBatchSettings]
+"""One query, or several that share their executors."""

@@ -18,10 +18,11 @@ ROOM = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A failure to be struck by, at a time of the run's clock."""
+    """A failure to be struck by, at a time of the run's clock; of a restart, the query that fails, or all of them."""
 
     at_s: float
     kind: FaultKind = "crash"
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

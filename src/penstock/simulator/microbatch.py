@@ -147,7 +147,7 @@ class MicroBatchEngine:
             for query in self._queries:
                 query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind))
             if fault.kind == "restart":
-                self._fail(at_s)
+                self._fail(at_s, fault.query)
                 return
             if not self._pool.running:
                 return
@@ -164,10 +164,10 @@ class MicroBatchEngine:
 
         return strike
 
-    def _fail(self, at_s: float) -> None:
-        """Every query that runs ends and is started again, on the same executors."""
+    def _fail(self, at_s: float, name: str | None) -> None:
+        """The query of this name, or every one, ends if it runs and is started again, on the same executors."""
         for query in self._queries:
-            back_s = query.fail(at_s)
+            back_s = query.fail(at_s) if name in (None, query.name) else None
             if back_s is not None:
                 self._agenda.add(back_s, query.come_back)
         self._gap()

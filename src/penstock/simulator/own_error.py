@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock.core.config import Config
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
-from penstock.simulator.calibrated import Calibrated
+from penstock.core.usage.utilization import Plant
+from penstock.simulator.calibrated import Calibrated, Settings
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
-from penstock.simulator.from_history import Seen, of_kind, of_query
+from penstock.simulator.from_history import Seen, caught_up, of_kind, of_query
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
+
+MOST_READINGS = 400
+"""Of a history on which settings are tried, its last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +52,18 @@ def rerun(found: Calibrated, readings: Sequence[Reading], config: Config, *, see
     return Rerun(record=engine.record, readings=tuple(again), error=compared(found, seen, again, config))
 
 
+def lately(found: Calibrated, seen: Seen) -> tuple[Calibrated, Seen]:
+    """The last of what is simulated of a history, from where the job had caught up: a longer one would not tell more, and is tried many times."""
+    lived = [each for each in seen if found.counts(each[0].at_s)][-MOST_READINGS:]
+    first, _ = caught_up(lived)
+    tried = replace(found, start_s=max(found.start_s, first.at_s), executors=max(1, first.executors_running))
+    return tried, [each for each in lived if tried.counts(each[0].at_s)]
+
+
 def compared(found: Calibrated, seen: Seen, again: Sequence[Reading], config: Config) -> OwnError:
-    """Each recorded reading with the simulated one of its moment."""
+    """Each recorded reading with the simulated one of its moment, query by query."""
     pairs = [each for each in zip(seen, again, strict=True) if each[1].at_s >= found.start_s + config.reading_window_s]
-    flows = [(query, simulated.queries[0]) for (_, query), simulated in pairs]
+    flows = [flow for (real, _), simulated in pairs for flow in of_one_name(real, simulated, found.kind)]
     late = [(weighed(one), weighed(other)) for one, other in flows if one.latency is not None and other.latency is not None]
     through = [
         (one.throughput_rows_per_s, other.throughput_rows_per_s)
@@ -72,13 +85,20 @@ def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> 
     for number, (reading, _) in enumerate(seen):
         clock.wait(reading.at_s - clock.now_s())
         again.append(plant.read())
-        (query,), (shown, wanted) = again[-1].queries, seen[min(number + 1, len(seen) - 1)]
+        shown, _ = seen[min(number + 1, len(seen) - 1)]
         if shown.executors_requested >= 1 and shown.executors_requested != again[-1].executors_requested:
             plant.perform(ScaleExecutors(number=number, executors=shown.executors_requested), ignore)
-        if (wanted.trigger, wanted.rate_limit_rows_per_s) != (query.trigger, query.rate_limit_rows_per_s):
-            change = ChangeQuery(number=number, query=query.name, trigger=wanted.trigger, rate_limit_rows_per_s=wanted.rate_limit_rows_per_s)
-            plant.perform(change, ignore)
+        for wanted, query in of_one_name(shown, again[-1], found.kind):
+            if (wanted.trigger, wanted.rate_limit_rows_per_s) != (query.trigger, query.rate_limit_rows_per_s):
+                change = ChangeQuery(number=number, query=query.name, trigger=wanted.trigger, rate_limit_rows_per_s=wanted.rate_limit_rows_per_s)
+                plant.perform(change, ignore)
     return again
+
+
+def of_one_name(recorded: Reading, simulated: Reading, kind: Plant) -> list[tuple[QueryReading, QueryReading]]:
+    """The queries that both tell of, where the recorded one ran as the simulated one does."""
+    known = {query.name: query for query in simulated.queries}
+    return [(query, known[query.name]) for query in recorded.queries if query.name in known and (query.trigger.kind == "real_time") == (kind == "continuous")]
 
 
 def ignore(outcome: Outcome) -> None:
@@ -86,13 +106,20 @@ def ignore(outcome: Outcome) -> None:
 
 
 def first_engine(found: Calibrated, seen: Seen, seed: int) -> Engine:
-    """The job as it began, with the trigger and the limit of that time."""
-    load, settings, query = Load.of(found.arrivals, found.start_s), found.settings, seen[0][1]
-    if isinstance(settings, MicroBatchSettings):
-        begun = replace(settings, trigger=query.trigger, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
-        return MicroBatchEngine(begun, load, executors=found.executors, seed=seed, faults=found.faults)
-    flowing = replace(settings, interval_s=query.trigger.interval_s, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
-    return ContinuousEngine(flowing, load, executors=found.executors, seed=seed, faults=found.faults)
+    """The job as it began, with the triggers and the limits of that time."""
+    begun = {query.name: query for query in seen[0][0].queries}
+
+    def as_begun(settings: Settings) -> Settings:
+        query = begun.get(settings.query)
+        if query is None or (query.trigger.kind == "real_time") != (found.kind == "continuous"):
+            return settings
+        if isinstance(settings, MicroBatchSettings):
+            return replace(settings, trigger=query.trigger, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
+        return replace(settings, interval_s=query.trigger.interval_s, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
+
+    job: Any = replace(found, queries=tuple(query.each(as_begun) for query in found.queries)).engine()
+    engine = MicroBatchEngine if found.kind == "micro_batch" else ContinuousEngine
+    return engine(job, Load.of(found.arrivals, found.start_s), executors=found.executors, seed=seed, faults=found.faults)
 
 
 def weighed(query: QueryReading) -> tuple[float, float]:

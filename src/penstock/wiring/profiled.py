@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from penstock.core.errors import UserMistake
 from penstock.core.policies.registry import PROFILED
@@ -44,13 +45,15 @@ def no_profile(setup: Setup) -> str | None:
     """Why no profile can be made of the job; None if one can."""
     if max(setup.load.rate_rows_per_s) <= 0:
         return "nothing arrives: there is no rate to profile the job at"
-    if isinstance(setup.engine, QueryGraph) and any(query.arrivals for query in setup.engine.queries):
-        return "a graph in which a query has a trace of its own has no rate to profile it at: give --profile, or another --policy"
     return None
 
 
 def profiled(setup: Setup) -> Profiled:
-    """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds."""
+    """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds.
+
+    Queries with arrivals of their own are profiled with one rate for all, of which each has its share over the whole load.
+    """
+    setup = with_one_load(setup)
     limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
     why = no_profile(setup)
     if why is not None:
@@ -59,6 +62,14 @@ def profiled(setup: Setup) -> Profiled:
     step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
     sizes = sizes_between(limits.min_executors, limits.max_executors)
     return profile(testbed, clock, ProfilePlan(sizes=sizes, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
+
+
+def with_one_load(setup: Setup) -> Setup:
+    """With one load for all queries; as it is where there is one."""
+    graph: Any = setup.engine
+    if not isinstance(graph, QueryGraph) or not any(query.arrivals for query in graph.queries):
+        return setup
+    return replace(setup, engine=graph.of_one_load(setup.load), load=graph.arrivals(setup.load))
 
 
 def sizes_between(least: int, most: int) -> tuple[int, ...]:

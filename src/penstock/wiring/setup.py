@@ -12,7 +12,7 @@ from penstock.core.terms import Terms
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
-from penstock.simulator.graph import QueryGraph
+from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault, FaultKind
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
@@ -20,9 +20,6 @@ from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 SHORTEST_RUN_S = 60.0
 """A load that lasts less long tells nothing of a policy."""
-
-Simulable = ContinuousSettings | MicroBatchSettings | QueryGraph[ContinuousSettings] | QueryGraph[MicroBatchSettings]
-"""One query, or several that share their executors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.inline_fitter import InlineFitter
 from penstock.simulator.clock import SimulatedClock
-from penstock.simulator.graph import QueryGraph
+from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedPlant
@@ -25,7 +25,7 @@ from penstock.simulator.score import Score, score
 from penstock.stores.in_memory import MemoryStore
 from penstock.wiring.learning_capacity import FORETELLS, Foretelling
 from penstock.wiring.profiled import profiled
-from penstock.wiring.setup import Setup, Simulable, engine_of, noticed_after_s
+from penstock.wiring.setup import Setup, engine_of, noticed_after_s
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many are simulated."""

@@ -32,8 +32,10 @@ NAME, QUERY, PARTITIONS = "pilot-realtime", "burnt", 6
 QUOTA_CORES, PROMISED_S = 0.4, 8.0
 LOW_SHARE, TIMES = 0.55, 3.0
 """The low rate, as a share of what one executor carries, and how many times as much the high one is."""
-FAST, SLOW = 150.0, 30.0
-"""Rates at which it is measured, before anything is held back, what a row costs."""
+WARMING = 150.0
+"""A rate that warms an executor up, and the first at which it is tried how much it carries with its share of a core."""
+BEHIND_S, MOST = 4.0, 2400.0
+"""So far behind, and getting further, an executor carries all it can; no rate above the other is tried."""
 WARM_S, EVERY_S = 25.0, 4.0
 """An executor of this age is warm; how often we look for such, and move the rate."""
 RIPPLE, RIPPLE_S = 0.2, 45.0
@@ -52,7 +54,7 @@ recovery = "2m"
 bootstrap = "embedded"
 topics = {{ numbers = {PARTITIONS}, passed = 1 }}
 [kafka.feeds.numbers]
-rate = "constant({FAST:g})"
+rate = "constant({WARMING:g})"
 [sources.numbers]
 format = "kafka"
 subscribe = "numbers"
@@ -96,7 +98,7 @@ class Pilot:
         self.share = share
         self.holding = False
         self.low = 0.0
-        self._rate = FAST
+        self._rate = WARMING
         self._next_s = 0.0
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float, what: str) -> None:
@@ -108,10 +110,14 @@ class Pilot:
 
         self.job.wait_until(come, timeout_s, what)
 
+    def hold_warm(self) -> None:
+        """Hold the executors that are warm to their share."""
+        self.share.hold(each for each in self.job.executors() if time.time() - each.info["create_time"] >= WARM_S)
+
     def _look_after(self) -> None:
         """Hold what is warm, and keep the rate moving."""
         if self.holding:
-            self.share.hold(each for each in self.job.executors() if time.time() - each.info["create_time"] >= WARM_S)
+            self.hold_warm()
             ripple = 1 + RIPPLE * math.sin(2 * math.pi * time.time() / RIPPLE_S)
             self.job.say("rate", source="numbers", rows_per_s=ripple * self._rate)
 
@@ -174,24 +180,42 @@ def one_executor(pilot: Pilot) -> Iterator[None]:
     pilot.job.say("release")
 
 
-def work_at(pilot: Pilot, rows_per_s: float, settle_s: float) -> tuple[float, float]:
-    """Rows per second and cores of the one executor at this rate."""
-    pilot.rate(rows_per_s)
-    pilot.pass_time(settle_s + 20)
-    seen = [reading for reading in pilot.readings(20) if reading.executors_running == 1 and reading.executors[0].cpu_cores and reading.throughput_rows_per_s]
-    assert len(seen) >= 3, seen
-    return sum(each.throughput_rows_per_s or 0.0 for each in seen) / len(seen), sum(each.executors[0].cpu_cores or 0.0 for each in seen) / len(seen)
-
-
 def rows_of_one_executor(pilot: Pilot) -> float:
-    """Rows per second that one executor carries with its share of a core: what a row costs is measured first, at two rates, without a quota."""
-    fast_rows, fast_cores = work_at(pilot, FAST, settle_s=40)
-    slow_rows, slow_cores = work_at(pilot, SLOW, settle_s=8)
-    row_s = (fast_cores - slow_cores) / (fast_rows - slow_rows)
-    idle = max(0.0, slow_cores - row_s * slow_rows)
-    print(f"a row takes {1000 * row_s:.2f} ms of CPU, an idle executor {idle:.2f} cores of {QUOTA_CORES}")
-    assert row_s > 0 and idle < 0.7 * QUOTA_CORES
-    return (QUOTA_CORES - idle) / row_s
+    """Rows per second that one executor carries with its share of a core: those it processes when more arrive than it can.
+
+    It is then let go, to catch up. Where it cannot be held, what its rows take of the CPU has to tell.
+    """
+    pilot.pass_time(40)
+    if pilot.share.why_not:
+        seen = alone(pilot)
+        return QUOTA_CORES * sum(each.throughput_rows_per_s or 0.0 for each in seen) / sum(each.executors[0].cpu_cores or 0.0 for each in seen)
+    pilot.hold_warm()
+    rate = WARMING
+    while (carried := processed_at(pilot, rate)) is None:
+        rate *= 2
+        assert rate <= MOST, "one executor carries whatever comes: there is nothing to decide here"
+    print(f"one executor processes {carried:.0f} of {rate:.0f} rows/s with {QUOTA_CORES} cores")
+    pilot.share.release()
+    pilot.rate(0.0)
+    pilot.wait_until(lambda: pilot.job.has_caught_up(QUERY), 180, "the query to catch up without a quota")
+    return carried
+
+
+def processed_at(pilot: Pilot, rows_per_s: float) -> float | None:
+    """Rows per second that one executor processes at a rate at which it falls behind; None if it does not."""
+    pilot.rate(rows_per_s)
+    pilot.pass_time(40)
+    seen = alone(pilot)
+    lags_s = [reading.lag_s or 0.0 for reading in seen]
+    behind = lags_s[-1] >= BEHIND_S and lags_s[-1] > lags_s[0]
+    return sum(reading.throughput_rows_per_s or 0.0 for reading in seen) / len(seen) if behind else None
+
+
+def alone(pilot: Pilot) -> list[Reading]:
+    """The last readings of one executor at work."""
+    seen = [reading for reading in pilot.readings(20) if reading.executors_running == 1 and reading.throughput_rows_per_s]
+    assert len(seen) >= 3, seen
+    return seen
 
 
 def bootstrap_of(pilot: Pilot) -> str:
@@ -238,9 +262,9 @@ def test_one_executor_all_the_time_would_have_fallen_behind(pilot: Pilot) -> Non
         pilot.wait_until(lambda: pilot.executors == 1 and pilot.keeps_its_promise(), 120, "a steady flow on one executor")
         pilot.rate(TIMES * low)
         pilot.pass_time(75)
-        late = pilot.job.query(QUERY)
-        print(f"one executor at {TIMES * low:.0f} rows/s: {late['lag_s'] or 0.0:.1f} s behind")
-        assert not pilot.keeps_its_promise(), "if one executor had been enough all the time, there was nothing to decide"
+        behind_s = pilot.job.query(QUERY)["lag_s"]
+        print(f"one executor at {TIMES * low:.0f} rows/s: {behind_s:.1f} s behind")
+        assert behind_s > PROMISED_S, "if one executor had been enough all the time, there was nothing to decide"
         pilot.rate(low)
 
 

@@ -66,6 +66,30 @@ class Arrivals:
         points = [*history, *(point for point in forecast if point[0] > known_until_s)]
         return cls.through([time_s for time_s, _ in points], [rate for _, rate in points])
 
+    @classmethod
+    def summed(cls, arrivals: Sequence[Arrivals]) -> Arrivals:
+        """All of them together, at the points of any of them.
+
+        >>> Arrivals.summed([Arrivals.through((0.0, 10.0), (0.0, 100.0)), Arrivals.through((5.0,), (7.0,))]).rate_rows_per_s
+        (7.0, 57.0, 107.0)
+        """
+        if len(arrivals) == 1:
+            return arrivals[0]
+        points = sorted({time_s for each in arrivals for time_s in each.time_s})
+        return cls.through(points, np.sum([each.rates(points) for each in arrivals], axis=0))
+
+    def rates(self, time_s: Sequence[float]) -> FloatArray:
+        """The rate at many times: that of the first and of the last point before and after them."""
+        return np.interp(time_s, self.time_s, self.rate_rows_per_s)
+
+    def moved(self, by_s: float) -> Arrivals:
+        """The same, so much later."""
+        return Arrivals.through(np.asarray(self.time_s) + by_s, self.rate_rows_per_s) if by_s else self
+
+    def times(self, share: float) -> Arrivals:
+        """So many times the rows."""
+        return Arrivals.through(self.time_s, share * np.asarray(self.rate_rows_per_s)) if share != 1.0 else self
+
     @property
     def last_s(self) -> float:
         """From here on the rate is `long_run_rate`."""

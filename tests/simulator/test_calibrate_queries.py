@@ -1,0 +1,150 @@
+"""Settings of several queries on shared executors, found in the readings of simulated runs, whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from penstock.core.config import Config
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.simulator.calibrate import calibrated
+from penstock.simulator.calibrate_beside import none_while_away
+from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.continuous import ContinuousEngine
+from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.from_history import of_query
+from penstock.simulator.graph import GraphQuery, QueryGraph
+from penstock.simulator.ground_truth import Fault
+from penstock.simulator.load import Load
+from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.own_error import rerun
+from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.sharing import Scheduler
+
+START_S, LENGTH_S = 1_700_000_000.0, 1800.0
+CONFIG = Config(reading_interval_s=10.0)
+WORDS = MicroBatchSettings(
+    overhead_s=0.6, row_s=0.001, partitions=12, cores_per_executor=2, trigger=Trigger(interval_s=4.0), noise=0.04, query="words", failed_s=5.0
+)
+DEAR = replace(WORDS, query="dear", row_s=0.003)
+CLICKS = ContinuousSettings(capacity_rows_per_s=2000.0, interval_s=15.0, pause_s=0.3, query="clicks")
+VIEWS = replace(CLICKS, query="views", interval_s=30.0)
+
+
+def wave(rows_per_s: float) -> Arrivals:
+    time_s = np.arange(0.0, LENGTH_S + 1, 20.0)
+    return Arrivals.through(START_S + time_s, rows_per_s * (1.0 + 0.5 * np.sin(6 * np.pi * time_s / LENGTH_S)))
+
+
+def read(engine: MicroBatchEngine | ContinuousEngine) -> list[Reading]:
+    clock = SimulatedClock(START_S)
+    plant = SimulatedPlant(engine, clock, CONFIG)
+    readings = [plant.read()]
+    while clock.now_s() < START_S + LENGTH_S:
+        clock.wait(CONFIG.reading_interval_s)
+        readings.append(plant.read())
+    return readings
+
+
+def in_batches(scheduler: Scheduler = "fair", faults: tuple[Fault, ...] = ()) -> list[Reading]:
+    graph = QueryGraph(queries=(GraphQuery(settings=WORDS), GraphQuery(settings=DEAR, share=0.4)), scheduler=scheduler)
+    return read(MicroBatchEngine(graph, Load.of(wave(1700.0), START_S), executors=4, seed=5, faults=faults))
+
+
+@pytest.fixture(scope="module")
+def shared() -> list[Reading]:
+    return in_batches()
+
+
+@pytest.mark.parametrize("scheduler", ["fair", "fifo"])
+def test_what_batches_of_each_query_cost_alone_is_found_though_they_waited_for_each_other(scheduler: Scheduler) -> None:
+    readings = in_batches(scheduler)
+    found = calibrated(readings, (), CONFIG, scheduler=scheduler)
+    assert [query.name for query in found.queries] == ["words", "dear"] and found.left_out == ()
+    for query, true in zip(found.queries, (WORDS, DEAR), strict=True):
+        settings = query.settings
+        assert isinstance(settings, MicroBatchSettings) and (settings.partitions, settings.cores_per_executor, settings.skew) == (12, 2, 1.0)
+        assert settings.row_s == pytest.approx(true.row_s, rel=0.05) and settings.overhead_s == pytest.approx(true.overhead_s, abs=0.2)
+    error = rerun(found, readings, CONFIG).error
+    assert error.executors == pytest.approx(0.0, abs=0.02) and error.throughput == pytest.approx(0.0, abs=0.02)
+    assert error.latency_p95 == pytest.approx(0.0, abs=0.1)
+
+
+def test_rows_of_all_queries_may_be_dear_or_cheap_at_once(shared: list[Reading]) -> None:
+    found = calibrated(shared, (), CONFIG)
+    best, (dear, cheap) = found.engine(), found.likely()
+    assert isinstance(best, QueryGraph) and isinstance(dear, QueryGraph) and isinstance(cheap, QueryGraph)
+    for place in (0, 1):
+        slow, usual, quick = (graph.queries[place].settings.law.capacity_rows_per_s(4, 4.0) for graph in (dear, best, cheap))
+        assert 0.7 * usual < slow <= usual <= quick < 1.4 * usual
+
+
+def test_times_of_arrivals_count_from_where_a_simulation_begins(shared: list[Reading]) -> None:
+    found = calibrated(shared, (), CONFIG)
+    graph = found.engine(START_S)
+    assert isinstance(graph, QueryGraph)
+    arrivals = [query.arrivals for query in graph.queries]
+    assert all(each is not None and each.time_s[0] < 60.0 for each in arrivals)
+    assert found.arrivals.rate(START_S + 900.0) == pytest.approx(1.4 * 1700.0, rel=0.1), "that of the job is that of all its queries"
+
+
+def test_a_query_that_fails_alone_is_restarted_alone() -> None:
+    readings = in_batches(faults=(Fault(at_s=START_S + 601.0, kind="restart", query="dear"), Fault(at_s=START_S + 1202.0)))
+    found = calibrated(readings, (), CONFIG)
+    assert [(fault.kind, fault.query) for fault in found.faults] == [("restart", "dear"), ("crash", None)]
+    lived = rerun(found, readings, CONFIG)
+    words, dear = lived.record.parts
+    assert words.seconds().down.sum() == 0.0 and dear.seconds().down.sum() > 0.0
+    last = lived.readings[-1]
+    assert {query.name: query.failures for query in last.queries} == {"words": 0, "dear": 1}
+
+
+def test_a_query_with_nothing_to_read_is_neither_simulated_nor_missed(shared: list[Reading]) -> None:
+    def with_idle(reading: Reading) -> Reading:
+        idle = replace(reading.queries[0], name="idle", arrival_rows_per_s=0.0, throughput_rows_per_s=0.0, lag_rows=0.0, batch=None)
+        return replace(reading, queries=(*reading.queries, idle))
+
+    found = calibrated([with_idle(reading) for reading in shared], (), CONFIG)
+    assert [query.name for query in found.queries] == ["words", "dear"] and found.left_out == () and not any("idle" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"trigger": Trigger(kind="real_time", interval_s=5.0)}, "it ran in Real-Time Mode, and the busiest one did not"),
+        ({"batch": None}, "no batch of it was seen"),
+        ({"arrival_rows_per_s": None, "throughput_rows_per_s": None, "lag_rows": None}, "nobody knows what it read"),
+    ],
+)
+def test_a_query_that_cannot_be_simulated_is_left_out_and_that_is_said(shared: list[Reading], change: dict[str, object], why: str) -> None:
+    readings = [replace(each, queries=(each.queries[0], replace(each.queries[1], **change))) for each in shared]  # type: ignore[arg-type]
+    found = calibrated(readings, (), CONFIG)
+    assert [query.name for query in found.queries] == ["words"] and found.left_out == ("dear",)
+    assert f"query dear is not simulated, and what it needs counts as nothing: {why}" in found.notes
+
+
+def test_nothing_arrives_for_a_query_while_it_is_away(shared: list[Reading]) -> None:
+    short = [replace(each, queries=each.queries[:1]) if each.at_s > START_S + 900.0 else each for each in shared]
+    found = calibrated(short, (), CONFIG)
+    dear = found.queries[1].arrivals
+    assert dear.rate(START_S + 600.0) > 200.0 and dear.rate(START_S + 1000.0) == 0.0 == dear.rate(START_S + LENGTH_S)
+    whole = Arrivals.constant(5.0)
+    assert none_while_away(whole, of_query(shared, "dear"), shared) is whole
+
+
+def test_where_tasks_run_all_the_time_a_row_of_one_query_is_taken_to_cost_what_one_of_another_does() -> None:
+    graph = QueryGraph(queries=(GraphQuery(settings=CLICKS), GraphQuery(settings=VIEWS, share=0.5)))
+    readings = read(ContinuousEngine(graph, Load.of(wave(3000.0), START_S), executors=4, seed=5))
+    found = calibrated(readings, (), CONFIG)
+    for query, true in zip(found.queries, (CLICKS, VIEWS), strict=True):
+        settings = query.settings
+        assert isinstance(settings, ContinuousSettings) and settings.query == true.query and settings.interval_s == true.interval_s
+        assert settings.capacity_rows_per_s == pytest.approx(2000.0, rel=0.05)
+    assert any("a row of one is taken to cost what a row of another does" in note for note in found.notes)
+    error = rerun(found, readings, CONFIG).error
+    assert error.throughput == pytest.approx(0.0, abs=0.02) and error.latency_p95 == pytest.approx(0.0, abs=0.3)
