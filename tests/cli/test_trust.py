@@ -44,18 +44,18 @@ def said(*words: str) -> list[str]:
 
 def test_an_approval_is_followed_to_its_end(job: AskingJob) -> None:
     lines = said("approve")
-    assert lines[0] == "proposal 1 was approved by ann" and lines[1].startswith("executors: 3 -> 5")
+    assert lines[0] == "proposal 1 of thumb was approved by ann" and lines[1].startswith("executors: 3 -> 5")
     assert lines[-1].startswith("executors done in") and job.plant.executors == 5
 
 
 def test_an_approval_for_machines_is_one_object(job: AskingJob) -> None:
     (line,) = said("approve", "1", "--job", "orders", "--json")
     answer = json.loads(line)
-    assert answer["said"][0] == "proposal 1 was approved by ann" and len(answer["numbers"]) == 1
+    assert answer["said"][0] == "proposal 1 of thumb was approved by ann" and len(answer["numbers"]) == 1
 
 
 def test_a_rejection_names_its_proposal(job: AskingJob) -> None:
-    assert said("reject", "1") == ["proposal 1 was rejected by ann"]
+    assert said("reject", "1") == ["proposal 1 of thumb was rejected by ann"]
 
 
 @pytest.mark.parametrize("verb", ["approve", "reject"])
@@ -69,11 +69,11 @@ def test_a_proposal_that_is_not_there_is_one_line(job: AskingJob, verb: str) -> 
 def test_a_pause_says_until_when(job: AskingJob) -> None:
     until_s = job.clock.now_s() + 3600.0
     assert said("pause", "--for", "1h", "--reason", "release day") == [
-        "ann paused the policy for 1h: release day",
+        "ann paused the policy thumb for 1h: release day",
         f"it decides again from {day_time(until_s)} on, or after penstock resume",
     ]
     assert json.loads(said("pause", "--for", "1h", "--json")[0])["paused_until_s"] == until_s
-    assert said("pause") == ["ann paused the policy until it is resumed"]
-    assert said("resume") == ["ann resumed the policy"]
+    assert said("pause") == ["ann paused the policy thumb until it is resumed"]
+    assert said("resume") == ["ann resumed the policy thumb"]
     assert mistake("resume").endswith("refused: it is not paused")
     assert "a duration such as" in mistake("pause", "--for", "ever")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
 from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume, SetExecutors
+from penstock.core.domain.events.autopilot import AutopilotEvent
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.execute.commands import take_commands
@@ -82,6 +83,14 @@ def test_whatever_happens_the_size_stays_within_the_limits_and_nobody_is_overrul
         if any(hold.knob == "executors" for hold in done.knowledge.holds):
             assert str(now) in [hold.value for hold in done.knowledge.holds]
         before = now
+
+
+@given(STORIES)
+@settings(max_examples=30, deadline=None)
+def test_all_that_the_autopilot_says_names_the_policy_unless_it_only_observes(story: list[Any]) -> None:
+    for moment, done in zip(story, told(story).turns, strict=True):
+        names = {event.policy for event in done.events if isinstance(event, AutopilotEvent)}
+        assert names <= ({"thumb", ""} if moment[3] == "observe" else {"thumb"}), "a proposal that ends with its mode is the policy's all the same"
 
 
 def failed(done: Turn) -> bool:

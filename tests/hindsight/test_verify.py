@@ -180,7 +180,7 @@ def test_another_policy_than_the_one_that_ran_differs_at_its_first_decision(tmp_
     run.close()
     found = verified(path, Thumb(name="rule")).first_difference
     assert found is not None and found.turn == 1
-    assert found.recorded is not None and found.recorded.startswith('Decided {"at_s":1700000005.0,"mode":"active","policy":"thumb"')
+    assert found.recorded is not None and found.recorded.startswith('Decided {"at_s":1700000005.0,"policy":"thumb","mode":"active"')
     assert found.replayed == found.recorded.replace('"thumb"', '"rule"')
 
 

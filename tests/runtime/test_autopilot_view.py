@@ -41,8 +41,9 @@ def test_in_shadow_the_target_is_what_the_policy_would_want() -> None:
 def test_what_an_earlier_run_left_is_told_as_it_was_then() -> None:
     proposal = Proposal(number=7, executors=5, at_s=20.0, expires_s=600.0, policy="auto:ds2")
     left = knowing("ask", paused=Paused(who="ann", since_s=10.0, until_s=99.0, reason="lunch"), proposal=proposal)
+    left = replace(left, steering=replace(left.steering, last=replace(wants(5), policy="auto:ds2")))
     assert still_standing(left) == [
-        PolicyPaused(at_s=10.0, who="ann", until_s=99.0, reason="lunch"),
+        PolicyPaused(at_s=10.0, policy="auto:ds2", who="ann", until_s=99.0, reason="lunch"),
         Proposed(at_s=20.0, proposal=7, executors=5, before=3, policy="auto:ds2", expires_s=600.0),
     ]
     assert still_standing(knowing("ask")) == []

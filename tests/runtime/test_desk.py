@@ -34,14 +34,14 @@ def test_the_words_of_an_operator_become_commands_with_his_name() -> None:
 
 def test_who_approved_is_in_the_event_and_the_instruction_in_the_answer(job: AskingJob) -> None:
     answer = job.say("approve", proposal=1)
-    assert answer["said"][0] == "proposal 1 was approved by ann" and answer["said"][1].startswith("executors: 3 -> 5")
+    assert answer["said"][0] == "proposal 1 of thumb was approved by ann" and answer["said"][1].startswith("executors: 3 -> 5")
     assert len(answer["numbers"]) == 1 and job.plant.executors == 5
     (ended,) = [event for event in job.memory.events if isinstance(event, ProposalEnded)]
     assert (ended.how, ended.who) == ("approved", "ann")
 
 
 def test_a_rejection_changes_nothing_but_the_proposal(job: AskingJob) -> None:
-    assert job.say("reject") == {"said": ["proposal 1 was rejected by ann"], "numbers": []}
+    assert job.say("reject") == {"said": ["proposal 1 of thumb was rejected by ann"], "numbers": []}
     job.wait()
     assert job.plant.executors == 3 and job.controller.knowledge.steering.proposal is None
 
@@ -65,9 +65,9 @@ def test_a_refusal_is_not_lost_among_what_else_the_turn_says(job: AskingJob) -> 
 
 def test_a_pause_says_until_when_and_a_resume_ends_it(job: AskingJob) -> None:
     answer = job.say("pause", hold_s=3600.0, reason="release day")
-    assert answer == {"said": ["ann paused the policy for 1h: release day"], "numbers": [], "paused_until_s": job.clock.now_s() + 3600.0}
-    assert job.say("pause") == {"said": ["ann paused the policy until it is resumed"], "numbers": [], "paused_until_s": None}
-    assert job.say("resume", who="bob") == {"said": ["bob resumed the policy"], "numbers": []}
+    assert answer == {"said": ["ann paused the policy thumb for 1h: release day"], "numbers": [], "paused_until_s": job.clock.now_s() + 3600.0}
+    assert job.say("pause") == {"said": ["ann paused the policy thumb until it is resumed"], "numbers": [], "paused_until_s": None}
+    assert job.say("resume", who="bob") == {"said": ["bob resumed the policy thumb"], "numbers": []}
     with pytest.raises(Refused, match="bob asked for resumption of the policy; refused: it is not paused"):
         job.say("resume", who="bob")
     whose = [event.who for event in job.memory.events if isinstance(event, (PolicyPaused, PolicyResumed))]
@@ -76,7 +76,7 @@ def test_a_pause_says_until_when_and_a_resume_ends_it(job: AskingJob) -> None:
 
 def test_nobody_is_told_what_others_said_in_the_same_turn(job: AskingJob) -> None:
     job.controller._inbox.submit(Pause(at_s=job.clock.now_s(), who="bob"))
-    assert job.say("reject")["said"] == ["proposal 1 was rejected by ann"]
+    assert job.say("reject")["said"] == ["proposal 1 of thumb was rejected by ann"]
 
 
 def test_an_answer_leaves_out_what_the_policy_did_in_the_same_turn() -> None:
@@ -87,4 +87,4 @@ def test_an_answer_leaves_out_what_the_policy_did_in_the_same_turn() -> None:
 
 
 def test_a_secret_in_a_reason_does_not_come_back(job: AskingJob) -> None:
-    assert job.say("pause", reason="login with hunter2")["said"] == ["ann paused the policy until it is resumed: login with ***"]
+    assert job.say("pause", reason="login with hunter2")["said"] == ["ann paused the policy thumb until it is resumed: login with ***"]

@@ -28,6 +28,7 @@ from penstock.core.plan.failures import phase_failed
 from penstock.core.plan.follow import follow_owner
 from penstock.core.plan.guards import guards_on
 from penstock.core.plan.mode import settle_mode, settle_policy
+from penstock.core.plan.named import in_force, named
 from penstock.core.plan.policy_commands import take_says
 from penstock.core.plan.promises import watch_promises
 from penstock.core.plan.rescales import with_rescale, without_failed
@@ -61,11 +62,12 @@ def turn(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | No
     knowledge, said = take_commands(knowledge, inputs.commands, at_s, terms)
     knowledge, heard = take_says(knowledge, inputs.commands, at_s, terms)
     knowledge, left = settle_mode(knowledge, at_s, terms)
+    decider = in_force(knowledge, terms, policy)
     knowledge, steered, fit = steer(knowledge, inputs, terms, policy)
     knowledge, noticed = watch_executors(knowledge, at_s, terms.config)
     knowledge, instructions, given = reconcile(knowledge, at_s)
     knowledge = with_rescale(knowledge, instructions, at_s)
-    events = [*done, *freed, *said, *heard, *left, *steered, *noticed, *given]
+    knowledge, events = named(knowledge, [*done, *freed, *said, *heard, *left, *steered, *noticed, *given], decider)
     if not events:
         events.append(NothingToDo(at_s=at_s, reason=resting(knowledge)))
     return Turn(knowledge=knowledge, instructions=tuple(instructions), events=tuple(events), fit=fit)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.decision import Decision, Recommended
+from penstock.core.domain.decision import Decision, Recommended, asked_policy
 from penstock.core.domain.prediction import Prediction
 from penstock.core.models.forecast.forecast import Forecast
 
@@ -139,6 +139,6 @@ class Steering:
         """
         return replace(self, next_s=None, analyze_from_s=None, load=MeanLoad(), memo={}, earlier=(*self.earlier, Recommended(at_s=at_s, executors=executors)))
 
-    def decider(self, otherwise: str) -> str:
-        """The policy that decided last, by its whole name ("auto:daedalus"); the other name before any did."""
-        return otherwise if self.last is None else self.last.policy
+    def decider(self, asked: str) -> str:
+        """The policy that decided last, by its whole name ("auto:daedalus"); the one that is asked as long as none did, or only another one."""
+        return asked if self.last is None or asked_policy(self.last.policy) != asked else self.last.policy

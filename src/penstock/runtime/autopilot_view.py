@@ -56,10 +56,11 @@ class AutopilotView:
 
 def still_standing(knowledge: Knowledge) -> list[Event]:
     """The pause and the proposal that an earlier run left, as they were told then."""
-    paused, proposal = knowledge.steering.paused, knowledge.steering.proposal
+    paused, proposal, last = knowledge.steering.paused, knowledge.steering.proposal, knowledge.steering.last
     told: list[Event] = []
     if paused is not None:
-        told.append(PolicyPaused(at_s=paused.since_s, who=paused.who, until_s=paused.until_s, reason=paused.reason))
+        policy = "" if last is None else last.policy
+        told.append(PolicyPaused(at_s=paused.since_s, policy=policy, who=paused.who, until_s=paused.until_s, reason=paused.reason))
     if proposal is not None:
         told.append(
             Proposed(

@@ -43,6 +43,11 @@ def test_the_capacity_of_the_size_that_was_decided_is_foreseen(seen: Assessment)
     assert capacity.executors == 6 and capacity.value == pytest.approx(6000.0, rel=0.02) and capacity.expires_s == seen.at_s + 900.0
 
 
+def test_a_prediction_names_the_policy_that_decided(seen: Assessment) -> None:
+    made = foresee(seen, replace(decided(6), policy="auto:ds2"))
+    assert {each.kind for each in made} >= {"forecast", "capacity", "recovery"} and {each.policy for each in made} == {"auto:ds2"}
+
+
 def test_a_kept_size_needs_no_recovery(seen: Assessment) -> None:
     assert not of("recovery", foresee(seen, decided(4)))
 

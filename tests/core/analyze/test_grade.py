@@ -152,5 +152,12 @@ def test_an_error_that_readings_cannot_tell_is_none_and_no_error_counts_for_all(
     assert errors == [0.0, pytest.approx(0.9), 2.0]
 
 
+def test_a_grade_names_the_policy_that_made_the_prediction(known: Knowledge) -> None:
+    assert known.last is not None
+    made = replace(MADE, kind="latency", about="p95", policy="auto:ds2")
+    _, events = grade(waiting(known, made), known.last.at_s, TERMS, known.last)
+    assert [each.policy for each in events if isinstance(each, Graded)] == ["auto:ds2"]
+
+
 def test_nothing_waits_where_nothing_was_predicted(known: Knowledge) -> None:
     assert grade(known, 1e9, TERMS, known.last) == (known, [])

@@ -64,7 +64,7 @@ def test_all_events_are_known_by_name() -> None:
     files = {file.stem for file in Path(events.__file__).parent.glob("*.py")} - {"__init__", "event"}
     modules = [import_module(f"{events.__name__}.{each}") for each in files]
     defined = {name for module in modules for name, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__}
-    assert set(event_classes()) == defined and files == set(events.__all__)
+    assert set(event_classes()) == defined - {"AutopilotEvent"} and files == set(events.__all__), "a base of several is no event"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
     assert after.steering.trial is None
     assert after.steering.blocked == Blocked(executors=2, until_s=SETTLED + BLOCKED_S, bottleneck="partitions")
     said = ScalingIneffective(
-        at_s=SETTLED, policy="auto", before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
+        at_s=SETTLED, before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
     )  # fmt: skip
     assert events == [said]
     assert "taken back: 2 tasks for 4 slots" in said.words()

@@ -22,7 +22,7 @@ def test_the_same_mode_changes_nothing() -> None:
 
 def test_a_proposal_is_withdrawn_with_its_mode() -> None:
     after, events = settle_mode(knowing("ask", proposal=PROPOSAL, rejections=(PROPOSAL,)), 10.0, terms("active"))
-    assert events == [ProposalEnded(at_s=10.0, proposal=7, how="withdrawn")]
+    assert events == [ProposalEnded(at_s=10.0, policy="thumb", proposal=7, how="withdrawn")]
     assert (after.steering.mode, after.steering.proposal, after.steering.rejections) == ("active", None, ())
 
 

@@ -25,7 +25,7 @@ def back(knowledge: Knowledge, at_s: float = 300.0, mode: Mode = "active", **aut
 def test_three_broken_promises_roll_back_to_the_larger_size() -> None:
     after, events = back(knowing(executors=2, **BROKEN))
     assert events == [
-        RolledBack(at_s=300.0, policy="auto", reason="broken_promises", before=2, executors=3, value=3.0, limit=3.0),
+        RolledBack(at_s=300.0, reason="broken_promises", before=2, executors=3, value=3.0, limit=3.0),
         PolicyPaused(at_s=300.0, who="penstock", until_s=3900.0, reason="broken promises"),
     ]
     assert after.desired.executors == 3

@@ -35,7 +35,7 @@ def refusal(knowledge: Knowledge, command: Command, mode: Mode = "ask") -> str:
 def test_an_approval_makes_the_proposed_size_the_desired_one(number: int | None) -> None:
     after, events = take_says(OPEN, [Approve(at_s=10.0, who="ann", proposal=number)], 10.0, terms("ask"))
     assert (after.desired.executors, after.steering.proposal) == (5, None)
-    assert events[0] == ProposalEnded(at_s=10.0, proposal=7, how="approved", who="ann")
+    assert events[0] == ProposalEnded(at_s=10.0, policy="thumb", proposal=7, how="approved", who="ann")
     assert isinstance(events[1], Decided) and (events[1].effect, events[1].decision) == ("approved", wants(5))
 
 
@@ -47,7 +47,7 @@ def test_an_approved_scale_down_is_the_policys_own() -> None:
 
 def test_a_rejected_size_is_remembered_for_a_while() -> None:
     after, events = take_says(OPEN, [Reject(at_s=10.0, who="ann")], 10.0, terms("ask", ask_quiet_s=300.0, time_scale=0.1))
-    assert events == [ProposalEnded(at_s=10.0, proposal=7, how="rejected", who="ann")]
+    assert events == [ProposalEnded(at_s=10.0, policy="thumb", proposal=7, how="rejected", who="ann")]
     assert (after.desired.executors, after.steering.proposal, after.steering.rejections) == (3, None, (replace(PROPOSAL, expires_s=40.0),))
 
 
@@ -87,7 +87,7 @@ def test_an_answer_that_cannot_be_taken_is_refused_with_its_reason() -> None:
 def test_a_proposal_nobody_answers_expires() -> None:
     assert take_says(OPEN, [], 599.0, terms("ask")) == (OPEN, [])
     after, events = take_says(OPEN, [], 600.0, terms("ask"))
-    assert events == [ProposalEnded(at_s=600.0, proposal=7, how="expired")]
+    assert events == [ProposalEnded(at_s=600.0, policy="thumb", proposal=7, how="expired")]
     assert after.steering.proposal is None
     late = take_says(OPEN, [Approve(at_s=10.0, who="ann")], 600.0, terms("ask"))
     assert late[0].desired.executors == 3 and isinstance(late[1][-1], CommandRefused)
@@ -96,7 +96,7 @@ def test_a_proposal_nobody_answers_expires() -> None:
 def test_a_proposal_is_withdrawn_when_the_size_it_was_to_change_is_another_one() -> None:
     overtaken = replace(OPEN, steering=replace(OPEN.steering, proposal=replace(PROPOSAL, before=2)))
     after, events = take_says(overtaken, [Approve(at_s=10.0, who="ann", proposal=7)], 10.0, terms("ask"))
-    assert events[0] == ProposalEnded(at_s=10.0, proposal=7, how="withdrawn")
+    assert events[0] == ProposalEnded(at_s=10.0, policy="thumb", proposal=7, how="withdrawn")
     assert after.desired.executors == 3 and isinstance(events[1], CommandRefused), "who approved 2 -> 5 has not approved 3 -> 5"
     still = replace(OPEN, steering=replace(OPEN.steering, proposal=replace(PROPOSAL, before=3)))
     assert take_says(still, [Approve(at_s=10.0, who="ann")], 10.0, terms("ask"))[0].desired.executors == 5

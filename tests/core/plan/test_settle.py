@@ -58,7 +58,7 @@ def test_a_hold_beats_the_policy_and_withdraws_what_it_proposed() -> None:
     for mode in ("ask", "active"):
         done = settled(replace(knowing(mode, proposal=PROPOSAL if mode == "ask" else None), holds=HELD), wants(5))
         assert (done.effect, done.knowledge.desired.executors, done.knowledge.steering.proposal) == ("held", 3, None)
-        assert done.events == ((ProposalEnded(at_s=1000.0, proposal=7, how="withdrawn"),) if mode == "ask" else ())
+        assert done.events == ((ProposalEnded(at_s=1000.0, policy="thumb", proposal=7, how="withdrawn"),) if mode == "ask" else ())
 
 
 def test_what_is_compared_with_an_operators_size_in_shadow_is_not_held_by_it() -> None:
@@ -77,11 +77,11 @@ def test_a_proposal_stays_for_the_same_size_gives_way_to_another_and_is_withdraw
     assert (same.effect, same.events, same.knowledge.steering.proposal) == ("proposed", (), PROPOSAL)
     other = settled(knowing("ask", proposal=PROPOSAL, next_proposal=8), wants(6))
     assert other.events == (
-        ProposalEnded(at_s=1000.0, proposal=7, how="superseded"),
+        ProposalEnded(at_s=1000.0, policy="thumb", proposal=7, how="superseded"),
         Proposed(at_s=1000.0, proposal=8, executors=6, before=3, policy="thumb", expires_s=1600.0),
     )
     kept = settled(knowing("ask", proposal=PROPOSAL), wants(3))
-    assert (kept.effect, kept.events) == ("kept", (ProposalEnded(at_s=1000.0, proposal=7, how="withdrawn"),))
+    assert (kept.effect, kept.events) == ("kept", (ProposalEnded(at_s=1000.0, policy="thumb", proposal=7, how="withdrawn"),))
 
 
 def test_a_size_that_was_rejected_is_not_proposed_again_for_a_while() -> None:

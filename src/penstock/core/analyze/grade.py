@@ -48,6 +48,7 @@ def grade(
 def _graded(made: Prediction, at_s: float, actual: float) -> Graded:
     return Graded(
         at_s=at_s,
+        policy=made.policy,
         kind=made.kind,
         about=made.about,
         made_s=made.made_s,

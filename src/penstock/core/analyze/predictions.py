@@ -41,7 +41,8 @@ def foresee(seen: Assessment, decision: Decision, runs: int | None = None) -> tu
     """
     sizes = dict.fromkeys((decision.executors, decision.executors if runs is None else runs))
     of_sizes = [made for size in sizes for made in (*_capacity(seen, size), *_latency(seen, size, changes=decision.direction != "keep"))]
-    return (*_loads(seen, decision), *of_sizes, *_rescale(seen, decision))
+    made = (*_loads(seen, decision), *of_sizes, *_rescale(seen, decision))
+    return tuple(replace(each, policy=decision.policy) for each in made)
 
 
 def foresee_failure(seen: Assessment, failure: Failure, executors: int, downtime: Estimate, lag_rows: float) -> Prediction | None:

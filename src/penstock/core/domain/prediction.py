@@ -19,7 +19,8 @@ FEWEST_GRADES = 20
 class Prediction:
     """`due_s`: from when it can be graded, None for when the event comes (a recovery). Without `expires_s` that is the moment, else it waits until then.
 
-    `about` is the lead of a forecast ("900 s") or the disturbance of a recovery.
+    `about` is the lead of a forecast ("900 s") or the disturbance of a recovery. `policy` is who decided, by its whole name; it is empty in histories recorded
+    before the field existed.
     """
 
     kind: PredictionKind
@@ -31,6 +32,7 @@ class Prediction:
     due_s: float | None = None
     expires_s: float | None = None
     about: str = ""
+    policy: str = ""
 
     @property
     def void_from_s(self) -> float | None:

@@ -90,7 +90,6 @@ def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: floa
     assert knowledge.last is not None and knowledge.last.throughput_rows_per_s is not None
     said = ScalingIneffective(
         at_s=at_s,
-        policy=knowledge.steering.decider(terms.autopilot.policy),
         before=trial.before,
         after=trial.after,
         throughput_before_rows_per_s=trial.throughput_before_rows_per_s,

@@ -27,7 +27,8 @@ def without_proposal(steering: Steering, at_s: float, how: End, who: str = "") -
     """Steering in which nothing waits for a word."""
     if steering.proposal is None:
         return steering, []
-    return replace(steering, proposal=None), [ProposalEnded(at_s=at_s, proposal=steering.proposal.number, how=how, who=who)]
+    said = ProposalEnded(at_s=at_s, policy=steering.proposal.policy, proposal=steering.proposal.number, how=how, who=who)
+    return replace(steering, proposal=None), [said]
 
 
 def quiet_for_s(steering: Steering, executors: int, at_s: float) -> float:

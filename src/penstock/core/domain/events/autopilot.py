@@ -30,9 +30,20 @@ THROUGHPUT = "throughput"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided(Event):
-    mode: Mode
+class AutopilotEvent(Event):
+    """What happens in a turn of the loop; `policy` is who decides, by its whole name ("auto:daedalus").
+
+    It is the policy that had decided last when it happened, before any did the one that is asked; of a proposal or a prediction the one that made it, of a
+    failed phase the one that failed. Empty where nothing decides (observe), and in histories recorded before the field existed.
+    """
+
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided(AutopilotEvent):
     policy: str
+    mode: Mode
     decision: Decision
     effect: Effect
     load_rows_per_s: float | None = None
@@ -51,11 +62,11 @@ class Decided(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed(Event):
+class Proposed(AutopilotEvent):
+    policy: str
     proposal: int
     executors: int
     before: int
-    policy: str
     expires_s: float
 
     def words(self) -> str:
@@ -64,46 +75,43 @@ class Proposed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalEnded(Event):
+class ProposalEnded(AutopilotEvent):
     proposal: int
     how: End
     who: str = ""
 
     def words(self) -> str:
         how = {"expired": "not answered in time", "superseded": "replaced by another", "withdrawn": "withdrawn"}.get(self.how, self.how)
-        return f"proposal {self.proposal} was {how}{f' by {self.who}' if self.who else ''}"
+        return f"proposal {self.proposal}{naming(' of ', self.policy)} was {how}{naming(' by ', self.who)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyPaused(Event):
+class PolicyPaused(AutopilotEvent):
     who: str
     until_s: float | None
     reason: str = ""
 
     def words(self) -> str:
         span = "until it is resumed" if self.until_s is None else f"for {duration_words(round(self.until_s - self.at_s))}"
-        return f"{self.who} paused the policy {span}{f': {self.reason}' if self.reason else ''}"
+        return f"{self.who} paused the policy{naming(' ', self.policy)} {span}{f': {self.reason}' if self.reason else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyResumed(Event):
+class PolicyResumed(AutopilotEvent):
     who: str
 
     def words(self) -> str:
-        return f"{self.who} resumed the policy"
+        return f"{self.who} resumed the policy{naming(' ', self.policy)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolledBack(Event):
-    """`policy` names the policy that decided, here and in other events; it is empty in histories recorded before the field existed."""
-
+class RolledBack(AutopilotEvent):
     trouble: ClassVar[bool] = True
     reason: RollbackReason
     before: int
     executors: int
     value: float | None = None
     limit: float | None = None
-    policy: str = ""
 
     def words(self) -> str:
         why = {
@@ -118,7 +126,7 @@ class RolledBack(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingIneffective(Event):
+class ScalingIneffective(AutopilotEvent):
     """`kept`: an operator holds the new size or has paused the policy, or the owner allows no smaller one now."""
 
     trouble: ClassVar[bool] = True
@@ -127,18 +135,16 @@ class ScalingIneffective(Event):
     throughput_before_rows_per_s: float
     throughput_after_rows_per_s: float
     bottleneck: Comparison
-    policy: str = ""
     kept: bool = False
 
     def words(self) -> str:
         moved = f"{short(self.throughput_before_rows_per_s)} -> {short(self.throughput_after_rows_per_s)} rows/s"
-        of_policy = f" of {self.policy}" if self.policy else ""
         now = "kept all the same" if self.kept else "taken back"
-        return f"executors {self.before} -> {self.after}{of_policy} brought nothing ({moved}), {now}: {self.bottleneck.words()}"
+        return f"executors {self.before} -> {self.after}{naming(' of ', self.policy)} brought nothing ({moved}), {now}: {self.bottleneck.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetInfeasible(Event):
+class TargetInfeasible(AutopilotEvent):
     trouble: ClassVar[bool] = True
     target: str
     why: Comparison
@@ -148,7 +154,7 @@ class TargetInfeasible(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetFeasible(Event):
+class TargetFeasible(AutopilotEvent):
     target: str
 
     def words(self) -> str:
@@ -156,26 +162,26 @@ class TargetFeasible(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromiseBroken(Event):
+class PromiseBroken(AutopilotEvent):
     trouble: ClassVar[bool] = True
     promise: str
     value: float
     limit: float
 
     def words(self) -> str:
-        return f"promise broken: {self.promise} {short(self.value)} s, {short(self.limit)} s were promised"
+        return f"promise broken{naming(' under ', self.policy)}: {self.promise} {short(self.value)} s, {short(self.limit)} s were promised"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromiseKept(Event):
+class PromiseKept(AutopilotEvent):
     promise: str
 
     def words(self) -> str:
-        return f"promise kept again: {self.promise}"
+        return f"promise kept again{naming(' under ', self.policy)}: {self.promise}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graded(Event):
+class Graded(AutopilotEvent):
     """A prediction whose time has come."""
 
     kind: PredictionKind
@@ -202,50 +208,49 @@ class Graded(Event):
 
     def words(self) -> str:
         of_size = f" of {sized(self.executors)}" if self.kind in ("capacity", "latency") else ""
-        return f"{subject(self.kind, self.about)}{of_size} was predicted as {short(self.predicted)} {UNITS[self.kind]}, it was {short(self.actual)}"
+        predicted = f"was predicted{naming(' by ', self.policy)} as {short(self.predicted)} {UNITS[self.kind]}"
+        return f"{subject(self.kind, self.about)}{of_size} {predicted}, it was {short(self.actual)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered(Event):
+class Recovered(AutopilotEvent):
     kind: str
     started_s: float
     took_s: float
     alone: bool
 
     def words(self) -> str:
-        return f"recovered from {self.kind.replace('_', ' ')} after {duration_words(round(self.took_s, 1))}"
+        return f"recovered from {self.kind.replace('_', ' ')} after {duration_words(round(self.took_s, 1))}{naming(' under ', self.policy)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseFailed(Event):
+class PhaseFailed(AutopilotEvent):
     trouble: ClassVar[bool] = True
     phase: Phase
     error: str
     in_a_row: int
-    policy: str = ""
 
     def words(self) -> str:
-        of_policy = f" of {self.policy}" if self.policy else ""
-        return f"the {self.phase} phase{of_policy} failed and was skipped, {self.in_a_row} in a row: {self.error}"
+        return f"the {self.phase} phase{naming(' of ', self.policy)} failed and was skipped, {self.in_a_row} in a row: {self.error}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FitTaken(Event):
+class FitTaken(AutopilotEvent):
     fit_number: int
     took_s: float
 
     def words(self) -> str:
-        return f"fit {self.fit_number} was taken in, it took {short(self.took_s)} s"
+        return f"fit {self.fit_number}{naming(' for ', self.policy)} was taken in, it took {short(self.took_s)} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FitFailed(Event):
+class FitFailed(AutopilotEvent):
     trouble: ClassVar[bool] = True
     fit_number: int
     reason: str
 
     def words(self) -> str:
-        return f"fit {self.fit_number} came to nothing: {self.reason}"
+        return f"fit {self.fit_number}{naming(' for ', self.policy)} came to nothing: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,3 +273,12 @@ class AutopilotRefused(Event):
 
     def words(self) -> str:
         return f"the job file changed and has a mistake, the old one stays: {self.reason}"
+
+
+def naming(before: str, name: str) -> str:
+    """A name in a sentence, with the words before it; nothing where there is none.
+
+    >>> naming(" under ", "auto:daedalus"), naming(" under ", "")
+    (' under auto:daedalus', '')
+    """
+    return f"{before}{name}" if name else ""

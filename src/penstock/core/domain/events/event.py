@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,5 +20,11 @@ class Event:
 
 
 def event_classes() -> dict[str, type[Event]]:
-    """Every kind of event by its name."""
-    return {cls.__name__: cls for cls in Event.__subclasses__()}
+    """Every kind of event by its name; a base of several has no words, and is none itself."""
+    return {cls.__name__: cls for cls in _derived(Event) if "words" in vars(cls)}
+
+
+def _derived(base: type[Event]) -> Iterator[type[Event]]:
+    for cls in base.__subclasses__():
+        yield cls
+        yield from _derived(cls)

@@ -1,0 +1,140 @@
+"""The policy is named in every event of the autopilot: who had decided when it happened, and who made what came to its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from planned import Play, Thumb, late, terms
+from steady_job import TERMS, SteadyJob, daily
+
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
+from penstock.core.domain.events.autopilot import (
+    AutopilotEvent,
+    Decided,
+    FitFailed,
+    Graded,
+    PolicyPaused,
+    PolicyResumed,
+    PromiseBroken,
+    PromiseKept,
+    ProposalEnded,
+    Proposed,
+    Recovered,
+    RolledBack,
+    ScalingIneffective,
+)
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.instruction import Outcome, ScaleExecutors
+from penstock.core.domain.job import Promises
+from penstock.core.fitting import FitDone
+from penstock.core.inputs import Inputs
+from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.loop import turn
+from penstock.core.plan.effect import SETTLED_S
+
+ANN: Any = {"at_s": 0.0, "who": "ann"}
+OVERLOAD_S = 3000.0
+
+
+class Told:
+    """The loop over a job of which everything is known, with a policy by its name: two hours' load, then more than its size carries. Fits come to nothing."""
+
+    def __init__(self, **autopilot: Any) -> None:
+        self.job = SteadyJob(load=lambda at_s: daily(at_s) if at_s < OVERLOAD_S else 5500.0)
+        self.terms = replace(TERMS, promises=Promises(latency_p95_s=5.0, recovery_s=600.0), autopilot=Autopilot(mode="ask", downtime_s=30.0, **autopilot))
+        self.knowledge = Knowledge(declared=Desired(executors=4), desired=Desired(executors=4))
+        self.outcomes: tuple[Outcome, ...] = ()
+        self.fits: tuple[FitDone, ...] = ()
+        self.events: list[Event] = []
+
+    def turn(self, *commands: Command) -> None:
+        reading = self.job.reading()
+        done = turn(self.knowledge, Inputs(at_s=reading.at_s, reading=reading, outcomes=self.outcomes, commands=commands, fits=self.fits), self.terms)
+        self.knowledge, self.outcomes = done.knowledge, ()
+        self.fits = () if done.fit is None else (FitDone(number=done.fit.number, took_s=0.5, error="no time"),)
+        self.events += done.events
+        for given in done.instructions:
+            assert isinstance(given, ScaleExecutors)
+            self.job.executors = given.executors
+            self.job.stop()
+            self.outcomes += (Outcome(number=given.number, done=True, took_s=30.0, down_s=30.0),)
+
+    def until(self, at_s: float) -> None:
+        while self.job.at_s < at_s:
+            self.turn()
+
+    def said(self) -> list[AutopilotEvent]:
+        return [event for event in self.events if isinstance(event, AutopilotEvent)]
+
+
+def of(kind: type[Event], events: Any) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+@pytest.mark.slow
+def test_under_auto_every_event_names_the_policy_that_decides() -> None:
+    told = Told(policy="auto", ask_expiry_s=120.0)
+    told.until(600.0)
+    told.turn(Reject(**ANN))
+    told.until(1500.0)
+    told.job.fail()
+    told.until(2200.0)
+    told.turn(Pause(**ANN))
+    told.until(2400.0)
+    told.turn(Resume(**ANN))
+    told.until(3800.0)
+    told.turn(Approve(**ANN))
+    told.until(4500.0)
+    happened = {type(event) for event in told.said()}
+    assert {Decided, Proposed, ProposalEnded, Graded, PolicyPaused, PolicyResumed, PromiseBroken, PromiseKept, Recovered, FitFailed} <= happened
+    assert {event.how for event in of(ProposalEnded, told.events)} >= {"approved", "rejected", "expired"}
+    assert [event.policy for event in told.said() if event.policy != "auto:daedalus"] == ["auto"], "the first decision, of which nothing was known yet"
+
+
+@pytest.mark.slow
+def test_a_grade_names_who_made_the_prediction_whoever_decides_by_then() -> None:
+    told = Told(policy="auto")
+    told.until(1200.0)
+    changed_s, told.terms = told.job.at_s, replace(told.terms, autopilot=replace(told.terms.autopilot, policy="daedalus"))
+    told.turn(Pause(hold_s=30.0, **ANN))
+    told.until(1800.0)
+    after = [event for event in told.said() if event.at_s > changed_s]
+    assert {event.policy for event in of(Graded, after) if event.made_s <= changed_s} == {"auto:daedalus"}
+    assert {event.policy for event in of(ProposalEnded, after)} == {"auto:daedalus"}, "it was its proposal"
+    assert {event.policy for event in after if not isinstance(event, (Graded, ProposalEnded))} == {"daedalus"}, "from the turn of the change on"
+    assert {PolicyPaused, PolicyResumed, Decided} <= {type(event) for event in after}
+
+
+def test_what_happens_before_the_first_decision_names_the_policy_that_is_asked() -> None:
+    assert [event.policy for event in of(PolicyPaused, Play(terms=terms("active")).turn(Pause(**ANN)).events)] == ["thumb"]
+    assert [event.policy for event in of(PolicyPaused, Play(terms=terms("active"), policy=None).turn(Pause(**ANN)).events)] == ["auto"]
+    assert [event.policy for event in of(PolicyPaused, Play(terms=terms("observe")).turn(Pause(**ANN)).events)] == [""], "nothing decides"
+
+
+def test_a_roll_back_and_its_pause_name_the_same_policy() -> None:
+    play = Play(terms=terms("active", latency_p95_s=2.0, rollback_broken=1), known={"arrival_rows_per_s": 100.0, "latency": late(1.0)})
+    play.turn()
+    play.known = {**play.known, "latency": late(3.0)}
+    said = play.pass_s(100.0)
+    assert [(type(each), each.policy) for each in said if isinstance(each, (PromiseBroken, RolledBack, PolicyPaused))] == [
+        (PromiseBroken, "thumb"),
+        (RolledBack, "thumb"),
+        (PolicyPaused, "thumb"),
+    ]
+
+
+def test_a_policy_that_cannot_be_made_is_rolled_back_by_its_own_name() -> None:
+    play = Play(terms=terms("active"))
+    play.pass_s(30.0)
+    play.terms, play.policy = terms("active", policy="nobody"), None
+    said = play.pass_s(240.0)
+    assert [each.policy for each in said if isinstance(each, (RolledBack, PolicyPaused))] == ["nobody", "nobody"]
+
+
+def test_scaling_that_brought_nothing_names_who_scaled() -> None:
+    play = Play(terms=terms("active", guards="on"), policy=Thumb(name="rule"))
+    play.known = {"arrival_rows_per_s": 600.0, "throughput_rows_per_s": 300.0, "excess_lag_rows": 5000.0}
+    assert [each.policy for each in of(ScalingIneffective, play.pass_s(SETTLED_S + 30.0))] == ["rule"]
