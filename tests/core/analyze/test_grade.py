@@ -40,8 +40,9 @@ def waiting(knowledge: Knowledge, *predictions: Prediction) -> Knowledge:
 
 def decide(analysed: Analysed, executors: int) -> None:
     seen = analysed.seen()
-    made = foresee(seen, Decision(policy="p", executors=executors, current=seen.current, why=Comparison(code="smallest_that_holds")))
-    analysed.knowledge = waiting(analysed.knowledge, *analysed.knowledge.steering.predictions, *made)
+    decision = Decision(policy="p", executors=executors, current=seen.current, why=Comparison(code="smallest_that_holds"))
+    knowledge = replace(analysed.knowledge, steering=replace(analysed.knowledge.steering, last=decision))
+    analysed.knowledge = waiting(knowledge, *knowledge.steering.predictions, *foresee(seen, decision))
 
 
 def graded(analysed: Analysed, kind: str) -> list[Graded]:
@@ -157,6 +158,16 @@ def test_a_grade_names_the_policy_that_made_the_prediction(known: Knowledge) -> 
     made = replace(MADE, kind="latency", about="p95", policy="auto:ds2")
     _, events = grade(waiting(known, made), known.last.at_s, TERMS, known.last)
     assert [each.policy for each in events if isinstance(each, Graded)] == ["auto:ds2"]
+
+
+@pytest.mark.parametrize(("made_by", "decides", "counts"), [("p", "p", True), ("auto:ds2", "auto:daedalus", True), ("hpa", "p", False), ("hpa", None, False)])
+def test_what_another_policy_foretold_does_not_speak_against_the_one_that_decides(known: Knowledge, made_by: str, decides: str | None, counts: bool) -> None:
+    made = replace(MADE, kind="recovery", about="query_restart", made_s=100.0, value=300.0, policy=made_by)
+    last = None if decides is None else Decision(policy=decides, executors=4, current=4, why=Comparison(code="smallest_that_holds"))
+    knowledge = waiting(replace(known, steering=replace(known.steering, last=last, graded=())), made)
+    measured = RecoveryMeasured(kind="query_restart", started_s=100.0, recovered_s=160.0, alone=True)
+    after, (event,) = grade(knowledge, 200.0, TERMS, known.last, (measured,))
+    assert isinstance(event, Graded) and event.policy == made_by and bool(after.steering.graded) == counts
 
 
 def test_nothing_waits_where_nothing_was_predicted(known: Knowledge) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.analyze.predictions import AVERAGE
+from penstock.core.domain.decision import Decision, asked_policy
 from penstock.core.domain.events.autopilot import Graded
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
@@ -39,7 +40,7 @@ def grade(
         if actual is not None:
             graded = _graded(each, at_s, actual)
             events.append(graded)
-            errors = (*errors, _error(graded, terms))[-LAST_ERRORS:] if each.kind in ("capacity", "recovery") else errors
+            errors = (*errors, _error(graded, terms))[-LAST_ERRORS:] if _blames(each, knowledge.steering.last) else errors
         elif _may_wait(each, knowledge, at_s, terms, measured):
             waiting.append(each)
     return replace(knowledge, steering=replace(knowledge.steering, predictions=tuple(waiting[-MOST_PENDING:]), graded=errors)), events
@@ -58,6 +59,12 @@ def _graded(made: Prediction, at_s: float, actual: float) -> Graded:
         actual=actual,
         executors=made.executors,
     )
+
+
+def _blames(made: Prediction, last: Decision | None) -> bool:
+    """Whether its error speaks against the policy that decides now: not if another one made it."""
+    own = not made.policy or (last is not None and asked_policy(made.policy) == asked_policy(last.policy))
+    return own and made.kind in ("capacity", "recovery")
 
 
 def _error(graded: Graded, terms: Terms) -> float:
