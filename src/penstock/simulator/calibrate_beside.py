@@ -31,6 +31,13 @@ class Beside:
     config: Config
 
 
+def queries_beside(job: Beside, busiest: str, readings: Sequence[Reading]) -> tuple[tuple[CalibratedQuery, ...], dict[str, str]]:
+    """All other queries in these readings that had something to do; and those that cannot be simulated with the busiest one, with the reason."""
+    names = sorted({query.name for reading in readings for query in reading.queries} - {busiest})
+    found = {name: query_beside(job, name, readings) for name in names}
+    return tuple(each for each in found.values() if isinstance(each, CalibratedQuery)), {name: each for name, each in found.items() if isinstance(each, str)}
+
+
 def query_beside(job: Beside, name: str, readings: Sequence[Reading]) -> CalibratedQuery | str | None:
     """The query of this name in these readings; in words, why it cannot be simulated with the busiest one; or None if it had nothing to do meanwhile."""
     seen = of_query(readings, name)
