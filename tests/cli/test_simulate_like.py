@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.redaction import Redactor
 from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
@@ -28,13 +29,15 @@ from penstock.simulator.plant import SimulatedPlant
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 
+JOB = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
+TWO = QueryGraph(queries=(GraphQuery(settings=replace(JOB, query="clicks"), share=0.6), GraphQuery(settings=replace(JOB, query="views"), share=0.2)))
 
-def recorded(folder: Path) -> Path:
+
+def recorded(folder: Path, job: MicroBatchSettings | QueryGraph[MicroBatchSettings] = JOB) -> Path:
     """Half an hour of a job in micro-batches, of which the truth is known."""
     path, clock, config = folder / "history.db", SimulatedClock(1_700_000_000.0), Config(reading_interval_s=10.0)
     load = Load.of(Arrivals.through(1_700_000_000.0 + np.arange(0, 1801, 20.0), 3000 + 1000 * np.sin(np.arange(91) / 7)), clock.now_s())
-    settings = MicroBatchSettings(overhead_s=0.6, row_s=0.001, partitions=12, trigger=Trigger(interval_s=4.0), noise=0.03)
-    plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=6), clock, config)
+    plant = SimulatedPlant(MicroBatchEngine(job, load, executors=6), clock, config)
     history = History.open(path, config=config, redactor=Redactor())
     started = RunStarted(
         at_s=clock.now_s(), job="counts", master="embedded", mode="observe", spark_version="4.3", resumed=False, max_executors=8, recovery_s=300.0
@@ -55,6 +58,22 @@ def test_a_job_like_a_recorded_one_is_simulated_with_the_simulators_own_error(tm
     assert abs(answer["own_error"]["throughput"]) < 0.05 and abs(answer["own_error"]["latency_p95"]) < 0.2
     other = found("simulate", "--like", path, "--policy", "static", "--start-scaleout", 4)
     assert other["average_workers"] == pytest.approx(4) and other["latency_ms"]["p95"] > answer["latency_ms"]["p95"]
+
+
+def test_a_job_of_several_queries_is_simulated_with_all_of_them(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("t,rate\n0,1600\n1800,1600\n")
+    asked = ("simulate", "--like", recorded(tmp_path, TWO), "--policy", "static")
+    answer = found(*asked)
+    rows = {name: each["arrived_rows"] for name, each in answer["queries"].items()}
+    assert rows["clicks"] == pytest.approx(3 * rows["views"], rel=0.03) and sum(rows.values()) == pytest.approx(0.8 * 3000 * 1770, rel=0.05)
+    assert abs(answer["own_error"]["latency_p95"]) < 0.2 and "clicks, views: they are simulated together" in " ".join(answer["notes"])
+    other = found(*asked, "--trace", trace, "--trigger", 20, "--cores", 2, "--downtime", 30, "--failures", 600)
+    assert {name: each["arrived_rows"] for name, each in other["queries"].items()} == {
+        "clicks": pytest.approx(0.75 * 1600 * 1800, rel=0.03),
+        "views": pytest.approx(0.25 * 1600 * 1800, rel=0.03),
+    }
+    assert other["latency_ms"]["p50"] > 2 * answer["latency_ms"]["p50"] and other["failures"][0]["measured_s"] is not None
 
 
 def test_options_of_the_engine_take_the_place_of_what_the_recorded_job_shows(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import event_logs
 import numpy as np
@@ -23,10 +25,12 @@ from penstock.core.models.estimate import Estimate
 from penstock.core.monitor.facts import ExecutorFact
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
+from penstock.hindsight.at_risk import recovery_at
 from penstock.hindsight.audit import AuditAsked, Audited, audit, audit_all, audit_of
 from penstock.hindsight.confidence import confidence, error_reasons
 from penstock.hindsight.from_eventlog import watched
 from penstock.hindsight.needed import needed_executors, needed_of, why_beyond
+from penstock.runtime.fakes import blank_reading
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.wiring.simulation import simulate
@@ -370,3 +374,67 @@ def test_failures_count_that_were_within_the_time_looked_at(tmp_path: Path) -> N
     log = log_at(written(tmp_path / "app-1", lines))
     assert (watched(log, 86400.0).failures, watched(log, 300.0).failures) == (1, 0)
     assert watched(log, 300.0).readings[-1].failures == 1, "counts are those since the start"
+
+
+SECOND_ID = f"{event_logs.QUERY_ID[:-1]}9"
+
+
+def second_batch(number: int, started_s: float, took_s: float, rows: float, name: str) -> list[str]:
+    """A batch of a second query, with stages of its own."""
+    stage = event_logs.StageFact(position=0, name="source", tasks=1, run_time_s=0.98 * took_s, rows=round(rows), reads_source=True)
+    batch = event_logs.BatchFact(
+        batch_id=number, started_s=started_s, committed_s=started_s + took_s, committed_wall_s=started_s + took_s, rows=rows,
+        parts_s={"addBatch": 0.99 * took_s}, stages=(stage,),
+    )  # fmt: skip
+    return [*event_logs.batch_lines(batch, 100_000 + number, SECOND_ID), event_logs.progress(batch, rows * (number + 1), None, SECOND_ID, name)]
+
+
+def test_a_query_in_real_time_mode_beside_others_is_named_and_nothing_is_claimed(tmp_path: Path) -> None:
+    flow = [event_logs.query_started(START_S, SECOND_ID, "quick")]
+    for number in range(18):
+        flow += second_batch(number, START_S + 30.2 * number, 30.0, 1e6, "quick")
+    found = audit(log_at(written(tmp_path / "app-1", merged(streaming_log(length_s=600.0), flow))), STATIC)
+    assert found.what_if.like.found.settings.query == "words", "though the other one reads more"
+    assert "query quick is not simulated, and what it needs counts as nothing: it ran in Real-Time Mode, and the busiest one did not" in found.notes
+    assert found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+
+
+def test_a_second_query_that_runs_for_seconds_of_every_minute_cannot_be_measured_and_nothing_is_claimed(tmp_path: Path) -> None:
+    runs: list[str] = []
+    for number in range(15):
+        start_s = START_S + 60.0 * number
+        runs.append(event_logs.query_started(start_s, SECOND_ID, "archive"))
+        runs += second_batch(2 * number, start_s + 2.0, 2.0, 3000.0, "archive") + second_batch(2 * number + 1, start_s + 5.0, 2.0, 3000.0, "archive")
+        runs.append(event_logs.query_terminated(None, SECOND_ID))
+    found = audit(log_at(written(tmp_path / "app-1", merged(streaming_log(length_s=900.0), runs))), STATIC)
+    assert found.what_if.like.found.left_out == ("archive",) and found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+    assert "query archive is not simulated, and what it needs counts as nothing: it shows no batch that could be measured" in found.notes
+
+
+def test_queries_that_share_executors_recover_with_what_the_others_leave(two_queries: Audited) -> None:
+    found, promises = two_queries.what_if.like.found, Promises(latency_p95_s=9.0, recovery_s=120.0)
+    reading = replace(blank_reading(found.start_s + 300.0), executors_running=6)
+    both = recovery_at(found, reading, promises, 600.0)
+    alone = [recovery_at(replace(found, queries=(query,)), reading, promises, 600.0) for query in found.queries]
+    assert both > max(alone) > 0
+    assert recovery_at(found, replace(reading, executors_running=1), promises, 600.0) == math.inf, "the others leave nothing"
+
+
+def merged(*logs: Sequence[str]) -> list[str]:
+    """The lines of several logs in the order of time; one that tells none comes right after the one before it."""
+    timed: list[tuple[float, str]] = []
+    for log in logs:
+        at_ms = 0.0
+        for each in log:
+            at_ms = max(at_ms, moment_ms(json.loads(each)))
+            timed.append((at_ms, each))
+    return [each for _, each in sorted(timed, key=lambda pair: pair[0])]
+
+
+def moment_ms(told: dict[str, Any]) -> float:
+    """When a line was logged: that of a batch with its end; 0 where it does not say."""
+    if "progress" in told:
+        return datetime.fromisoformat(told["progress"]["timestamp"]).timestamp() * 1000 + float(told["progress"]["batchDuration"])
+    if "timestamp" in told:
+        return datetime.fromisoformat(told["timestamp"]).timestamp() * 1000
+    return float(told.get("Timestamp") or told.get("Submission Time") or told.get("Task Info", {}).get("Finish Time") or 0.0)

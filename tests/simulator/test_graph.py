@@ -221,3 +221,29 @@ def test_whoever_shares_out_gives_what_there_is_and_no_more_than_is_wanted(wante
         assert all(0.0 <= mine <= want + 1e-12 for mine, want in zip(got, wanted, strict=True))
     least = min((mine for mine, want in zip(fair(wanted, available), wanted, strict=True) if mine < want - 1e-9), default=None)
     assert least is None or max(fair(wanted, available)) <= least + 1e-9
+
+
+def test_a_query_that_fails_alone_is_waited_for_alone() -> None:
+    for graph in (in_batches(), flowing()):
+        (_, clicks), (_, views), _ = lived(engine(graph, 1000.0, 4, (Fault(at_s=60.0, kind="restart", query="views"),)), 200.0, {}).items()
+        assert [each.recovery_s for each in clicks.struck] == [0.0] and clicks.seconds().down.sum() == 0.0
+        assert views.struck[0].recovery_s and views.seconds().down.sum() > 0.0
+
+
+def test_a_query_with_nothing_to_read_has_recovered_from_a_crash_at_once() -> None:
+    idle = GraphQuery(settings=replace(BATCHES, query="idle"), arrivals=Arrivals.through((0.0, 30.0, 31.0, 300.0), (100.0, 100.0, 0.0, 0.0)))
+    graph = QueryGraph(queries=(GraphQuery(settings=replace(BATCHES, query="busy")), idle))
+    running = engine(graph, 1000.0, 4, (Fault(at_s=101.0),))
+    running.advance(200.0)
+    (struck,) = running.record.struck
+    assert struck.recovery_s is not None and struck.recovery_s < 20.0
+
+
+def test_on_one_load_queries_keep_their_shares_and_those_that_read_others_go_on_doing_so() -> None:
+    graph = in_batches()
+    own = replace(graph, queries=(replace(graph.queries[0], arrivals=Arrivals.constant(300.0)), *graph.queries[1:]))
+    load = Arrivals.through((0.0, 100.0), (250.0, 250.0))
+    clicks, views, alerts = own.of_one_load(load).queries
+    assert (clicks.share, views.share, alerts.reads) == (pytest.approx(0.75), pytest.approx(0.25), "clicks") and clicks.arrivals is None
+    nothing = replace(own, queries=(replace(own.queries[0], arrivals=Arrivals.constant(0.0)), *own.queries[1:])).of_one_load(Arrivals.constant(0.0))
+    assert [each.share for each in nothing.queries[:2]] == [0.5, 0.5], "where nothing came all have as much"

@@ -71,13 +71,17 @@ def test_the_first_prediction_knows_when_a_failure_is_noticed(timeout_s: float) 
         assert 0.6 < failure.predicted_s / failure.measured_s < 1.6
 
 
+LEARNT_S = 1200.0
+"""By then batches of several sizes have been seen; before that a law fitted to one size is asked about another."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.03, 0.1])
 def test_latencies_of_micro_batches_come_within_their_bounds(noise: float) -> None:
     graded = [
         event
         for event in run("auto", replace(BATCHES, noise=noise), wave(15_000.0, 0.4, 3600.0), start=8).events
-        if isinstance(event, Graded) and event.kind == "latency"
+        if isinstance(event, Graded) and event.kind == "latency" and event.made_s >= LEARNT_S
     ]
     within = sum(event.low <= event.actual <= event.high for event in graded) / len(graded)
     assert len(graded) > 20 and within >= 0.8

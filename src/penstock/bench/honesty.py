@@ -14,6 +14,7 @@ from penstock.bench.recorded_run import START_S, Recorded, told
 from penstock.bench.stolen import Span, within
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.rescales import rescales
+from penstock.core.errors import UserMistake
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.terms import Terms
 from penstock.simulator.calibrate import calibrated
@@ -116,8 +117,10 @@ def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, pro
         real = quiet_run(seconds, HIGHEST, keep / "run.db", made)
     else:
         words = f"the history {calibrate_from}"
-        real = quiet_run(seconds, HIGHEST, keep / "run.db", made)
         readings, events = told(calibrate_from)
+        if len({query.name for reading in readings for query in reading.queries}) > 1:
+            raise UserMistake(f"--calibrate-from: {calibrate_from} is of a job of several queries, and the one that is run here has one")
+        real = quiet_run(seconds, HIGHEST, keep / "run.db", made)
         known = calibrated(readings, events, real.terms.config, autopilot=real.terms.autopilot)
     return replace(honesty(real, known, words), kept=str(keep), repeated=made.repeated)
 
@@ -129,7 +132,7 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
     """
     ran = calibrated(real.readings, real.events, real.terms.config, autopilot=real.terms.autopilot)
     terms, from_s = real.terms, max(ran.start_s, real.released_s)
-    runs = [simulate(Setup(load=ran.arrivals, engine=known.settings, terms=terms, seed=seed)) for seed in range(SEEDS)]
+    runs = [simulate(Setup(load=ran.arrivals, engine=known.engine(), terms=terms, seed=seed)) for seed in range(SEEDS)]
 
     def sides(stolen: Sequence[Span]) -> tuple[Side, Side]:
         return side_of(real.readings, from_s, terms, stolen), middle([side_of(run.readings, from_s, terms, stolen) for run in runs])

@@ -89,9 +89,9 @@ def likeness(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec
     """What to simulate the job with; None where the run does not tell."""
     try:
         found = calibrated(readings, events, spec.config, autopilot=spec.autopilot)
+        lived = rerun(found, readings, spec.config)
     except UserMistake:
         return None
-    lived = rerun(found, readings, spec.config)
     return Like(name=spec.name, found=found, error=lived.error, again=lived.readings, started=None)
 
 

@@ -53,6 +53,11 @@ class Rhythm:
         return Trigger(interval_s=interval_s) if whole >= REGULAR * len(cycles) else Trigger()
 
     @property
+    def usual_s(self) -> float:
+        """How long its batches take, the median; 0 without any."""
+        return median(ended_s - start_s for start_s, ended_s, _ in self._batches) if self._batches else 0.0
+
+    @property
     def is_real_time(self) -> bool:
         """Whether tasks run all the time, as in Real-Time Mode: batches are equally long whatever comes, and their tasks as long as they are.
 
@@ -60,8 +65,7 @@ class Rhythm:
         """
         if len(self._batches) < LEAST_WAITS:
             return False
-        known = [(ended_s - start_s, task_s) for start_s, ended_s, task_s in self._batches]
-        usual_s = median(length_s for length_s, _ in known)
+        known, usual_s = [(ended_s - start_s, task_s) for start_s, ended_s, task_s in self._batches], self.usual_s
         alike = sum(abs(length_s - usual_s) <= STEADY / 2 * usual_s and task_s >= ALL_THE_TIME * length_s for length_s, task_s in known)
         return usual_s >= SHORTEST_STEADY_S and alike >= MOST * len(known)
 

@@ -6,12 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from penstock.core.domain.job import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
-from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.hindsight.needed import batch_may_take_s
@@ -77,23 +74,15 @@ def recovery_at(found: Calibrated, reading: Reading, promises: Promises, follow_
 def carried(settings: Settings, executors: int, promises: Promises) -> float:
     """Rows per second that so many executors carry of a query alone."""
     if isinstance(settings, MicroBatchSettings):
-        return settings.law.capacity_rows_per_s(executors, batch_may_take_s(settings, promises))
+        return replace(settings.law, limit_rows=None).capacity_rows_per_s(executors, batch_may_take_s(settings, promises))
     return settings.capacity_rows_per_s * executors
 
 
 def recovery_of(query: CalibratedQuery, left: float, executors: int, at_s: float, lag_rows: float, promises: Promises, follow_s: float) -> float:
     """Seconds until one query has recovered that has this share of the executors left."""
-    arrivals, settings = between(query.arrivals, at_s, at_s + follow_s), query.settings
+    arrivals, settings = query.arrivals.between(at_s, at_s + follow_s), query.settings
     if isinstance(settings, MicroBatchSettings):
         interval_s = batch_may_take_s(settings, promises)
         outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, interval_s=interval_s, scaleout=executors, lag_rows=lag_rows)
         return recovery_by_batches_s(replace(settings.law, row_s=settings.law.row_s / left), arrivals, outage)
     return recovery_s(arrivals, at_s, left * settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)
-
-
-def between(arrivals: Arrivals, start_s: float, end_s: float) -> Arrivals:
-    """The rates of this time, as they are at its end from then on."""
-    time_s = np.asarray(arrivals.time_s)
-    inside = time_s[(time_s > start_s) & (time_s < end_s)].tolist()
-    points = [start_s, *inside, end_s]
-    return Arrivals.through(points, [arrivals.rate(each) for each in points])

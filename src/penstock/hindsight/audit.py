@@ -106,7 +106,7 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
     """The audit of a job that was watched, and had `most` executors at most."""
-    like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s, scheduler=seen.scheduler)
+    like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s, scheduler=seen.scheduler, only="micro_batch")
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
     tried = what_if(

@@ -16,6 +16,7 @@ from penstock.core.plan.shadow import SILENT_S
 from penstock.eventlog.bytes import Read
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.observed import LoggedApplication, observations
+from penstock.eventlog.rhythm import Rhythm
 from penstock.simulator.sharing import Scheduler
 
 MOST_EXECUTORS = 64
@@ -52,7 +53,7 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
         failed.append(executors_lost + failed_queries(application))
         made += 1
     refuse_what_does_not_stream(log, application)
-    triggers = {query.name: query.rhythm.trigger for query in application.queries.values()}
+    triggers = {query.name: trigger_of(query.rhythm) for query in application.queries.values()}
     seen_s, all_s = len(kept) * USUAL_READING_S, made * USUAL_READING_S
     cut = [f"only the last {duration_words(seen_s)} of {duration_words(all_s)} were looked at"] if made > len(kept) else []
     return Watched(
@@ -95,7 +96,7 @@ def refuse_what_does_not_stream(log: EventLog, application: LoggedApplication) -
 
 def notes_of(application: LoggedApplication) -> Sequence[str]:
     queries = [query for query in application.queries.values() if query.batches_in_all]
-    notes = [f"the trigger of {query.name} is not logged: {query.rhythm.trigger} is taken, from when its batches start" for query in queries]
+    notes = [f"the trigger of {query.name} is not logged: {trigger_of(query.rhythm)} is taken, from when its batches start" for query in queries]
     for query in queries:
         notes.append(
             f"arrivals of {query.name} are those of its topics, counted at the start of each batch"
@@ -108,6 +109,11 @@ def notes_of(application: LoggedApplication) -> Sequence[str]:
         notes.append(f"{application.unreadable_lines:,} lines of the log could not be read")
     notes += [f"{cut.part} is damaged: only about the first {cut.read_share:.0%} of it could be read" for cut in application.cuts]
     return notes
+
+
+def trigger_of(rhythm: Rhythm) -> Trigger:
+    """As it shows in when batches start and end; of Real-Time Mode they are as long as its own batches."""
+    return Trigger(kind="real_time", interval_s=rhythm.usual_s) if rhythm.is_real_time else rhythm.trigger
 
 
 def with_triggers(reading: Reading, triggers: Mapping[str, Trigger]) -> Reading:

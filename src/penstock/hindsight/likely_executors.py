@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.models.estimate import Estimate
-from penstock.hindsight.at_risk import between
 from penstock.simulator.graph import Simulable
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
@@ -38,7 +37,7 @@ def of_last(setup: Setup, longest_s: float = LONGEST_S) -> Setup:
     start_s, end_s = setup.load.last_s - longest_s, setup.load.last_s
     if start_s <= setup.load.time_s[0]:
         return setup
-    return replace(setup, load=between(setup.load, start_s, end_s), faults=tuple(fault for fault in setup.faults if fault.at_s >= start_s))
+    return replace(setup, load=setup.load.between(start_s, end_s), faults=tuple(fault for fault in setup.faults if fault.at_s >= start_s))
 
 
 def averages(runs: Sequence[Simulated]) -> dict[str, float]:

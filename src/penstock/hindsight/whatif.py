@@ -16,6 +16,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
+from penstock.core.usage.utilization import Plant
 from penstock.hindsight.likely_executors import simulate_likely
 from penstock.hindsight.run_cost import Ran, ran
 from penstock.simulator.calibrate import calibrated
@@ -103,13 +104,16 @@ def calibrated_by(
     *,
     up_s: float | None = None,
     scheduler: Scheduler = "fair",
+    only: Plant | None = None,
 ) -> Like:
     """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate.
 
     `up_s` is how long a new executor takes to come, where somebody knows, and `scheduler` how queries share executors: by Penstock, each in its own pool.
+    Queries that do not work as `only` says, if it is given, are left out.
     """
     config = config_of(readings)
-    found = calibrated(readings, events, config, autopilot=None if ran_under is None else ran_under.autopilot, up_s=up_s, scheduler=scheduler)
+    autopilot = None if ran_under is None else ran_under.autopilot
+    found = calibrated(readings, events, config, autopilot=autopilot, up_s=up_s, scheduler=scheduler, only=only)
     started = [event for event in events if isinstance(event, RunStarted)]
     lived = rerun(found, readings, config, seed=seed)
     return Like(name=name, found=found, error=lived.error, again=lived.readings, started=started[-1] if started else None, ran_under=ran_under)

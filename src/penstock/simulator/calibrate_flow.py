@@ -55,7 +55,7 @@ def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescal
     return Found(settings=settings, likely=tuple(replace(settings, capacity_rows_per_s=share * capacity) for share in bounds), notes=tuple(notes))
 
 
-def flow_beside(first: Found, seen: Seen) -> Found:
+def flow_beside(busiest: Found, seen: Seen) -> Found:
     """Another query of the same job: what its workers take for a row is only known of all rows together, so a row of one costs what one of another does."""
     trigger, limit = usual_plan(seen)
     pause_s = median_of(each.boundary_pause_s for _, each in seen if each.boundary_pause_s is not None)
@@ -71,7 +71,7 @@ def flow_beside(first: Found, seen: Seen) -> Found:
             query=seen[-1][1].name,
         )
 
-    return Found(settings=own(first.settings), likely=tuple(map(own, first.likely)))
+    return Found(settings=own(busiest.settings), likely=tuple(map(own, busiest.likely)))
 
 
 def base_of(seen: Seen, usual: ContinuousSettings) -> float:

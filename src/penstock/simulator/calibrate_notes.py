@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
+from penstock.core.plan.shadow import SILENT_S
+from penstock.core.usage.utilization import Plant
 from penstock.simulator.calibrated import CalibratedQuery
 from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.from_history import Seen, lasted_s, usual_plan
+from penstock.simulator.ground_truth import Fault
 
 OFTEN = 0.1
 """A job that was behind its load in a larger share of the readings is hard to simulate."""
@@ -47,13 +51,25 @@ def gaps(seen: Seen, lived: Seen) -> tuple[str, ...]:
     return (f"the job did not run all the time: of the {of} from its first reading to its last, the longest stretch without a gap is simulated, {lasted}",)
 
 
-def survived(struck: int, simulated: int) -> tuple[str, ...]:
+def ran_alone(name: str, readings: Sequence[Reading], lived: Seen) -> tuple[str, ...]:
+    """That other queries ran for long while the busiest did not, which is not simulated."""
+    from_s, end_s = lived[0][0].at_s, lived[-1][0].at_s
+    outside = [reading.at_s for reading in readings if not from_s <= reading.at_s <= end_s and any(query.throughput_rows_per_s for query in reading.queries)]
+    before_s, after_s = (max(span, default=0.0) - min(span, default=0.0) for span in ([s for s in outside if s < from_s], [s for s in outside if s > end_s]))
+    if max(before_s, after_s) <= SILENT_S:
+        return ()
+    return (f"only the {duration_words(round(end_s - from_s))} are simulated in which query {name}, the busiest, ran: before or after it others did",)
+
+
+def survived(struck: Sequence[Fault], kind: Plant) -> tuple[str, ...]:
     """That where tasks run all the time the loss of an executor is simulated by the restart of the query that it ends, if it does.
 
-    >>> survived(struck=3, simulated=2), survived(struck=3, simulated=1)
-    ((), ('1 executor was lost without an end of the query: that is not simulated',))
+    >>> lost, ended = Fault(at_s=5.0), Fault(at_s=5.0, kind="restart")
+    >>> survived([lost, ended, ended], "continuous"), survived([lost], "continuous"), survived([lost], "micro_batch")
+    ((), ('1 executor was lost without an end of the query: that is not simulated',), ())
     """
-    alone = struck - 2 * simulated
+    restarts_s = {fault.at_s for fault in struck if fault.kind == "restart"}
+    alone = 0 if kind == "micro_batch" else sum(fault.kind != "restart" for fault in struck) - len(restarts_s)
     return (f"{alone} executor{'s were' if alone > 1 else ' was'} lost without an end of the query: that is not simulated",) if alone > 0 else ()
 
 

@@ -31,11 +31,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedQuery:
-    """One query of a job, and what arrived for it; `likely` are its settings with rows as dear, and as cheap, as they may be, if anybody knows."""
+    """One query of a job, and what arrived for it; `likely` are its settings with rows as dear, and as cheap, as they may be, if anybody knows.
+
+    `notes` say in words what its readings did not tell.
+    """
 
     settings: Settings
     arrivals: Arrivals
     likely: tuple[Settings, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

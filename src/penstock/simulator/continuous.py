@@ -111,7 +111,7 @@ class ContinuousEngine:
             fault = self._faults.popleft()
             failed = [query for query in self._queries if fault.query in (None, query.name)]
             for query in self._queries:
-                query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind))
+                query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind, recovered_s=None if query in failed else fault.at_s))
             for query in failed:
                 query.fail()
             self._stand_still(failed, settings.downtime_s + (settings.timeout_s if fault.kind == "timeout" else 0.0))

@@ -76,12 +76,13 @@ def restarted_after_s(events: Iterable[Event], query: str) -> float | None:
     return median(down_s) if down_s else None
 
 
-def busiest_query(readings: Sequence[Reading]) -> str:
-    """The query that processed most."""
+def busiest_query(readings: Sequence[Reading], only: Plant | None = None) -> str:
+    """The query that processed most, of those that work in this way if one is given."""
     rows: dict[str, float] = {}
     for reading in readings:
         for query in reading.queries:
-            rows[query.name] = rows.get(query.name, 0.0) + (query.throughput_rows_per_s or 0.0)
+            if only is None or (query.trigger.kind == "real_time") == (only == "continuous"):
+                rows[query.name] = rows.get(query.name, 0.0) + (query.throughput_rows_per_s or 0.0)
     if not rows:
         raise UserMistake("the history holds no reading of a query: there is nothing to simulate")
     return max(rows, key=lambda name: rows[name])

@@ -123,7 +123,7 @@ class QueryGraph(Generic[SettingsOf]):
         return Arrivals.summed([load.times(query.share) if query.arrivals is None else query.arrivals for query in self.queries if query.reads is None])
 
     def of_one_load(self, load: Arrivals) -> QueryGraph[SettingsOf]:
-        """The same queries on one load for all that come from outside: each has as large a share of it as it has here from first to last.
+        """The same queries on one load for all that read from outside: each has as large a share of it as it has of all rows here, from first to last.
 
         >>> own = GraphQuery(settings=MicroBatchSettings(query="own"), arrivals=Arrivals.constant(30.0))
         >>> graph = QueryGraph(queries=(own, GraphQuery(settings=MicroBatchSettings(query="half"), share=0.5)))
@@ -131,13 +131,11 @@ class QueryGraph(Generic[SettingsOf]):
         [0.75, 0.25]
         """
         span_s = load.time_s[0], load.last_s
-        rows = [query.share * load.rows(*span_s) if query.arrivals is None else query.arrivals.rows(*span_s) for query in self.queries]
-        total = sum(count for query, count in zip(self.queries, rows, strict=True) if query.reads is None)
-        shared = (
-            replace(query, arrivals=None, share=max(count / total, LEAST_SHARE)) if query.reads is None else query
-            for query, count in zip(self.queries, rows, strict=True)
-        )
-        return replace(self, queries=tuple(shared)) if total > 0 else self
+        sources = [query for query in self.queries if query.reads is None]
+        rows = {query.name: query.share * load.rows(*span_s) if query.arrivals is None else query.arrivals.rows(*span_s) for query in sources}
+        total = sum(rows.values())
+        shares = {name: max(count / total, LEAST_SHARE) if total > 0 else 1 / len(sources) for name, count in rows.items()}
+        return replace(self, queries=tuple(replace(each, arrivals=None, share=shares[each.name]) if each.name in shares else each for each in self.queries))
 
     def read_by(self, query: GraphQuery[SettingsOf], sources: dict[str, Load], topics: dict[str, Topic]) -> Rows:
         return sources[query.name] if query.reads is None else topics[query.reads]

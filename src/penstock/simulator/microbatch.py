@@ -145,7 +145,8 @@ class MicroBatchEngine:
     def _striking(self, number: int, fault: Fault) -> Callable[[float], None]:
         def strike(at_s: float) -> None:
             for query in self._queries:
-                query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind))
+                unhurt = query.is_idle(at_s) if fault.query is None else query.name != fault.query
+                query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind, recovered_s=fault.at_s if unhurt and len(self._queries) > 1 else None))
             if fault.kind == "restart":
                 self._fail(at_s, fault.query)
                 return

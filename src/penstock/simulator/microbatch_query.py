@@ -67,6 +67,10 @@ class MicroBatchQuery:
         """For a change, or because it failed."""
         return self._is_down or (self.changing is not None and self.changing.stopped_s is not None)
 
+    def is_idle(self, at_s: float) -> bool:
+        """Whether it has nothing to do."""
+        return self.batch is None and self.rows_until(at_s) - self._processed_rows < LEAST_ROWS
+
     def rows_until(self, at_s: float) -> float:
         return float(self.reads.rows_until(np.array([at_s]))[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.plant import SimulatedPlant
 
+Flow = tuple[QueryReading, QueryReading]
+"""A query as it was recorded, and as it was simulated."""
 MOST_READINGS = 400
 """Of a history on which settings are tried, its last."""
 
@@ -31,7 +33,7 @@ class OwnError:
 
     executors: float | None
     latency_p95: float | None
-    """Of the readings' 95th percentiles, each weighted by what was processed meanwhile."""
+    """Of the readings' 95th percentiles, each weighted by what was processed meanwhile; this and throughput of the query that is furthest off."""
     throughput: float | None
 
 
@@ -56,25 +58,47 @@ def lately(found: Calibrated, seen: Seen) -> tuple[Calibrated, Seen]:
     """The last of what is simulated of a history, from where the job had caught up: a longer one would not tell more, and is tried many times."""
     lived = [each for each in seen if found.counts(each[0].at_s)][-MOST_READINGS:]
     first, _ = caught_up(lived)
-    tried = replace(found, start_s=max(found.start_s, first.at_s), executors=max(1, first.executors_running))
+    start_s = max(found.start_s, first.at_s)
+    faults = tuple(fault for fault in found.faults if fault.at_s >= start_s)
+    tried = replace(found, start_s=start_s, executors=max(1, first.executors_running), faults=faults)
     return tried, [each for each in lived if tried.counts(each[0].at_s)]
 
 
 def compared(found: Calibrated, seen: Seen, again: Sequence[Reading], config: Config) -> OwnError:
-    """Each recorded reading with the simulated one of its moment, query by query."""
+    """Each recorded reading with the simulated one of its moment; of several queries the one counts that is furthest off."""
     pairs = [each for each in zip(seen, again, strict=True) if each[1].at_s >= found.start_s + config.reading_window_s]
-    flows = [flow for (real, _), simulated in pairs for flow in of_one_name(real, simulated, found.kind)]
+    flows: dict[str, list[Flow]] = {}
+    for (real, _), simulated in pairs:
+        for flow in of_one_name(real, simulated, found.kind):
+            flows.setdefault(flow[0].name, []).append(flow)
+    return OwnError(
+        executors=beyond(sum(other.executors_running for _, other in pairs), sum(real.executors_running for (real, _), _ in pairs)),
+        latency_p95=furthest(map(latency_off, flows.values())),
+        throughput=furthest(map(throughput_off, flows.values())),
+    )
+
+
+def latency_off(flows: Sequence[Flow]) -> float | None:
     late = [(weighed(one), weighed(other)) for one, other in flows if one.latency is not None and other.latency is not None]
+    return beyond(mean([other for _, other in late]), mean([one for one, _ in late]))
+
+
+def throughput_off(flows: Sequence[Flow]) -> float | None:
     through = [
         (one.throughput_rows_per_s, other.throughput_rows_per_s)
         for one, other in flows
         if one.throughput_rows_per_s is not None and other.throughput_rows_per_s is not None
     ]
-    return OwnError(
-        executors=beyond(sum(other.executors_running for _, other in pairs), sum(real.executors_running for (real, _), _ in pairs)),
-        latency_p95=beyond(mean([other for _, other in late]), mean([one for one, _ in late])),
-        throughput=beyond(sum(other for _, other in through), sum(one for one, _ in through)),
-    )
+    return beyond(sum(other for _, other in through), sum(one for one, _ in through))
+
+
+def furthest(errors: Iterable[float | None]) -> float | None:
+    """The largest of those that are known, above or below.
+
+    >>> furthest([0.1, None, -0.3]), furthest([None])
+    (-0.3, None)
+    """
+    return max((each for each in errors if each is not None), key=abs, default=None)
 
 
 def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> list[Reading]:
@@ -95,7 +119,7 @@ def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> 
     return again
 
 
-def of_one_name(recorded: Reading, simulated: Reading, kind: Plant) -> list[tuple[QueryReading, QueryReading]]:
+def of_one_name(recorded: Reading, simulated: Reading, kind: Plant) -> list[Flow]:
     """The queries that both tell of, where the recorded one ran as the simulated one does."""
     known = {query.name: query for query in simulated.queries}
     return [(query, known[query.name]) for query in recorded.queries if query.name in known and (query.trigger.kind == "real_time") == (kind == "continuous")]
@@ -114,7 +138,8 @@ def first_engine(found: Calibrated, seen: Seen, seed: int) -> Engine:
         if query is None or (query.trigger.kind == "real_time") != (found.kind == "continuous"):
             return settings
         if isinstance(settings, MicroBatchSettings):
-            return replace(settings, trigger=query.trigger, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
+            trigger = query.trigger if query.trigger.kind == settings.trigger.kind else settings.trigger
+            return replace(settings, trigger=trigger, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
         return replace(settings, interval_s=query.trigger.interval_s, rate_limit_rows_per_s=query.rate_limit_rows_per_s)
 
     job: Any = replace(found, queries=tuple(query.each(as_begun) for query in found.queries)).engine()

@@ -69,7 +69,8 @@ def with_one_load(setup: Setup) -> Setup:
     graph: Any = setup.engine
     if not isinstance(graph, QueryGraph) or not any(query.arrivals for query in graph.queries):
         return setup
-    return replace(setup, engine=graph.of_one_load(setup.load), load=graph.arrivals(setup.load))
+    span_s = setup.load.time_s[0], setup.load.last_s
+    return replace(setup, engine=graph.of_one_load(setup.load), load=graph.arrivals(setup.load).between(*span_s))
 
 
 def sizes_between(least: int, most: int) -> tuple[int, ...]:

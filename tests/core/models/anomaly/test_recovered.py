@@ -116,6 +116,20 @@ def test_a_rescaling_that_does_not_show_took_no_longer_than_a_reading() -> None:
     assert len(measured) == 1 and measured[0].recovery_s <= 3.0
 
 
+def late_throughput(at_s: float, lag_rows: float | None) -> FlowSeen:
+    """A load that rises for two minutes and falls again; the throughput is that of six seconds ago, as where batches are averaged."""
+    workload, before = (2000.0 - 10.0 * abs(each - 120.0) for each in (at_s, at_s - 6.0))
+    return FlowSeen(at_s=at_s, workload_rows_per_s=workload, throughput_rows_per_s=before, lag_rows=lag_rows)
+
+
+def test_a_throughput_above_a_falling_load_is_no_catching_up_where_nothing_waits() -> None:
+    waits = {at_s: 5000.0 if 122.0 <= at_s < 130.0 else 0.0 for at_s in map(float, range(0, 220, 2))}
+    _, measured = watch([late_throughput(at_s, lag_rows) for at_s, lag_rows in waits.items()], {120.0: UP})
+    assert [(each.kind, each.recovery_s) for each in measured] == [(UP, pytest.approx(10.0, abs=4.0))]
+    _, untold = watch([late_throughput(at_s, None) for at_s in waits], {120.0: UP})
+    assert untold == [], "without a lag it cannot be told from catching up"
+
+
 def test_a_disturbance_may_show_late() -> None:
     seen, (end_s,) = DisturbedPlant(seed=8, outages=((640.0, 60.0),)).run(1200.0)
     _, measured = watch(seen, {600.0: UP})

@@ -52,7 +52,7 @@ class RecoveryWatch:
     """Follows a job's readings through health and disturbances; what is healthy is learnt in health only, else the anomaly teaches itself.
 
     A reading is normal when its difference of workload and throughput is near what health shows (Daedalus sec. 3.5) and its lag, in seconds of
-    arrivals, is not above what health shows. A reading that knows neither says nothing.
+    arrivals, is not above what health shows. A reading that knows neither says nothing. `waited` is whether rows waited at the last one, as far as known.
     """
 
     normal_readings: int = NORMAL_READINGS
@@ -67,6 +67,7 @@ class RecoveryWatch:
     shown: bool = False
     in_a_row: int = 0
     row_since_s: float | None = None
+    waited: bool = True
 
     def learn(self, seen: Sequence[FlowSeen | Disturbance]) -> RecoveryWatch:
         """Readings and announced disturbances in their order; who wants the recoveries they complete takes `read`."""
@@ -95,8 +96,8 @@ class RecoveryWatch:
 
     def read(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:
         """One more reading, and the recoveries it completes."""
-        watched = replace(self, keeping_up=self.keeping_up.watch(seen))
-        standing = watched.standing(seen)
+        standing = self.standing(seen)
+        watched = replace(self, keeping_up=self.keeping_up.watch(seen), waited=rows_wait(seen))
         if standing is None:
             return watched, ()
         if not self.open:
@@ -106,7 +107,11 @@ class RecoveryWatch:
         return watched._back(seen)
 
     def standing(self, seen: FlowSeen) -> Standing | None:
-        """How a reading compares with health: "normal", "behind", or "ahead" of the workload while it catches up; None where nothing is known."""
+        """How a reading compares with health: "normal", "behind", or "ahead" of the workload while it catches up; None where nothing is known.
+
+        Where nothing waits, and nothing did at the reading before, there is nothing to catch up with: a throughput above the workload is then that of a
+        moment ago, when more arrived.
+        """
         if self._lagging(seen):
             return "behind"
         beyond = self.keeping_up.beyond(seen)
@@ -115,7 +120,9 @@ class RecoveryWatch:
         usual = self.sigmas * self.keeping_up.watch(seen).deviation
         if abs(beyond) <= max(usual, self.tolerance * seen.workload_rows_per_s):
             return "normal"
-        return "behind" if beyond > 0 else "ahead"
+        if beyond > 0:
+            return "behind"
+        return "ahead" if self.waited or rows_wait(seen) else "normal"
 
     def _lagging(self, seen: FlowSeen) -> bool:
         """Whether more waits than in health; a lag says nothing before a healthy one is known."""
@@ -151,3 +158,12 @@ class RecoveryWatch:
         alone = len(self.open) == 1
         measured = tuple(RecoveryMeasured(kind=each.kind, started_s=each.at_s, recovered_s=max(since_s, each.at_s), alone=alone) for each in self.open)
         return self.undisturbed(), measured
+
+
+def rows_wait(seen: FlowSeen) -> bool:
+    """Whether more waits than counts as nothing; where nobody knows, it may.
+
+    >>> [rows_wait(FlowSeen(at_s=0.0, workload_rows_per_s=100.0, throughput_rows_per_s=90.0, lag_rows=lag)) for lag in (99.0, 101.0, None)]
+    [False, True, True]
+    """
+    return seen.lag_rows is None or seen.workload_rows_per_s is None or seen.lag_rows > LAG_TOLERANCE_S * seen.workload_rows_per_s

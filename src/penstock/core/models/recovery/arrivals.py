@@ -76,11 +76,17 @@ class Arrivals:
         if len(arrivals) == 1:
             return arrivals[0]
         points = sorted({time_s for each in arrivals for time_s in each.time_s})
-        return cls.through(points, np.sum([each.rates(points) for each in arrivals], axis=0))
+        return cls.through(points, [sum(each.rate_by(at_s) for each in arrivals) for at_s in points])
 
-    def rates(self, time_s: Sequence[float]) -> FloatArray:
-        """The rate at many times: that of the first and of the last point before and after them."""
-        return np.interp(time_s, self.time_s, self.rate_rows_per_s)
+    def rate_by(self, at_s: float) -> float:
+        """The rate at a time, and at the last point what it was until then."""
+        return self.rate_rows_per_s[-1] if at_s == self.last_s else self.rate(at_s)
+
+    def between(self, start_s: float, end_s: float) -> Arrivals:
+        """The rates of this time, as they are at its end from then on."""
+        inside = [at_s for at_s in self.time_s if start_s < at_s < end_s]
+        points = [start_s, *inside, end_s]
+        return Arrivals.through(points, [self.rate_by(each) for each in points])
 
     def moved(self, by_s: float) -> Arrivals:
         """The same, so much later."""
