@@ -103,3 +103,9 @@ def test_policies_steer_a_graph_of_queries(graph: Simulable, policy: str) -> Non
     assert set(done.queries) == {"clicks", "views", "alerts"} and {len(reading.queries) for reading in done.readings} == {3}
     assert done.record.seconds().workers.max() > 4.0 and done.score.rescales >= 1, "three times the load takes more than there were"
     assert all(score.latency is not None and score.processed_rows > 0 for score in done.queries.values())
+
+
+@pytest.mark.parametrize("policy", ["daedalus", "auto"])
+def test_a_job_that_is_nearly_idle_gives_its_executors_away(policy: str) -> None:
+    done = run(policy, ContinuousSettings(capacity_rows_per_s=9000.0), wave(1200.0, 0.5, 1800.0), start=8)
+    assert done.record.seconds().workers[600:].max() <= 2.0, "of eight, at two percent of what they carry"

@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from penstock.core.domain.events.autopilot import Decided
 from penstock.core.models.arrays import Floats
@@ -22,6 +22,8 @@ SIZE_IN = (10.0, 7.6)
 DPI = 160
 MOST_POINTS = 1500
 LONGEST_IN_MINUTES_S = 2 * 3600.0
+FAR = 100.0
+"""Latencies further apart than this factor need no more labels than their powers of ten."""
 SHORTEST_S = 1e-3
 """Latencies are drawn on a logarithmic scale, from here on."""
 
@@ -54,10 +56,11 @@ def load(axes: Axes, runs: Sequence[Simulated]) -> None:
     seconds, along = first.record.seconds(), times(first)
     if len(runs) == 1:
         decided = [each for each in first.events if isinstance(each, Decided) and each.capacity_rows_per_s is not None]
-        axes.plot(along, folded(seconds.finished_rows, np.mean), color=BLUE, linewidth=1.0, label="processed")
+        axes.plot(along, folded(spread(seconds.finished_rows), np.mean), color=BLUE, linewidth=1.0, label="processed")
         at = [along_of(first, each.at_s) for each in decided]
         capacity = [each.capacity_rows_per_s or 0.0 for each in decided]
-        axes.plot(at, capacity, color=MUTED, linewidth=1.1, linestyle=(0, (5, 3)), drawstyle="steps-post", label="capacity, as judged")
+        if decided:
+            axes.plot(at, capacity, color=MUTED, linewidth=1.1, linestyle=(0, (5, 3)), drawstyle="steps-post", label="capacity, as judged")
     axes.plot(along, folded(seconds.arrived_rows, np.mean), color=ORANGE, linewidth=1.4, label="arriving")
     axes.set_title("Load, rows/s", loc="left", fontsize=9.5, color=INK)
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
@@ -73,17 +76,21 @@ def workers(axes: Axes, runs: Sequence[Simulated]) -> None:
 
 
 def latency(axes: Axes, runs: Sequence[Simulated]) -> None:
-    """The worst second of each stretch, so that no failure is hidden."""
+    """The worst second of each stretch, so that no failure is hidden; a line goes on where nothing ends: between two commits, or while the job is down."""
     for run, colour in zip(runs, colours(len(runs)), strict=True):
         worst_s = folded(run.record.seconds().latency_s, np.max)
+        ended = worst_s > 0
         label = "worst second" if len(runs) == 1 else run.policy
-        axes.plot(times(run), np.where(worst_s > 0, np.maximum(worst_s, SHORTEST_S), np.nan), color=colour, linewidth=1.0, label=label)
+        axes.plot(times(run)[ended], np.maximum(worst_s[ended], SHORTEST_S), color=colour, linewidth=1.0, label=label)
     promised_s = runs[0].setup.terms.promises.latency_p95_s
     if promised_s is not None:
         axes.axhline(promised_s, color=VERMILION, linewidth=1.1, linestyle=(0, (5, 3)), label="promised")
     axes.set_title("Latency, s", loc="left", fontsize=9.5, color=INK)
     axes.set_yscale("log")
+    lowest, highest = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if highest > FAR * lowest else (1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.tick_params(which="minor", length=0)
 
 
@@ -108,6 +115,19 @@ def folded(values: Floats, how: Callable[..., Floats]) -> Floats:
     """
     each = -(-len(values) // MOST_POINTS)
     return how(values[: len(values) // each * each].reshape(-1, each), axis=1)
+
+
+def spread(rows: Floats) -> Floats:
+    """The rows of a second over all seconds since the last one that had some: a batch ends in one moment, and was worked on all the time.
+
+    What is worked on at the end is not known.
+
+    >>> spread(np.array([0.0, 0.0, 30.0, 5.0, 0.0, 8.0, 0.0])).tolist()
+    [10.0, 10.0, 10.0, 5.0, 4.0, 4.0, nan]
+    """
+    ends = np.flatnonzero(rows > 0)
+    lengths = np.diff(ends, prepend=-1)
+    return np.concatenate((np.repeat(rows[ends] / lengths, lengths), np.full(len(rows) - int(lengths.sum()), np.nan)))
 
 
 def colours(count: int) -> list[tuple[float, ...] | str]:

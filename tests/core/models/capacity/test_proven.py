@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 from hypothesis import given
@@ -54,3 +55,17 @@ def test_a_size_that_carries_its_load_is_not_said_to_fail_by_a_line_through_few_
     assert isinstance(answer, Estimate) and answer.value >= 2100.0 * INTERVAL_S / 1.35 / INTERVAL_S
     assert answer.low > 1200.0
     assert "the batches prove at least" in model.choice(4, INTERVAL_S).why
+
+
+def test_of_a_nearly_idle_job_smaller_sizes_are_known_as_what_a_worker_took_among_many_it_takes_among_few() -> None:
+    """Two percent busy, and CPU that is noise for the most part: a line through that says nothing of other sizes."""
+    rng = random.Random(3)
+    seen = []
+    for number in range(20):
+        rates = [rng.uniform(80.0, 120.0) for _ in range(12)]
+        workers = tuple(WorkerReading(worker=str(each), utilization=0.02 + rng.gauss(0.0, 0.004), throughput_rows_per_s=rates[each]) for each in range(12))
+        seen.append(CapacitySeen(workers=WorkersReading(at_s=15.0 * number, scaleout=12, since_change_s=None, workers=workers)))
+    model = EarnedCapacity().learn(seen)
+    for size in (1, 3, 6):
+        answer = model.capacity(size, None)
+        assert isinstance(answer, Estimate) and answer.value >= answer.low >= 0.8 * 100.0 * size

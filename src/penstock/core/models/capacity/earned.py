@@ -14,7 +14,7 @@ from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, 
 from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, are_overruled, choose_capacity_model
 from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.capacity.proven import at_least, carried_by_fewer, proven_by
+from penstock.core.models.capacity.proven import at_least, carried_by_fewer, carried_by_share, proven_by, surely
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.estimates import Estimates
@@ -93,17 +93,28 @@ class EarnedCapacity:
         return choose_capacity_model(laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s)), regression.each()[0])
 
     def _proven(self, answers: Estimates, scaleouts: Ints, interval_s: float | None) -> Estimates:
-        """No less than what was seen proves, which a line through few utilisations may say."""
+        """No less than what was seen proves, which a line through few utilisations may say.
+
+        What a worker has taken among many it takes among few: else of a job that is nearly idle only the present size would be known.
+        """
         least = self._least(scaleouts, interval_s)
-        return answers if least is None else at_least(answers, least)
+        if least is None:
+            return answers
+        known = at_least(answers, least)
+        return known if self._by_cost(interval_s) else surely(known, carried_by_share(self.by_utilization.carried(), scaleouts))
 
     def _least(self, scaleouts: Ints, interval_s: float | None) -> Floats | None:
         """Rows/s proven of each scale-out: by the newest batches, or where there are none by what it, or a smaller one, has carried. None without proof."""
-        if self.by_batches is None or interval_s is None:
+        if not self._by_cost(interval_s):
             carried = self.by_utilization.carried()
             return carried_by_fewer(carried, scaleouts) if carried else None
+        assert self.by_batches is not None and interval_s is not None
         proven = proven_by(self.by_batches)
         return proven.rates(scaleouts, interval_s) if proven else None
+
+    def _by_cost(self, interval_s: float | None) -> bool:
+        """Whether it is batches that prove something."""
+        return self.by_batches is not None and interval_s is not None
 
     @property
     def _by_what(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,25 @@ def carried_by_fewer(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
     sizes = sorted(carried)
     most = np.maximum.accumulate([0.0, *(carried[size] for size in sizes)])
     return np.asarray(most[np.searchsorted(sizes, scaleouts, side="right")])
+
+
+def carried_by_share(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
+    """Rows/s of each scale-out whose workers take no more than those of a larger one have taken; 0 of those that are not smaller than any.
+
+    >>> carried_by_share({4: 900.0, 2: 500.0}, np.array([1, 2, 3, 6])).tolist()
+    [250.0, 450.0, 675.0, 0.0]
+    """
+    shares = [np.where(scaleouts < size, scaleouts / size * rows_per_s, 0.0) for size, rows_per_s in carried.items()]
+    return np.asarray(np.max(shares, axis=0))
+
+
+def surely(answers: Estimates, rows_per_s: Floats) -> Estimates:
+    """With lower bounds no smaller than this, as far as the value allows: partitions may be shared unevenly by fewer workers, so nothing more is claimed.
+
+    >>> surely(Estimates(value=np.array([600.0, 90.0]), low=np.array([0.0, 0.0]), high=np.array([1e4, 1e4])), np.array([100.0, 200.0])).low.tolist()
+    [90.0, 90.0]
+    """
+    return replace(answers, low=np.maximum(answers.low, np.minimum(answers.value, SURE_SHARE * rows_per_s)))
 
 
 def at_least(answers: Estimates, rows_per_s: Floats) -> Estimates:
