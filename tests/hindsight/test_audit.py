@@ -111,10 +111,15 @@ def test_where_nobody_knows_what_rows_may_cost_the_error_at_other_sizes_is_not_k
     found, (static, hpa) = replace(audited.what_if, likely={}), audited.what_if.runs
     assert found.error_worker_seconds(hpa) is None and found.error_worker_seconds(static) is not None
     two = replace(found, recorded=replace(found.recorded, sizes=2))
-    assert two.off is not None and two.error_worker_seconds(hpa) == pytest.approx(two.off * hpa.score.worker_seconds)
+    moved_s = 15.0 * hpa.score.rescales
+    assert two.off is not None and two.error_worker_seconds(hpa) == max(moved_s, two.off * hpa.score.worker_seconds) == moved_s
+    error = replace(two.like.error, latency_p95=0.3)
+    assert replace(two, like=replace(two.like, error=error)).error_worker_seconds(hpa) == pytest.approx(0.3 * hpa.score.worker_seconds)
     assert [why[0] for why in error_reasons(found)] == ["h", "?", "≥"] and [why[0] for why in error_reasons(two)] == ["h", "≥"]
     sure = replace(two, recorded=replace(two.recorded, duration_s=4 * 3600.0))
-    assert confidence(sure).level == "good" and error_reasons(sure) == ("how far the simulator is off on the recorded run",)
+    assert confidence(sure).level == "good" and error_reasons(sure) == (
+        "how far the simulator is off on the recorded run, or where each rescale comes a decision sooner or later: the widest",
+    )
 
 
 def test_the_recorded_run_and_the_same_sizes_simulated_agree(audited: Audited) -> None:

@@ -171,3 +171,10 @@ def test_the_policy_of_the_page_runs_from_the_job_file_of_the_page(tmp_path: Pat
     (tmp_path / "half_full.py").write_text(code)
     policy: Any = own_policy(loaded(tmp_path, table.replace("[autopilot]\n", "")).spec.autopilot)
     assert (policy.name, policy.share) == ("half_full", 0.6)
+
+
+def test_every_mistake_in_its_parameters_is_told(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    with pytest.raises(UserMistake) as caught:
+        own_policy(Autopilot(policy=f"{file}:HalfFull", parameters={"share": 2.0, "shar": 1.0}), tmp_path)
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["autopilot.parameters.share", "autopilot.parameters.shar"]

@@ -15,7 +15,8 @@ FAIR_OFF, LOW_OFF = 0.15, 0.30
 """The simulator's worst own error, from which on confidence is no longer good, and from which on it is low."""
 FAIR_S, LOW_S = 2 * 3600.0, 1800.0
 """How long was recorded, below which the same holds."""
-OR_OF_ROWS = ", or what the policy takes where a row costs as much, or as little, as the measured batches allow: the wider of both"
+OR_OF_ROWS = ", what the policy takes where a row costs as much, or as little, as the measured batches allow"
+OR_OF_MOMENTS = ", or where each rescale comes a decision sooner or later: the widest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ def error_reasons(found: WhatIf) -> tuple[str, ...]:
     errors = [found.error_worker_seconds(run) for run in found.runs]
     said = []
     if any(error is not None for error in errors):
-        said.append(f"how far the simulator is off on the recorded run{OR_OF_ROWS if found.likely else ''}")
+        said.append(f"how far the simulator is off on the recorded run{OR_OF_ROWS if found.likely else ''}{OR_OF_MOMENTS}")
     if found.off is not None and None in errors:
         said.append("? where a policy has another size than the only one that the job had, as nobody knows how far the simulator is off there")
     if is_at_least(found) and any(error is not None for error in errors):

@@ -15,6 +15,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.policies.registry import policy_of
 from penstock.core.terms import Terms
 from penstock.core.usage.utilization import Plant
 from penstock.hindsight.likely_executors import simulate_likely
@@ -192,7 +193,8 @@ class WhatIf:
         return abs(run.score.average_workers - self.recorded.average_workers) <= SAME_SIZE * self.recorded.average_workers
 
     def error_worker_seconds(self, run: Simulated) -> float | None:
-        """The wider of two: the simulator's own error, and what the policy would take more or less if rows cost as much, or as little, as they may.
+        """The widest of three: the simulator's own error; what the policy would take more or less if rows cost as much, or as little, as they may; and what
+        it would if each rescale, of one executor at least, came a decision sooner or later.
 
         The own error says nothing of other sizes if the job had only one: None there if what rows may cost is not known either.
         """
@@ -202,7 +204,7 @@ class WhatIf:
         known = [] if likely is None else [max(likely.high - likely.value, likely.value - likely.low) * run.score.duration_s]
         if self.off is not None and (known or self.recorded.sizes > 1 or self.is_at_recorded_size(run)):
             known.append(self.off * run.score.worker_seconds)
-        return max(known, default=None)
+        return max(*known, run.score.rescales * policy_of(run.setup.terms).period_s) if known else None
 
 
 def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:

@@ -67,10 +67,17 @@ def _found(reference: str, folder: Path) -> type[Any]:
 
 def _made(kind: type[Any], autopilot: Autopilot) -> Any:
     declared = {each.name: each for each in fields(kind) if _settable(each)} if is_dataclass(kind) else {}
+    given: dict[str, float] = {}
+    mistakes: list[str] = []
+    for name, value in autopilot.parameters.items():
+        try:
+            given[name] = _value(kind, declared, name, value)
+        except UserMistake as mistake:
+            mistakes.append(str(mistake))
+    if mistakes:
+        raise UserMistake(*mistakes)
     try:
-        return kind(**{name: _value(kind, declared, name, value) for name, value in autopilot.parameters.items()})
-    except UserMistake:
-        raise
+        return kind(**given)
     except Exception as error:
         raise UserMistake(f"{WHERE}: {autopilot.policy} cannot be made: {type(error).__name__}: {error}") from None
 
