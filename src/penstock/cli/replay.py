@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli import EXIT_INTERNAL
+from penstock.cli.cells import day_time
 from penstock.cli.like import history_of, told_by
 from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption
@@ -63,14 +64,14 @@ def verify_history(path: Path, as_json: bool) -> None:
         this = asdict(this_penstock())
         typer.echo(json.dumps({"history": str(path), "turns": done.turns, "keyframes": done.keyframes, "first_difference": first, "replayed_by": this}))
     else:
-        typer.echo(f"{path}: {done.turns:,} turns from {done.keyframes:,} keyframes")
+        typer.echo(f"{path}: {done.turns:,} turns from {done.keyframes:,} keyframe{'' if done.keyframes == 1 else 's'}")
         if not done.turns:
             typer.echo("nothing to verify: no turn is recorded with its inputs")
         elif difference is None:
             typer.echo("the same decisions, byte for byte")
         else:
             other = other_version_words(done.recorder, this_penstock())
-            typer.echo(f"turn {difference.turn}, at {difference.at_s:.3f} s, is the first that says something else{other}")
+            typer.echo(f"turn {difference.turn}, at {day_time(difference.at_s)}, is the first that says something else{other}")
             typer.echo(f"recorded: {difference.recorded or 'nothing more that the history holds'}")
             typer.echo(f"replayed: {difference.replayed or 'nothing more'}")
     if difference is not None:
