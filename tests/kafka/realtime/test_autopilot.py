@@ -194,7 +194,9 @@ def rows_of_one_executor(pilot: Pilot) -> float:
     while (carried := processed_at(pilot, rate)) is None:
         rate *= 2
         assert rate <= MOST, "one executor carries whatever comes: there is nothing to decide here"
-    print(f"one executor processes {carried:.0f} of {rate:.0f} rows/s with {QUOTA_CORES} cores")
+    # Its code may still have been compiled at the first rate at which it fell behind.
+    carried = max(carried, processed_at(pilot, 2 * rate) or 0.0)
+    print(f"one executor processes {carried:.0f} of {2 * rate:.0f} rows/s with {QUOTA_CORES} cores")
     pilot.share.release()
     pilot.rate(0.0)
     pilot.wait_until(lambda: pilot.job.has_caught_up(QUERY), 180, "the query to catch up without a quota")
