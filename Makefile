@@ -40,7 +40,7 @@ test-rest: lint
 
 acceptance: setup      ## the long targets of all issues: one JSON and one table in out/
 	$(RUN) $(BIN)/python -m pytest -m long tests
-	$(RUN) $(BIN)/penstock bench acceptance --out out
+	$(RUN) $(BIN)/penstock selftest acceptance --out out
 
 lock:                  ## renew requirements.lock (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements.lock -q

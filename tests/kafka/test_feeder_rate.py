@@ -15,7 +15,7 @@ ASKED = 50_000
 @pytest.mark.spark
 @pytest.mark.long
 def test_it_keeps_up_with_fifty_thousand_rows_a_second_beside_a_job(state_home: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "penstock", "bench", "feeder", "--rate", str(ASKED), "--seconds", "20", "--json"]
+    command = [sys.executable, "-m", "penstock", "selftest", "feeder", "--rate", str(ASKED), "--seconds", "20", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -37,7 +37,7 @@ COMMANDS = {
     "replay": "replay:replay",
     "audit": "audit:audit",
     "fit": "fit:app",
-    "bench": "bench:app",
+    "selftest": "selftest:app",
     "kafka": "kafka:app",
 }
 """Where each is: a module of this package, and the function or the Typer of several commands in it."""

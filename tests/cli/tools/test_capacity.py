@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from asked import drawn, found, mistake, table
 
-from penstock.bench.worlds.workers import Workers, rising, skewed
 from penstock.core.models.capacity.readings import WorkersReading
+from penstock.selftest.worlds.workers import Workers, rising, skewed
 
 HEADER = "t_s,worker,utilization,throughput\n"
 

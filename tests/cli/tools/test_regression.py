@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from asked import drawn, found, mistake, table
 
-from penstock.bench.worlds.khaos import latencies, recoveries
+from penstock.selftest.worlds.khaos import latencies, recoveries
 
 RECOVERY = [f"{r.interval_s},{r.rate_rows_per_s},{r.recovery_s}" for r in recoveries("worst_case", 3)]
 LATENCY = [f"{r.interval_s},{r.rate_rows_per_s},{1000 * r.latency_s}" for r in latencies("mean_pauses", 3)]

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
-from penstock.bench.speed import LargeJob
 from penstock.core.domain.job import Limits
 from penstock.core.fitting import FitDone, fitted
 from penstock.core.policies.policy import Need
+from penstock.selftest.speed import LargeJob
 
 DAEDALUS: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast"})
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.bench.worlds.workers import Workers, rising
 from penstock.core.models.capacity.beliefs import beliefs_elsewhere
 from penstock.core.models.capacity.job import JobCapacity
 from penstock.core.models.capacity.line import CapacityLine
@@ -19,6 +18,7 @@ from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.remembered import UNSEEN_SPREAD, Belief, Remembered
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.student import student_estimate
+from penstock.selftest.worlds.workers import Workers, rising
 
 LINES = st.builds(
     CapacityLine,

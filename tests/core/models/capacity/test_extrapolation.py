@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from penstock.bench.worlds.workers import rising, skewed
 from penstock.core.models.capacity.extrapolation import quiet, score_extrapolation
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score
+from penstock.selftest.worlds.workers import rising, skewed
 
 
 def test_the_score_is_beside_that_of_a_constant_and_of_the_paper() -> None:

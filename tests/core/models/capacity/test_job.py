@@ -12,10 +12,10 @@ from conformance import Case, Conformance, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.bench.worlds.workers import Workers, rising, skewed, waving
 from penstock.core.models.capacity.job import JobCapacity, Method
 from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.selftest.worlds.workers import Workers, rising, skewed, waving
 from penstock.stores.codec import decode, encode
 
 QUIET = Workers(proportions=(1.0, 0.8, 0.6), speeds=(1000.0, 1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.bench.worlds.workers import rising, skewed, waving
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
 from penstock.core.models.capacity.job import JobCapacity
@@ -16,6 +15,7 @@ from penstock.core.models.capacity.samples import MOST_ALIKE, MOST_WORKERS, PART
 from penstock.core.models.capacity.worker import WorkerCapacity
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score
+from penstock.selftest.worlds.workers import rising, skewed, waving
 
 
 def scored(model: WorkerCapacity | JobCapacity | EarnedCapacity) -> Score:

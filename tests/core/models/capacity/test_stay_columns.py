@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from penstock.bench.worlds.workers import rising, skewed
 from penstock.core.models.capacity.stay import Stay, first_stay
 from penstock.core.models.capacity.stay_columns import columns_of
+from penstock.selftest.worlds.workers import rising, skewed
 
 HALF_LIFE_S = 3600.0
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.bench.worlds.workers import LOADS, rising, skewed
 from penstock.core.models.capacity.readings import WorkersReading
 from penstock.core.models.capacity.warm_up import WarmUp, warm_ups, without
+from penstock.selftest.worlds.workers import LOADS, rising, skewed
 
 
 def seen(seed: int, load: str, readings: int = 120, period_s: float = 15.0, **settings: float) -> list[WorkersReading]:

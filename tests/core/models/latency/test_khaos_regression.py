@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from penstock.bench.worlds.khaos import latencies
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.regression import LatencyRegression, LatencySeen
+from penstock.selftest.worlds.khaos import latencies
 
 
 def test_latency_is_never_infinite() -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.bench.worlds.khaos import recoveries
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
+from penstock.selftest.worlds.khaos import recoveries
 
 
 def test_at_a_rate_beyond_the_capacity_it_never_recovers() -> None:

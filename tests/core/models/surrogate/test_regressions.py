@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from conformance import Case, Conformance, World
 
-from penstock.bench.worlds.khaos import LATENCIES, RECOVERIES, latencies, recoveries
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.regression import LatencyRegression, LatencySeen
 from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.crossvalidation import LeaveOut
 from penstock.core.models.surrogate.study import MOST_SEEN
+from penstock.selftest.worlds.khaos import LATENCIES, RECOVERIES, latencies, recoveries
 
 
 def recovery_seen(interval_s: float, rate: float, value: float) -> RecoverySeen:

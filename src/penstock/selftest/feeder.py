@@ -11,12 +11,12 @@ from pathlib import Path
 
 import psutil
 
-from penstock.bench.clicks import FED, clicks_job, wait_for
 from penstock.core.errors import UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
 from penstock.kafka.keeping import Keeping
 from penstock.kafka.topics import make_topics
+from penstock.selftest.clicks import FED, clicks_job, wait_for
 from penstock.spark.connector import broker_jars
 
 TOPIC = "fed"
@@ -59,7 +59,7 @@ def measure_feeder(rate_rows_per_s: float, seconds: float, progress: Callable[[i
     """The same constant rate alone, then beside a job in micro-batches."""
     whole = 2 * int(seconds)
     alone = measure_alone(rate_rows_per_s, seconds, lambda done, of: progress(done, whole))
-    with clicks_job("bench-feeder", rate_rows_per_s, '"2s"') as job:
+    with clicks_job("selftest-feeder", rate_rows_per_s, '"2s"') as job:
         controller = job.host.controller
         wait_for(lambda: bool(controller.last_reading and controller.last_reading.throughput_rows_per_s), "the first throughput")
         beside = measure_feed(job.kafka.feeds[FED], rate_rows_per_s, seconds, lambda done, of: progress(int(seconds) + done, whole))
@@ -69,7 +69,7 @@ def measure_feeder(rate_rows_per_s: float, seconds: float, progress: Callable[[i
 
 def measure_alone(rate_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResult:
     """A feeder at a constant rate into a topic of an embedded broker, with nothing else to do."""
-    folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    folder = Path(tempfile.mkdtemp(prefix="penstock-selftest-"))
     broker = EmbeddedBroker(folder / "kafka", broker_jars().jars)
     try:
         broker.start()

@@ -1,4 +1,4 @@
-"""`penstock bench`: measure Penstock itself."""
+"""`penstock selftest`: measure Penstock itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def overhead(
     as_json: JsonOption = False,
 ) -> None:
     """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock; exit code 1 if the target is missed."""
-    from penstock.bench.overhead.measure import measure_overhead
+    from penstock.selftest.overhead.measure import measure_overhead
 
     with bar("turns") as progress:
         result = measure_overhead(starts, pairs, keep, progress)
@@ -47,7 +47,7 @@ def source(
     as_json: JsonOption = False,
 ) -> None:
     """The ceiling of the trace source: rows per second into nothing."""
-    from penstock.bench.ceiling import measure_ceiling
+    from penstock.selftest.ceiling import measure_ceiling
 
     with bar("trace source") as progress:
         result = measure_ceiling(executors, partitions, seconds, progress)
@@ -62,7 +62,7 @@ def modes(
     as_json: JsonOption = False,
 ) -> None:
     """Micro-batches and Real-Time Mode side by side: latency at the sink, pause at the boundary, recovery after SIGKILL."""
-    from penstock.bench.modes import measure_modes
+    from penstock.selftest.modes import measure_modes
 
     with bar("turns") as progress:
         result = measure_modes(rate, turns, seconds, progress)
@@ -76,7 +76,7 @@ def feeder(
     as_json: JsonOption = False,
 ) -> None:
     """How many rows per second a feeder puts into a topic, alone and beside a job that reads it, and at what cost."""
-    from penstock.bench.feeder import measure_feeder
+    from penstock.selftest.feeder import measure_feeder
 
     with bar("feeder") as progress:
         result = measure_feeder(rate, seconds, progress)
@@ -92,7 +92,7 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """How well the models do: capacity, recovery, latency and forecasts against a known truth; exit code 1 if a target is missed."""
-    from penstock.bench.models.all import measure_models
+    from penstock.selftest.models.all import measure_models
 
     with bar("models") as progress:
         result = measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress)
@@ -112,8 +112,8 @@ def honesty(
     as_json: JsonOption = False,
 ) -> None:
     """The same trace and policy on real embedded Spark and in the simulator, side by side; exit code 1 if a target is missed."""
-    from penstock.bench.honesty import measure_honesty
     from penstock.cli.like import history_of
+    from penstock.selftest.honesty import measure_honesty
 
     source = None if calibrate_from is None else history_of(calibrate_from)
     with bar("seconds on Spark") as progress:
@@ -125,7 +125,7 @@ def honesty(
 @app.command()
 def speed(as_json: JsonOption = False) -> None:
     """Six simulated hours as a command, and a turn of the loop with 1,000 executors; exit code 1 if a target is missed."""
-    from penstock.bench.speed import measure_speed
+    from penstock.selftest.speed import measure_speed
 
     with bar("measurements") as progress:
         result = measure_speed(progress)
@@ -136,13 +136,13 @@ def speed(as_json: JsonOption = False) -> None:
 @app.command()
 def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
     """Run the long targets of all issues; writes one JSON and one table. Exit code 1 if a target is missed."""
-    from penstock.bench.ceiling import measure_ceiling
-    from penstock.bench.feeder import measure_feeder
-    from penstock.bench.honesty import measure_honesty
-    from penstock.bench.models.all import measure_models
-    from penstock.bench.modes import measure_modes
-    from penstock.bench.overhead.measure import measure_overhead
-    from penstock.bench.speed import measure_speed
+    from penstock.selftest.ceiling import measure_ceiling
+    from penstock.selftest.feeder import measure_feeder
+    from penstock.selftest.honesty import measure_honesty
+    from penstock.selftest.models.all import measure_models
+    from penstock.selftest.modes import measure_modes
+    from penstock.selftest.overhead.measure import measure_overhead
+    from penstock.selftest.speed import measure_speed
 
     measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, progress),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench.models.capacity import KINDS, SATURATED, VARYING, capacity, extrapolated, saturated
-from penstock.bench.worlds.workers import LOADS
+from penstock.selftest.models.capacity import KINDS, SATURATED, VARYING, capacity, extrapolated, saturated
+from penstock.selftest.worlds.workers import LOADS
 
 MEASURED = Path("/work/shared/data") / SATURATED
 
@@ -29,7 +29,7 @@ def test_workers_that_are_not_alike_or_not_warm_are_extrapolated_within_the_targ
 
 
 def test_measured_workers_are_added_where_a_folder_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.bench.models.capacity.LOADS", {"rising": LOADS["rising"]})
+    monkeypatch.setattr("penstock.selftest.models.capacity.LOADS", {"rising": LOADS["rising"]})
     lines = [f"{15 * moment},{worker},0.9{worker},1000" for moment in range(12) for worker in range(3)]
     (tmp_path / SATURATED).write_text("t_s,worker,cpu,throughput\n" + "\n".join(lines))
     without, everything = capacity(tmp_path / "nowhere"), capacity(tmp_path)

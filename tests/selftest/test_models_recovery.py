@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from penstock.bench.models.recovery import Engine, formula, queue_s
+from penstock.selftest.models.recovery import Engine, formula, queue_s
 
 STEADY = np.full(4000, 600.0)
 

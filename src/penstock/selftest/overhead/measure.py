@@ -11,17 +11,17 @@ from typing import Any
 import psutil
 
 import penstock
-from penstock.bench.cluster import place
-from penstock.bench.overhead.cost import Overhead, Start, Turn, overhead_of
-from penstock.bench.overhead.kept import Kept
-from penstock.bench.overhead.processes import Driver, driver_memory_mb
-from penstock.bench.overhead.turns import BATCHES, CONF, ROWS, Fuel, Turns
-from penstock.bench.overhead.work import WorkReader
 from penstock.runtime.home import JobFolder
+from penstock.selftest.cluster import place
+from penstock.selftest.overhead.cost import Overhead, Start, Turn, overhead_of
+from penstock.selftest.overhead.kept import Kept
+from penstock.selftest.overhead.processes import Driver, driver_memory_mb
+from penstock.selftest.overhead.turns import BATCHES, CONF, ROWS, Fuel, Turns
+from penstock.selftest.overhead.work import WorkReader
 from penstock.spark.jvm import StatusStore
 
 EXECUTORS = 2
-JOB = "bench-overhead"
+JOB = "selftest-overhead"
 WARM_UP = 2
 """Turns of each query that do not count."""
 ALONE = 2

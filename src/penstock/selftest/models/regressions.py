@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.bench.models.measured import SEEDS, Measured
-from penstock.bench.worlds.khaos import LATENCIES, NOISY, QUIET, RECOVERIES, latencies, recoveries
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.latency.regression import LatencyRegression
 from penstock.core.models.recovery.regression import RecoveryRegression
 from penstock.core.models.surrogate.learner import Studied
+from penstock.selftest.models.measured import SEEDS, Measured
+from penstock.selftest.worlds.khaos import LATENCIES, NOISY, QUIET, RECOVERIES, latencies, recoveries
 
 
 def regressions(seeds: Sequence[int] = SEEDS[:3]) -> list[Measured]:

@@ -1,4 +1,4 @@
-"""What `penstock bench speed` measures is what one core does."""
+"""What `penstock selftest speed` measures is what one core does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from penstock.bench.speed import on_one_core
+from penstock.selftest.speed import on_one_core
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a process can be kept to a core")

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.bench.models.measured import SEEDS, Measured
-from penstock.bench.worlds.loads import LOADS, load
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.recovery import phoebe
@@ -17,6 +15,8 @@ from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batch
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.score import mape
+from penstock.selftest.models.measured import SEEDS, Measured
+from penstock.selftest.worlds.loads import LOADS, load
 
 INTERVAL_S, DOWNTIME_S = 10, 110
 """Phoebe sec. IV: checkpoints every 10 s; 110 s from a time-out failure until the job works again."""

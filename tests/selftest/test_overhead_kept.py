@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench.overhead.cost import Start, Turn
-from penstock.bench.overhead.kept import Kept
+from penstock.selftest.overhead.cost import Start, Turn
+from penstock.selftest.overhead.kept import Kept
 
 TURN = Turn(wall_s=9.5, work_s=9.1, driver_cpu_s=0.4)
 FIRST = Start(alone=(TURN,), plain=(TURN, TURN), under=(TURN, TURN), driver_extra_mb=7.25)
@@ -32,7 +32,7 @@ def test_a_plan_with_other_pairs_does_not_count(file: Path) -> None:
 
 
 def test_what_other_code_measured_does_not_count(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.bench.overhead.kept.digest", lambda _: "other code")
+    monkeypatch.setattr("penstock.selftest.overhead.kept.digest", lambda _: "other code")
     Kept(file, pairs=2).add(FIRST)
     monkeypatch.undo()
     assert list(Kept(file, pairs=2).starts()) == []

@@ -1,4 +1,4 @@
-"""`penstock bench models`: all targets of the models in one table, a miss told from a hit."""
+"""`penstock selftest models`: all targets of the models in one table, a miss told from a hit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from asked import found, table
 
-from penstock.bench.models import all as everything
-from penstock.bench.models import capacity, recovery, regressions
-from penstock.bench.models.measured import Measured, ModelsResult
+from penstock.selftest.models import all as everything
+from penstock.selftest.models import capacity, recovery, regressions
+from penstock.selftest.models.measured import Measured, ModelsResult
 
 ERRORS = ("error", "MAPE", "WAPE")
 
@@ -41,7 +41,7 @@ def test_every_measured_row_stands_beside_a_constant_and_the_paper(swings: Path,
         (regressions, "RECOVERIES", "worst_case"),
     ):
         only(target, name, key, monkeypatch)
-    result = found("bench", "models", "--traces", swings, "--origins", 2, code=1)
+    result = found("selftest", "models", "--traces", swings, "--origins", 2, code=1)
     assert any(each["met"] is False for each in result["measured"]), "two forecasts of a short wave tell little of bounds, hence the exit code"
     errors = [each for each in result["measured"] if each["what"].endswith(ERRORS)]
     assert len(errors) == 6 + 4 + 3 + 1
@@ -54,7 +54,7 @@ def test_a_miss_is_told_from_a_hit(swings: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(everything, "formula", lambda given: [])
     monkeypatch.setattr(everything, "regressions", list)
     monkeypatch.setattr(everything, "capacity", lambda data: [Measured(what="capacity: error", found=0.07, most=0.05, constant=0.4, paper=0.1)])
-    said = table("bench", "models", "--traces", swings, "--origins", 2, code=1)
+    said = table("selftest", "models", "--traces", swings, "--origins", 2, code=1)
     assert "capacity: error 0.07; target at most 0.05; MISSED; a constant 0.4; the paper 0.1" in said
     assert "median" in said and "better than the best alone" in said
 

@@ -9,14 +9,14 @@ from statistics import median
 
 import numpy as np
 
-from penstock.bench.quiet_run import MOST_STOLEN, Made, Progress, quiet_run
-from penstock.bench.recorded_run import START_S, Recorded, told
-from penstock.bench.stolen import Span, within
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.rescales import rescales
 from penstock.core.errors import UserMistake
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.terms import Terms
+from penstock.selftest.quiet_run import MOST_STOLEN, Made, Progress, quiet_run
+from penstock.selftest.recorded_run import START_S, Recorded, told
+from penstock.selftest.stolen import Span, within
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 from penstock.wiring.setup import Setup

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from penstock.bench.overhead.cost import Start
 from penstock.runtime.recorder import digest
+from penstock.selftest.overhead.cost import Start
 from penstock.stores.codec import decode, encode
 from penstock.stores.faults import DecodeError
 

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.bench.stolen import CpuTime, Span, cpu_time, stolen_spans
-from penstock.bench.workload import with_csv, workload_job
 from penstock.core.domain.command import SetExecutors
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.domain.reading import Reading
 from penstock.core.shapes.chance import FloatArray
 from penstock.core.terms import Terms
+from penstock.selftest.stolen import CpuTime, Span, cpu_time, stolen_spans
+from penstock.selftest.workload import with_csv, workload_job
 from penstock.stores.reader import HistoryReader
 from penstock.stores.snapshot import take_snapshot
 from penstock.wiring.job import RunningJob
 
-NAME = "bench-honesty"
+NAME = "selftest-honesty"
 SLOWER = {
     'name = "penstock-demo"': f'name = "{NAME}"',
     'trigger = "2s"': 'trigger = "5s"',

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.bench.clicks import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
 from penstock.core.domain.command import SetTrigger
 from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
 from penstock.core.monitor.facts import OutputSample
 from penstock.core.monitor.outputs import latency_of_outputs
 from penstock.kafka.tail import TopicTail
+from penstock.selftest.clicks import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
 from penstock.wiring.job import RunningJob
 
-NAME = "bench-modes"
+NAME = "selftest-modes"
 MODES = {"micro-batch": Trigger.parse("2s"), "real-time": Trigger.parse("realtime:10s")}
 CALM_S = 3.0
 ORDINARY_REAL_TIME_S = 2.5
@@ -128,7 +128,7 @@ def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
 def enter(job: RunningJob, tail: TopicTail, trigger: Trigger) -> None:
     """Change to a mode and wait until it flows."""
     clock = job.host.clock
-    job.host.controller.submit(SetTrigger(at_s=clock.now_s(), who="bench", trigger=trigger)).result(ANSWER_S)
+    job.host.controller.submit(SetTrigger(at_s=clock.now_s(), who="selftest", trigger=trigger)).result(ANSWER_S)
     query = job.engine.queries[0]
     wait_for(lambda: query.settings.trigger == trigger and query.state == "running", "the change of the mode")
     settle(tail, trigger)

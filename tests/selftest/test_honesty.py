@@ -10,17 +10,17 @@ import pytest
 import typer
 from waved_job import ENGINE, TERMS, at_rates
 
-from penstock.bench.honesty import HIGHEST, LOWER, Honesty, honesty, side_of
-from penstock.bench.quiet_run import ATTEMPTS, Made, quiet_run
-from penstock.bench.recorded_run import START_S, Recorded, load_rates
-from penstock.bench.speed import Speed
-from penstock.cli.bench import fail_on_a_miss
+from penstock.cli.selftest import fail_on_a_miss
 from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
+from penstock.selftest.honesty import HIGHEST, LOWER, Honesty, honesty, side_of
+from penstock.selftest.quiet_run import ATTEMPTS, Made, quiet_run
+from penstock.selftest.recorded_run import START_S, Recorded, load_rates
+from penstock.selftest.speed import Speed
 from penstock.simulator.calibrate import calibrated
 
 SLOWER = replace(ENGINE, trigger=Trigger(interval_s=5.0))
@@ -115,7 +115,7 @@ def test_a_run_that_others_disturbed_is_made_again_whatever_it_shows(monkeypatch
         progress(540.0)
         return runs.pop(0)
 
-    monkeypatch.setattr("penstock.bench.quiet_run.recorded_run", ran)
+    monkeypatch.setattr("penstock.selftest.quiet_run.recorded_run", ran)
     assert quiet_run(480.0, HIGHEST, tmp_path / "run.db", made) is run and made.repeated == 1
     assert bar == [(540, 1080), (1080, 1620)], "the bar knows of one run more"
     runs += ATTEMPTS * [loud]

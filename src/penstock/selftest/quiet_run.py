@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.bench.recorded_run import START_S, Recorded, recorded_run
 from penstock.core.errors import UserMistake
+from penstock.selftest.recorded_run import START_S, Recorded, recorded_run
 
 ATTEMPTS, MOST_STOLEN = 3, 0.25
 """A run in which others had the machine for more than this share says little, and is made again, so often in all."""

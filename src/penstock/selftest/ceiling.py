@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import penstock
-from penstock.bench.cluster import place
+from penstock.selftest.cluster import place
 from penstock.spark.progress import parse_progress
 
 
@@ -26,7 +26,7 @@ class Ceiling:
 
 def measure_ceiling(executors: int, partitions: int, seconds: float, progress: Callable[[int, int], None]) -> Ceiling:
     """A trace far faster than anything can read, read as fast as it goes."""
-    with place("bench-source", executors) as there:
+    with place("selftest-source", executors) as there:
         penstock.register(there.session)
         folder = there.folder / uuid.uuid4().hex
         rows: Any = there.session.readStream.format("trace").options(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.bench.stolen import AFTER_S, CpuTime, cpu_time, stolen_spans, within
+from penstock.selftest.stolen import AFTER_S, CpuTime, cpu_time, stolen_spans, within
 
 
 def at(second: float, stolen: int) -> CpuTime:

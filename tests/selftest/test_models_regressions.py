@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.bench.models.regressions import regressions
-from penstock.bench.worlds.khaos import LATENCIES, RECOVERIES
+from penstock.selftest.models.regressions import regressions
+from penstock.selftest.worlds.khaos import LATENCIES, RECOVERIES
 
 
 @pytest.mark.long

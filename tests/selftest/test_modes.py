@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.bench import modes
-from penstock.bench.modes import ModesResult, Turn, measure_modes, result_of
 from penstock.core.monitor.facts import OutputSample
+from penstock.selftest import modes
+from penstock.selftest.modes import ModesResult, Turn, measure_modes, result_of
 
 
 def turn(*latencies_s: float, pauses_s: tuple[float, ...] = (), cpu_cores: tuple[float, ...] = ()) -> Turn:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from penstock.bench.workload import with_rate, workload_job
+from penstock.selftest.workload import with_rate, workload_job
 from penstock.wiring.job import RunningJob
 
 DEMO, REAL_TIME = "penstock-demo-realtime", '{ real_time = "10s" }'

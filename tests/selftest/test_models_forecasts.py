@@ -7,8 +7,6 @@ from itertools import count
 import numpy as np
 import pytest
 
-from penstock.bench.models.forecasts import forecast
-from penstock.bench.worlds.loads import LOADS, SECONDS, load
 from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.baselines import compared, gain
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
@@ -16,6 +14,8 @@ from penstock.core.models.forecast.evaluate import tried
 from penstock.core.models.forecast.origins import Origin, origins_of
 from penstock.core.models.forecast.series import STEP_S
 from penstock.core.models.score import wape
+from penstock.selftest.models.forecasts import forecast
+from penstock.selftest.worlds.loads import LOADS, SECONDS, load
 
 
 def ramp(length_s: int) -> tuple[Floats, Floats]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.bench.models.capacity import capacity
-from penstock.bench.models.forecasts import forecast
-from penstock.bench.models.measured import Measured, ModelsResult
-from penstock.bench.models.recovery import formula
-from penstock.bench.models.regressions import regressions
-from penstock.bench.worlds.loads import LOADS, load
+from penstock.selftest.models.capacity import capacity
+from penstock.selftest.models.forecasts import forecast
+from penstock.selftest.models.measured import Measured, ModelsResult
+from penstock.selftest.models.recovery import formula
+from penstock.selftest.models.regressions import regressions
+from penstock.selftest.worlds.loads import LOADS, load
 from penstock.tables.trace import read_rates
 
 
