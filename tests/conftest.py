@@ -21,9 +21,9 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.job import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.runtime.clock import SteadyClock
-from penstock.spark.beside import CheckpointFolder
+from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.contract import ContractRecipe, prepare_trace
-from penstock.spark.embedded.cluster import EmbeddedCluster
+from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.engine import SparkEngine
 from penstock.spark.files import Files
 from penstock.spark.query import ManagedQuery

@@ -13,7 +13,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import NotReachable
 from penstock.runtime.fakes import FakeClock
-from penstock.spark.commits import CommitListener
+from penstock.spark.progress import CommitListener
 from penstock.spark.query import ManagedQuery
 from penstock.spark.recipe import OutputTopic, OwnersRecipe
 from penstock.spark.settings import QuerySettings

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.version import VERSION
 
 if TYPE_CHECKING:
-    from penstock.spark.handle import QueryHandle
+    from penstock.spark.script_query import QueryHandle
 
 __version__ = VERSION
 __all__ = ["__version__", "attach", "register", "start"]

@@ -26,8 +26,8 @@ from penstock.core.errors import UserMistake
 from penstock.kafka import feeder as feeder_module
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.keeping import Keeping
-from penstock.kafka.resuming import find_mark
+from penstock.kafka.feeder import Keeping
+from penstock.kafka.mark import find_mark
 from penstock.trace.rows import keyed_numbers
 from penstock.trace.state import TraceState, recipe_of
 

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.schedule import Schedule, TraceRecipe
 from penstock.kafka.block import BlockMaker
-from penstock.kafka.deliveries import Deliveries
-from penstock.kafka.mark import Mark
-from penstock.kafka.resuming import take_lease
+from penstock.kafka.mark import Deliveries, Mark, take_lease
 from penstock.leases import FileLease
 from penstock.trace.rows import keyed_numbers
 

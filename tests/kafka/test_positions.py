@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
-from penstock.spark.kafka_positions import KafkaPositions
+from penstock.spark.positions import KafkaPositions
 
 
 class FakePartition:

@@ -11,7 +11,7 @@ from penstock.spark.checkpoint import StateFormat
 from penstock.spark.connector import new_jars
 from penstock.spark.jars import older_versions
 from penstock.spark.live import BatchTasks
-from penstock.spark.partition_order import order_of
+from penstock.spark.query_reader import order_of
 from penstock.spark.realtime import Slots, refusals, refuse, shuffles_in
 
 

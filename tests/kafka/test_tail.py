@@ -20,9 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.monitor.facts import OutputSample
-from penstock.kafka.arrival import arrival_of, as_seconds
 from penstock.kafka.broker import EmbeddedBroker
-from penstock.kafka.tail import RUN_RECORDS, RUNS, TopicTail, runs
+from penstock.kafka.tail import RUN_RECORDS, RUNS, TopicTail, arrival_of, as_seconds, runs
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5

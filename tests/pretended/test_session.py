@@ -15,8 +15,8 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor
 from penstock.spark import cpu
-from penstock.spark.logs import LogPipe
-from penstock.spark.session import launch_apart, settings_for
+from penstock.spark.launch import LogPipe, launch_apart
+from penstock.spark.session import settings_for
 
 
 def job(source: str, trigger: str = "2s") -> JobSpec:

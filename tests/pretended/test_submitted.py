@@ -16,7 +16,7 @@ from hearing import hearing
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from waiting import wait_until
 
-from penstock.spark.submitted import hear_for_jvm
+from penstock.spark.launch import hear_for_jvm
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ import pytest
 
 from penstock.core.config import Config
 from penstock.runtime.fakes import EPOCH_S, FakeClock
-from penstock.spark.commits import CommitListener, Commits
 from penstock.spark.monitor import SparkMonitor
-from penstock.spark.progress import batch_fact, wall_seconds
+from penstock.spark.progress import CommitListener, Commits, batch_fact, wall_seconds
 
 BEGAN = "2026-11-16T08:00:00.000Z"
 REPORT = {"runId": "run", "batchId": 3, "timestamp": BEGAN, "durationMs": {"addBatch": 1500, "triggerExecution": 2000}, "numInputRows": 7}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.localhost import free_ports
-from penstock.spark.embedded.keeper import spawn, workers_alive
+from penstock.spark.embedded import spawn, workers_alive
 
 PAGES = [b"", b"<html>soon</html>", b'{"aliveworkers": 1}']
 

@@ -72,8 +72,8 @@ def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
 
 
 def test_a_source_that_does_not_tell_leaves_the_arrival_rate_unknown(plant: Any) -> None:
+    from penstock.spark.script_query import WriterRecipe
     from penstock.spark.settings import QuerySettings
-    from penstock.spark.writer import WriterRecipe
 
     writer = plant.session.readStream.format("rate").option("rowsPerSecond", 100).load().writeStream.format("noop")
     recipe = WriterRecipe(writer.option("checkpointLocation", str(plant.folder / "c")).trigger(processingTime="1 second"), arrival_column="timestamp")
@@ -87,8 +87,8 @@ def test_a_source_that_does_not_tell_leaves_the_arrival_rate_unknown(plant: Any)
 
 
 def test_records_from_the_future_are_clock_skew_and_not_a_latency(plant: Any) -> None:
+    from penstock.spark.script_query import WriterRecipe
     from penstock.spark.settings import QuerySettings
-    from penstock.spark.writer import WriterRecipe
 
     future = plant.session.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).option("startTimestamp", 4_000_000_000_000).load()
     writer = future.writeStream.format("noop").option("checkpointLocation", str(plant.folder / "c")).trigger(processingTime="1 second")

@@ -13,7 +13,7 @@ import sys, time
 from pathlib import Path
 from penstock.core.domain.job import JobSpec, Limits
 from penstock.spark.cpu import reporting_settings, reports_cpu
-from penstock.spark.embedded.cluster import EmbeddedCluster
+from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.graphite import GraphiteCpu
 from penstock.spark.jvm import StatusStore

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from penstock.core.errors import UserMistake
-from penstock.kafka.feeder import DRAIN_S
-from penstock.kafka.keeping import Keeping
+from penstock.kafka.feeder import DRAIN_S, Keeping
 
 START_S = 60.0
 

@@ -1,6 +1,6 @@
-"""The feeder process: produces the rows of a trace into a topic, each when its time has come.
+"""The feeder process: produces the rows of a trace into a topic, each when it is due.
 
-It reads its order from standard input as JSON, tells how it keeps up on standard output, a line a second, and ends on SIGTERM with everything sent.
+It reads its order from standard input as JSON, reports on standard output every second how it keeps up, and ends on SIGTERM with everything sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,7 @@ from penstock.core.errors import NotReachable, PenstockError, UserMistake
 from penstock.core.shapes.schedule import Schedule
 from penstock.kafka.asking import REFUSALS, make_client, refusal_words, words_of
 from penstock.kafka.block import Block, BlockMaker, Ints
-from penstock.kafka.deliveries import Deliveries
-from penstock.kafka.keeping import Keeping
-from penstock.kafka.mark import Mark
-from penstock.kafka.resuming import find_mark, take_lease
+from penstock.kafka.mark import Deliveries, Mark, find_mark, take_lease
 from penstock.kafka.topics import partitions_of
 from penstock.trace.rows import CHUNK_ROWS, row_maker
 from penstock.trace.state import TraceState, recipe_of
@@ -47,6 +44,29 @@ PRODUCER = {
     "queue.buffering.max.messages": QUEUE_ROWS,
     "compression.type": "lz4",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """Rows in the topic and rows scheduled so far, and how long the next row to get there has been due: now, and at most since the feeder started."""
+
+    sent_rows: int
+    scheduled_rows: int
+    rate_rows_per_s: float
+    behind_s: float
+    worst_behind_s: float
+    ended: bool = False
+
+    @property
+    def behind_rows(self) -> int:
+        return max(0, self.scheduled_rows - self.sent_rows)
+
+    def told(self, topic: str) -> dict[str, Any]:
+        """What people and other programs are told of the feeder of this topic."""
+        return {
+            "topic": topic, "sent_rows": self.sent_rows, "rate_rows_per_s": self.rate_rows_per_s, "behind_s": self.behind_s,
+            "worst_behind_s": self.worst_behind_s,
+        }  # fmt: skip
 
 
 class Feeder:

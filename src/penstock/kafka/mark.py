@@ -1,13 +1,21 @@
-"""Up to where a feeder has sent its rows: kept on disk, and made exact again from the topic's own offsets after a crash."""
+"""Up to where a feeder has sent its rows: confirmed by deliveries, kept on disk, and made exact again from the topic's offsets after a crash."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from penstock.core.errors import UserMistake
+from penstock.kafka.asking import words_of
+from penstock.kafka.topics import end_offsets, partitions_of
+from penstock.leases import FileLease
+
+SETTLE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +54,65 @@ class Mark:
                 "restore it, or remove the feed's mark"
             )
         return [end - at for end, at in zip(ends, self.offsets, strict=True)]
+
+
+class Deliveries:
+    """Confirms marks; `problem` says what has gone wrong, if anything has. Within a partition, records are delivered in order."""
+
+    def __init__(self, topic: str, ends: Sequence[int]) -> None:
+        self._topic = topic
+        self._ends = list(ends)
+        self._marks: deque[Mark] = deque()
+        self.problem: str | None = None
+
+    def report(self, partition: int, end: int, error: Any, message: Any) -> None:
+        """The broker has taken, or refused, the record that brings a partition to offset `end`; it need not know again which offset a repeated one got."""
+        offset = message.offset()
+        if error is not None:
+            self.problem = f"feed: {self._topic} does not take the rows: {words_of(error)}"
+        elif offset is not None and offset >= 0 and offset + 1 != end:
+            why = "something else writes to it, too, and a feeder needs a topic of its own" if offset + 1 > end else "it has lost rows"
+            self.problem = f"feed: partition {partition} of {self._topic} is at offset {offset + 1}, it was fed up to {end}: {why}"
+        else:
+            self._ends[partition] = end
+
+    def await_mark(self, mark: Mark) -> None:
+        self._marks.append(mark)
+
+    def confirmed(self) -> Mark | None:
+        """The newest of the awaited marks that all partitions have reached, given once."""
+        newest = None
+        while self._marks and all(end >= at for end, at in zip(self._ends, self._marks[0].offsets, strict=True)):
+            newest = self._marks.popleft()
+        return newest
+
+
+def take_lease(mark: Path, timeout_s: float) -> FileLease:
+    """Be the only one that feeds by this mark; an earlier feeder may still be ending."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return FileLease(mark.with_name(f"{mark.name}.lock"))
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise UserMistake(f"feed: another feeder is at work with {mark}; end it first") from None
+        time.sleep(0.1)
+
+
+def find_mark(order: Mapping[str, Any]) -> tuple[Mark, list[int]]:
+    """Where to go on, and where the topic ends; a new topic is fed from its end."""
+    client, topic, wanted, path = order["client"], order["topic"], order["partitions"], Path(order["mark"])
+    there = partitions_of(client).get(topic)
+    if there != wanted:
+        raise UserMistake(f"feed: {topic}: found {wanted} partitions, " + ("there is no such topic" if there is None else f"it has {there}"))
+    ends, mark = end_offsets(client, topic, wanted), Mark.read(path)
+    if mark is None:
+        mark = Mark(position=0, offsets=tuple(ends))
+        mark.write(path)
+        return mark, ends
+    # What a feeder that was killed had under way may still be arriving.
+    while True:
+        time.sleep(SETTLE_S)
+        before, ends = ends, end_offsets(client, topic, wanted)
+        if ends == before:
+            return mark, ends

@@ -1,16 +1,19 @@
-"""What arrives in a topic, looked at while it arrives: when a record was written, and when its input had come."""
+"""Samples of what arrives in a topic: when a record was written, and when its input had arrived."""
 
 from __future__ import annotations
 
+import json
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, TopicPartition
 
 from penstock.core.monitor.facts import OutputSample
-from penstock.kafka.arrival import arrival_of
 from penstock.kafka.asking import make_client
 
 LOOK_EVERY_S = 0.5
@@ -28,6 +31,7 @@ CONSUMER = {
     "fetch.wait.max.ms": 10,
     "fetch.queue.backoff.ms": 10,
 }
+_SECONDS_BELOW, _MILLIS_BELOW, _MICROS_BELOW = 1e11, 1e14, 1e17
 
 
 class TopicTail:
@@ -139,3 +143,47 @@ def runs(first: int, end: int, records: int = RUN_RECORDS) -> list[tuple[int, in
         return [(first, end)] if count > 0 else []
     begins = [first + count * i // RUNS for i in range(RUNS)]
     return [(begin, begin + records) for begin in begins]
+
+
+def arrival_of(value: bytes | None, headers: Any, field: str) -> float | None:
+    """Seconds since 1970 from the header or the field of a JSON value with this name; None if neither tells.
+
+    >>> arrival_of(b'{"arrival": 1700000000}', None, "arrival"), arrival_of(b"x", [("arrival", b"1700000000")], "arrival"), arrival_of(b"x", None, "arrival")
+    (1700000000.0, 1700000000.0, None)
+    """
+    said: Any = next((text.decode(errors="replace") for name, text in headers or () if name == field and text is not None), None)
+    if said is None and value:
+        try:
+            document = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+        said = document.get(field) if isinstance(document, dict) else None
+    return as_seconds(said)
+
+
+def as_seconds(said: Any) -> float | None:
+    """Seconds since 1970 from a number (seconds, milli-, micro- or nanoseconds, told apart by size) or a time in ISO 8601, as Spark's `to_json` writes it.
+
+    >>> as_seconds(1700000000), as_seconds("1700000000123"), as_seconds("2023-11-14T22:13:20.500Z"), as_seconds("soon")
+    (1700000000.0, 1700000000.123, 1700000000.5, None)
+    """
+    if isinstance(said, bool):
+        return None
+    try:
+        number = float(said)
+    except (TypeError, ValueError, OverflowError):
+        return _moment(said) if isinstance(said, str) else None
+    if not math.isfinite(number):
+        return None
+    for below, unit in ((_SECONDS_BELOW, 1.0), (_MILLIS_BELOW, 1e3), (_MICROS_BELOW, 1e6)):
+        if number < below:
+            return number / unit
+    return number / 1e9
+
+
+def _moment(said: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(said)
+        return None if moment.tzinfo is None else moment.timestamp()
+    except (ValueError, OverflowError):
+        return None

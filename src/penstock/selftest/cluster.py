@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.domain.job import JobSpec, Limits
 from penstock.runtime.home import home
-from penstock.spark.embedded.cluster import EmbeddedCluster
+from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
 from penstock.spark.session import open_session

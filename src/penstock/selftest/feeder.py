@@ -14,7 +14,7 @@ import psutil
 from penstock.core.errors import UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.keeping import Keeping
+from penstock.kafka.feeder import Keeping
 from penstock.kafka.topics import make_topics
 from penstock.selftest.clicks import FED, clicks_job, wait_for
 from penstock.spark.connector import broker_jars

@@ -19,12 +19,11 @@ from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
 from penstock.spark.jvm import activate
 from penstock.spark.plans import sources_of
-from penstock.spark.positions import Positions, TracePositions, where
-from penstock.spark.positions_of import positions_of
+from penstock.spark.positions import Positions, TracePositions, positions_of, where
 from penstock.spark.realtime import Slots, lacking, plan_of, refusals, refuse, shuffles_in
 from penstock.spark.recipe import OutputTopic, observed, started
+from penstock.spark.session import ship_file
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
-from penstock.spark.shipping import ship_file
 from penstock.spark.sink import LedgerSink
 from penstock.spark.trace_source import TraceSource
 from penstock.trace.state import TraceState, recipe_of

@@ -18,15 +18,14 @@ from penstock.core.errors import Refused
 from penstock.ports import Clock
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.commits import CommitListener
-from penstock.spark.cpu import MeasuredCpu
+from penstock.spark.cpu import ExecutorProcesses, MeasuredCpu
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
 from penstock.spark.graphite import GraphiteCpu
 from penstock.spark.jvm import StatusStore
 from penstock.spark.live import LiveRows
 from penstock.spark.monitor import SparkMonitor
-from penstock.spark.processes import ExecutorProcesses
+from penstock.spark.progress import CommitListener
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
 from penstock.spark.recipe import Recipe

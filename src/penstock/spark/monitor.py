@@ -17,7 +17,7 @@ from penstock.ports import Clock
 from penstock.spark.cpu import ExecutorCpu
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
-from penstock.spark.kafka_positions import KafkaPositions
+from penstock.spark.positions import KafkaPositions
 from penstock.spark.query import ManagedQuery
 from penstock.spark.query_reader import QueryReader
 

@@ -16,11 +16,10 @@ from penstock.core.errors import Refused
 from penstock.core.execute.restarts import Failure
 from penstock.ports import Clock
 from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.commits import CommitListener, Commits
-from penstock.spark.live import LiveRows
+from penstock.spark.live import LiveRows, Replay
 from penstock.spark.positions import where
+from penstock.spark.progress import CommitListener, Commits
 from penstock.spark.recipe import Recipe
-from penstock.spark.replay import Replay
 from penstock.spark.settings import QuerySettings
 
 POLL_S = 0.02

@@ -1,8 +1,9 @@
-"""The facts of one query: its commits, its place in its sources, what its tasks have read, and what its sink received."""
+"""The facts of one query: its commits and their stages, its place in its sources, what its tasks have read, and what its sink received."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.core.domain.events.event import Event
@@ -14,12 +15,9 @@ from penstock.kafka.tail import TopicTail
 from penstock.kafka.topics import partitions_of
 from penstock.ports import Clock
 from penstock.spark.jvm import StatusStore
-from penstock.spark.kafka_positions import KafkaPositions
-from penstock.spark.partition_order import natural, order_of
-from penstock.spark.positions import Place, between, where
-from penstock.spark.progress import Progress, batch_fact
+from penstock.spark.positions import KafkaPositions, Place, between, where
+from penstock.spark.progress import Progress, batch_fact, batch_of_job, parse_stage
 from penstock.spark.query import ManagedQuery
-from penstock.spark.stages import StageReader
 
 ANSWER_S = 3.0
 UNREADABLE_AT_LEAST = 20
@@ -150,3 +148,54 @@ class QueryReader:
         if self._tail is not None:
             self._tail.close()
             self._tail = None
+
+
+class StageReader:
+    """Reads the Spark jobs of one query, each of them once."""
+
+    def __init__(self, store: StatusStore) -> None:
+        self._store = store
+        self._seen: dict[str, int] = {}
+
+    def stages_of(self, run_id: str, batches: set[int]) -> dict[int, tuple[StageFact, ...]]:
+        """The stages of these committed batches, by batch, in the order in which they ran."""
+        last = self._seen.get(run_id, -1)
+        stages: dict[int, list[dict[str, dict[str, int]]]] = {}
+        for job_id in self._store.job_ids(run_id):
+            if job_id <= last:
+                continue
+            job = self._store.job(job_id)
+            batch = None if job is None else batch_of_job(job)
+            if job is None or batch is None or (batches and batch > max(batches)):
+                continue
+            self._seen = {run_id: max(job_id, self._seen.get(run_id, -1))}
+            if batch in batches:
+                shares = (self._store.stage_shares(stage_id) for stage_id in sorted(job["stageIds"]))
+                stages.setdefault(batch, []).extend(share for share in shares if share)
+        return {batch: tuple(parse_stage(position, share) for position, share in enumerate(found)) for batch, found in stages.items()}
+
+
+def order_of(task_rows: Sequence[int], partition_rows: Mapping[str, float]) -> tuple[str, ...] | None:
+    """The partitions in the order of the tasks that read them, found by their row counts; None if the two do not fit each other.
+
+    Partitions with the same count may stand for each other: they take their turns in the order of their names.
+
+    >>> order_of([7, 9, 8], {"clicks-0": 8.0, "clicks-1": 7.0, "clicks-2": 9.0})
+    ('clicks-1', 'clicks-2', 'clicks-0')
+    """
+    with_count: dict[float, list[str]] = defaultdict(list)
+    for name in sorted(partition_rows, key=natural):
+        with_count[partition_rows[name]].append(name)
+    if sorted(task_rows) != sorted(partition_rows.values()):
+        return None
+    return tuple(with_count[rows].pop(0) for rows in task_rows)
+
+
+def natural(name: str) -> tuple[str, int]:
+    """Sorts partition 10 after partition 9.
+
+    >>> sorted(["clicks-10", "clicks-9"], key=natural)
+    ['clicks-9', 'clicks-10']
+    """
+    topic, _, number = name.rpartition("-")
+    return topic, int(number) if number.isdigit() else 0

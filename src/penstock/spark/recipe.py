@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES
 from penstock.spark.positions import Positions
+from penstock.spark.progress import OBSERVED
 from penstock.spark.settings import QuerySettings
 
 
@@ -90,11 +93,6 @@ def started(session: SparkSession, writer: Any, partitions: int | None) -> Strea
 
 def observed(frame: Any, index: int, arrival_column: str | None) -> Any:
     """The source's DataFrame with its arrival times observed: Spark reports their quantiles with every batch, the rows pass unchanged."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES
-    from penstock.spark.progress import OBSERVED
-
     if arrival_column is None:
         return frame
     micros = F.unix_micros(F.col(arrival_column).cast("timestamp"))

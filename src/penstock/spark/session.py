@@ -1,25 +1,25 @@
-"""A Spark session fit for Penstock, on any master."""
+"""A Spark session fit for Penstock, on any master, with the code that its executors need."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import UserMistake
-from penstock.spark.causes import cause_of, first_sentence
+from penstock.spark.causes import cause_of
 from penstock.spark.connector import provide_connector
-from penstock.spark.logs import LogPipe
+from penstock.spark.launch import SUBMITTED, launch_apart
 from penstock.spark.refusals import (
     find_master,
     refuse_connect,
@@ -29,14 +29,11 @@ from penstock.spark.refusals import (
     refuse_silent_master,
     spark_defaults,
 )
-from penstock.spark.shipping import pack_penstock, ship_penstock
 
 # Executors run in a folder of the cluster's own: what a killed one leaves there goes with it.
 _EXECUTOR_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=."
 
 SCRATCH = "scratch"
-SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""In the environment under spark-submit, which has started the JVM."""
 
 # In Real-Time Mode all tasks run all the time: slots are logical, and room to take an executor away is worth more than a slot a core.
 REAL_TIME_SLOTS = "8"
@@ -161,47 +158,39 @@ def start_session(name: str, master: str | None, settings: Mapping[str, str], re
     return session
 
 
-def launch_apart(master: str | None, settings: Mapping[str, str], archive: Path, log: Path | None, redact: Callable[[str], str]) -> None:
-    """Start Spark's JVM in a session of its own: a Ctrl-C at the terminal reaches Penstock alone, which then stops it in order.
-
-    It still ends with this process, as it reads from a pipe that closes then. Under spark-submit there already is one.
-    Settings that hold a secret are not given on its command line, which everybody can read; they reach Spark a moment later.
-    """
-    if SparkContext._gateway is not None or SUBMITTED in os.environ:
-        return
-    conf = SparkConf(loadDefaults=False)
-    conf.setAll([(key, value) for key, value in settings.items() if redact(value) == value])
-    if master:
-        conf.set("spark.master", master)
-    pipe = LogPipe(log, redact)
-    try:
-        # The Python that Spark plans sources with, in the driver, is the executors' one and may not have Penstock either.
-        with python_path(archive):
-            gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True, "stdout": pipe.end, "stderr": pipe.end})  # type: ignore[no-untyped-call]
-    except (PySparkRuntimeError, OSError) as error:
-        pipe.close()
-        cause = first_sentence(pipe.said() or redact(str(error)))
-        raise UserMistake(f"Spark's JVM did not start for {master or 'the given master'}: {cause}; it needs Java 17 or newer (set JAVA_HOME)") from None
-    SparkContext._ensure_initialized(gateway=gateway)
-    pipe.close()
-
-
-@contextmanager
-def python_path(archive: Path) -> Iterator[None]:
-    """PYTHONPATH with this archive in front, for processes that are started meanwhile."""
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(archive), *filter(None, [before])])
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
-
-
 def check_session(session: SparkSession) -> None:
     """Raise unless this session is one that Penstock can work with."""
     refuse_connect(session)
     refuse_old_spark(session.version)
     refuse_dynamic_allocation(session.sparkContext.getConf().get("spark.dynamicAllocation.enabled"))
+
+
+def ship_file(session: SparkSession, reference: str | None, folder: str) -> None:
+    """Send the file of a `file.py:name` reference to the executors, so that functions in it can run there."""
+    file = (reference or "").partition(":")[0]
+    if not file.endswith(".py"):
+        return
+    path = (Path(folder) / file).resolve()
+    try:
+        session.sparkContext.addPyFile(str(path))
+    except IllegalArgumentException:
+        raise UserMistake(f"{path}: another file of that name was already sent to the executors; give one of them another name") from None
+
+
+def pack_penstock(folder: Path) -> Path:
+    """Penstock as an archive in `folder`, where it stays: executors that join later fetch it too."""
+    found = find_spec("penstock")
+    assert found is not None and found.origin is not None
+    root = Path(found.origin).parent
+    path = folder / "penstock.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(root.rglob("*.py")):
+            archive.write(file, Path("penstock") / file.relative_to(root))
+    return path
+
+
+def ship_penstock(session: SparkSession, archive: Path) -> None:
+    """Send Penstock to the executors, once a session: what runs there (sources, sinks) needs only the standard library, numpy, pyarrow and pyspark."""
+    if not getattr(session, "_has_penstock", False):
+        session.sparkContext.addPyFile(str(archive))
+        session._has_penstock = True  # type: ignore[attr-defined]

@@ -27,19 +27,19 @@ from penstock.runtime.home import JobFolder, home
 from penstock.runtime.host import About, Host, View
 from penstock.runtime.jobfile import AutopilotWatch, LoadedJob, own_policy
 from penstock.runtime.secrets import Keys
-from penstock.spark.beside import CheckpointFolder
+from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.contract import ContractRecipe
 from penstock.spark.cpu import reporting_settings, reports_cpu
-from penstock.spark.embedded.cluster import EmbeddedCluster
+from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.engine import SparkEngine
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
 from penstock.spark.graphite import GraphiteCpu
+from penstock.spark.launch import SUBMITTED, hear_for_jvm
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
-from penstock.spark.session import SCRATCH, SUBMITTED, open_session
+from penstock.spark.session import SCRATCH, open_session
 from penstock.spark.settings import QuerySettings
-from penstock.spark.submitted import hear_for_jvm
 from penstock.trace.rows import as_batch, row_maker
 from penstock.trace.state import recipe_of
 from penstock.wiring.kafka import JobKafka

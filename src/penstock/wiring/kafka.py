@@ -16,7 +16,7 @@ from penstock.core.domain.kafka import EMBEDDED, FeedSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.keeping import Keeping
+from penstock.kafka.feeder import Keeping
 from penstock.kafka.options import client_options
 from penstock.kafka.topics import make_topics
 from penstock.ports import Clock

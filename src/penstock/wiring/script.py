@@ -23,16 +23,13 @@ from penstock.runtime.fitting import ProcessFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
 from penstock.runtime.jobfile import own_policy, scripted_autopilot
-from penstock.spark.attached import AttachedRecipe, RestartFunction
-from penstock.spark.beside import CheckpointFolder
+from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.engine import SparkEngine
 from penstock.spark.executors import UNSAID
-from penstock.spark.handle import QueryHandle
 from penstock.spark.recipe import Recipe
-from penstock.spark.session import check_session
+from penstock.spark.script_query import AttachedRecipe, QueryHandle, RestartFunction, WriterRecipe
+from penstock.spark.session import check_session, pack_penstock, ship_penstock
 from penstock.spark.settings import QuerySettings
-from penstock.spark.shipping import pack_penstock, ship_penstock
-from penstock.spark.writer import WriterRecipe
 
 SPARKS_OWN_DEFAULT = 2
 """Executors that YARN and Kubernetes give where `spark.executor.instances` is not set."""

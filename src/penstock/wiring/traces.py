@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import UserMistake
-from penstock.spark.beside import CheckpointFolder
+from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.contract import Trace, prepare_trace
 from penstock.trace.state import TraceState
 

@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 from pyspark.sql import SparkSession
 
-KEEPER = "penstock.spark.embedded.keeper"
+KEEPER = "penstock.spark.embedded"
 
 
 class Driver:

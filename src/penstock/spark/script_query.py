@@ -1,12 +1,8 @@
-"""A query given as a `DataStreamWriter`, in the place of its own `start()`.
-
-The plan behind the writer is opened at its sources: there arrival times are observed and options (the rate limit) can be changed,
-with the plan above left as it is.
-"""
+"""Queries of a script: one given as a `DataStreamWriter`, one that already runs, and the handle that the script gets in place of a StreamingQuery."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,14 +14,22 @@ from penstock.kafka.options import java_options
 from penstock.spark.contract import ARRIVAL_COLUMNS
 from penstock.spark.jvm import activate, field_of
 from penstock.spark.plans import SOURCE_NODE, dataset_of, leaves, source_of, with_leaves, with_options
-from penstock.spark.positions import Positions
-from penstock.spark.positions_of import positions_of
+from penstock.spark.positions import Positions, positions_of
+from penstock.spark.query import ManagedQuery
 from penstock.spark.recipe import OutputTopic, OwnersRecipe, observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
 
+REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
+KNOBS = ("trigger", "rate-limit", "partitions", "restart", "shedding")
+
+RestartFunction = Callable[[QuerySettings], StreamingQuery]
+
 
 class WriterRecipe(OwnersRecipe):
-    """Starts what a `DataStreamWriter` describes, as often as needed."""
+    """Starts what a `DataStreamWriter` describes, as often as needed, in place of its own `start()`.
+
+    The plan behind the writer is opened at its sources: there arrival times are observed and options (the rate limit) are changed. The plan above stays.
+    """
 
     def __init__(self, writer: Any, *, arrival_column: str | None = None) -> None:
         self._writer = writer
@@ -100,3 +104,85 @@ def option_map(jwriter: Any) -> dict[str, str]:
         entry = entries.next()
         found[str(entry._1()).lower()] = str(entry._2())
     return found
+
+
+class AttachedRecipe(OwnersRecipe):
+    """The first `start` hands out the query as it runs; later ones call the owner's `restart`, if there is one."""
+
+    def __init__(self, query: StreamingQuery, restart: RestartFunction | None) -> None:
+        self._query: StreamingQuery | None = query
+        self._restart = restart
+        execution: Any = query._jsq.streamingQuery()
+        self.trigger: Trigger = parse_spark_trigger(str(execution.trigger()))
+        self._checkpoint = str(execution.resolvedCheckpointRoot())
+        sources = [source_of(node) for node in leaves(execution.analyzedPlan())]
+        self._positions = [positions_of(name, options) for name, options, _ in sources]
+
+    @property
+    def checkpoint(self) -> str:
+        return self._checkpoint
+
+    @property
+    def positions(self) -> Sequence[Positions | None]:
+        return self._positions
+
+    @property
+    def unable(self) -> Mapping[str, str]:
+        if self._restart is not None:
+            return {"partitions": "an attached query's partitions are its owner's", "shedding": "an attached query's plan cannot be opened"}
+        return dict.fromkeys(KNOBS, REMEDY)
+
+    @property
+    def output(self) -> OutputTopic | None:
+        return None
+
+    def start(self, settings: QuerySettings) -> StreamingQuery:
+        if self._query is not None:
+            query, self._query = self._query, None
+            return query
+        if self._restart is None:
+            raise RuntimeError(f"an attached query cannot be restarted; {REMEDY}")
+        return self._restart(settings)
+
+
+class QueryHandle:
+    """Behaves as the StreamingQuery that runs at the moment; `awaitTermination` returns only when Penstock is done with the query."""
+
+    def __init__(self, managed: ManagedQuery, on_end: Callable[[], None]) -> None:
+        self.managed = managed
+        self._on_end = on_end
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
+        """Wait until the query has ended for good: stopped, out of data, or given up, whose error is raised as Spark would."""
+        ended = self.managed.settled.wait(timeout)
+        if not ended:
+            return False
+        self._on_end()
+        if self.managed.state == "given up":
+            raise self._error() or RuntimeError(f"query {self.managed.name} was given up: {self.managed.failures[-1].cause}")
+        return None if timeout is None else True
+
+    def _error(self) -> BaseException | None:
+        try:
+            return self.managed.query.exception()
+        except RuntimeError:
+            return None
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        """Whether it runs or will run again by itself."""
+        return not self.managed.settled.is_set()
+
+    def stop(self) -> None:
+        """Stop it for good, also if Spark raises because its batch cannot be interrupted; Penstock does not restart it."""
+        try:
+            with self.managed.lock:
+                self.managed.state = "stopped"
+                if self.managed.is_active:
+                    self.managed.query.stop()
+        finally:
+            self.managed.settled.set()
+            self._on_end()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.managed.query, name)
