@@ -10,10 +10,10 @@ from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.anomaly.recovered import RecoveryWatch
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
+from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.fits import Fit
 from penstock.core.models.forecast.series import LoadSeen
@@ -71,7 +71,7 @@ def recoveries() -> RecoveryRegression:
 def learnt() -> Learnt:
     table, recovery_table = tabulate(profile(), (1, 2, 4), 3000.0), tabulated(recoveries(), 10.0)
     assert isinstance(table, LatencyTable) and isinstance(recovery_table, RecoveryTable)
-    capacity = EarnedCapacity(by_batches=BatchCost(partitions=4))
+    capacity = CapacityModel(by_batches=BatchCost(partitions=4))
     return Learnt(
         load=load().with_fits(FITS),
         capacity=capacity.learn([CapacitySeen(workers=workers(n), batches=(BATCHES[n % 19],)) for n in range(1, 30)]),

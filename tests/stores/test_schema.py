@@ -12,7 +12,7 @@ from penstock.core.domain.events.run import NothingToDo
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.learnt import Learnt
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import blank_reading
 from penstock.stores.codec import encode, encode_knowledge

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.errors import UserMistake
-from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.tables.workers import LONGEST_LACK, read_workers
 
 Row = tuple[float, str, object, object]

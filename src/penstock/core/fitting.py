@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit
 from penstock.core.models.forecast.fits import Fits

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from penstock.core.domain.reading import Reading
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.recovered import RecoveryWatch
-from penstock.core.models.capacity.earned import EarnedCapacity
+from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.phoebe import ScaleoutLatency
@@ -34,7 +34,7 @@ class Learnt:
     """
 
     load: LoadForecast = field(default_factory=LoadForecast)
-    capacity: EarnedCapacity = field(default_factory=EarnedCapacity)
+    capacity: CapacityModel = field(default_factory=CapacityModel)
     batches: Mapping[str, BatchLatency] = field(default_factory=dict)
     stages: Mapping[str, StageRates] = field(default_factory=dict)
     profile: ScaleoutLatency = field(default_factory=ScaleoutLatency)

@@ -12,7 +12,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.phoebe import ExpectedLatency, ProfileSeen, ScaleoutLatency

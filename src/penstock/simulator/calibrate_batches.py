@@ -13,8 +13,7 @@ from penstock.core.analyze.batches import batch_measured, cost_of
 from penstock.core.analyze.job_shape import ASAP_S
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
-from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_fit import fit_durations
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import NotReady
 from penstock.simulator.calibrated import Found

@@ -14,7 +14,7 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.errors import UserMistake
-from penstock.core.models.capacity.job import JobCapacity
+from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.simulator.calibrated import Found, Settings
 from penstock.simulator.continuous_settings import ContinuousSettings

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from penstock.core.errors import UserMistake
 from penstock.core.models.arrays import Flags, Floats
-from penstock.core.models.capacity.job import WARM_UP_S
-from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.capacity.job_capacity import WARM_UP_S
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.tables.clock import refuse_milliseconds
 from penstock.tables.column import Column
 from penstock.tables.csv import read_csv

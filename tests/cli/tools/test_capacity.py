@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from asked import drawn, found, mistake, table
 
-from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.selftest.worlds.workers import Workers, rising, skewed
 
 HEADER = "t_s,worker,utilization,throughput\n"

@@ -12,7 +12,7 @@ from penstock.core.domain.job import Limits
 from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.knowledge import Desired, Knowledge, begin
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.forecast.fits import Fit
 from penstock.core.models.latency.phoebe import MOST_ROWS
 from penstock.core.models.latency.profile import ProfileSeen

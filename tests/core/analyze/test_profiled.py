@@ -13,9 +13,9 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.capacity.earned import EarnedCapacity
+from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.latency.table import LatencyTable
 from penstock.runtime.fakes import blank_reading
 
@@ -39,9 +39,9 @@ def batches(*, stages: bool = True) -> Reading:
     return blank_reading(0.0, queries=(query,), executors=(ExecutorReading(executor_id="0", host="a", slots=1, uptime_s=9.0),))
 
 
-def law_learnt() -> EarnedCapacity:
+def law_learnt() -> CapacityModel:
     seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), scaleout=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
-    return EarnedCapacity(by_batches=BatchCost(partitions=24).learn(seen))
+    return CapacityModel(by_batches=BatchCost(partitions=24).learn(seen))
 
 
 def test_before_the_law_of_batches_is_known_the_profile_is_read_by_waves() -> None:

@@ -13,9 +13,8 @@ from penstock.cli.fit.capacity_answer import answered
 from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.extrapolation import busiest_third, peak, quiet, score_extrapolation, total
-from penstock.core.models.capacity.job import JobCapacity, Method, WorkerShare
-from penstock.core.models.capacity.readings import WorkersReading
-from penstock.core.models.capacity.warm_up import WarmUp, warm_ups, without
+from penstock.core.models.capacity.job_capacity import JobCapacity, Method, WorkerShare
+from penstock.core.models.capacity.worker_readings import WarmUp, WorkersReading, warm_ups, without
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score
 from penstock.tables.workers import read_workers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.core.models.capacity.job import JobCapacity, WorkerShare
-from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.job_capacity import JobCapacity, WorkerShare
+from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 
 

@@ -9,15 +9,14 @@ import numpy as np
 
 from penstock.core.assessment import Assessment
 from penstock.core.models.arrays import Flags
-from penstock.core.models.capacity.earned import EarnedCapacity
-from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.estimates import Estimates
+from penstock.core.models.capacity.capacity_model import CapacityModel
+from penstock.core.models.estimate import Estimate, Estimates, NotReady
 
 MOST_TIMES = 10.0
 """An upper bound is at most this many times the value: a few batches may leave open whether a row costs anything at all."""
 
 
-def capacities(model: EarnedCapacity, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
+def capacities(model: CapacityModel, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
     """Capacity in rows/s of each size that is known. Sizes whose lower bound is 0 are left out unless the upper bound is 0 too.
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
@@ -39,7 +38,7 @@ def by_size(sizes: Sequence[int], answers: Estimates, known: Flags) -> dict[int,
     return {size: answer for size, answer, tells in zip(sizes, answers.each(), known.tolist(), strict=True) if tells}
 
 
-def capacity_why(model: EarnedCapacity, seen: Assessment, executors: int) -> str | None:
+def capacity_why(model: CapacityModel, seen: Assessment, executors: int) -> str | None:
     """Which of the two models told the capacity of a size, and why that one, for people; None where neither did."""
     if executors not in seen.capacities:
         return None

@@ -15,7 +15,7 @@ from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import UNANNOUNCED
 from penstock.core.models.anomaly.recovered import LAG_TOLERANCE_S
 from penstock.core.models.capacity.batch_cost import BatchMeasured
-from penstock.core.models.capacity.earned import CapacitySeen
+from penstock.core.models.capacity.capacity_model import CapacitySeen
 from penstock.core.models.forecast.series import LoadSeen
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.models.stages.true_rates import StageRates

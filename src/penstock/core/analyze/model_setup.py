@@ -10,11 +10,11 @@ from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.keeping_up import HALF_LIFE_S as HEALTH_HALF_LIFE_S
 from penstock.core.models.anomaly.keeping_up import KeepingUp
 from penstock.core.models.anomaly.recovered import ABANDONED_AFTER_S, VISIBLE_WITHIN_S, RecoveryWatch
-from penstock.core.models.capacity.earned import EarnedCapacity
-from penstock.core.models.capacity.job import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
+from penstock.core.models.capacity.capacity_model import CapacityModel
+from penstock.core.models.capacity.job_capacity import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
 from penstock.core.models.capacity.pace import Pace
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity
-from penstock.core.models.capacity.utilization_law import AVERAGING_S
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity
+from penstock.core.models.capacity.worker_lines import AVERAGING_S
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, Series
 from penstock.core.models.latency.phoebe import ScaleoutLatency
@@ -54,7 +54,7 @@ def fresh(reading: Reading, terms: Terms) -> Learnt:
     scaled, config = terms.autopilot.scaled, terms.config
     return Learnt(
         load=LoadForecast(history_s=scaled(HISTORY_S), horizon_s=scaled(HORIZON_S), series=Series(step_s=max(scaled(STEP_S), config.reading_interval_s))),
-        capacity=EarnedCapacity(
+        capacity=CapacityModel(
             by_utilization=JobCapacity(
                 warm_up_s=warm_up_s(reading, terms), half_life_s=scaled(HALF_LIFE_S), averaging_s=max(scaled(AVERAGING_S), config.reading_window_s)
             )

@@ -11,9 +11,8 @@ from penstock.core.analyze.capacities import bounded, by_size
 from penstock.core.analyze.job_shape import slots_of
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
-from penstock.core.models.capacity.batch_capacities import capacities_by_laws
-from penstock.core.models.capacity.batch_law import LikelyLaws, least_alike
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.batch_law import LikelyLaws, capacities_by_laws, least_alike
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.table import LatencyTable
 from penstock.core.usage.utilization import plant_of

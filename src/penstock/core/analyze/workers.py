@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.reading import Reading
-from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.usage.utilization import is_stalled, plant_of, utilization
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
+
+import numpy as np
+
+from penstock.core.models.arrays import Flags, Floats, Ints
 
 COVERAGE = 0.8
 """The truth lies between `low` and `high` in four of five cases."""
@@ -56,3 +62,82 @@ class NotReady:
     """
 
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimates:
+    """Column by column what `Estimate` is.
+
+    >>> Estimates(value=np.array([3.0, 5.0]), low=np.array([2.5, 5.0]), high=np.array([4.0, 5.0])).each()[0]
+    Estimate(value=3.0, low=2.5, high=4.0)
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+    def each(self) -> list[Estimate]:
+        columns = zip(self.value.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
+        return [Estimate(value=value, low=low, high=high) for value, low, high in columns]
+
+    def at(self, places: Ints) -> Estimates:
+        """Those at these places, as often as a place is named."""
+        return Estimates(value=self.value[places], low=self.low[places], high=self.high[places])
+
+    def or_else(self, others: Estimates, where: Flags) -> Estimates:
+        """These, but the others where it says so."""
+        return Estimates(
+            value=np.where(where, others.value, self.value), low=np.where(where, others.low, self.low), high=np.where(where, others.high, self.high)
+        )
+
+    def at_most(self, most: Floats) -> Estimates:
+        """No more than that, bounds and all.
+
+        >>> Estimates(value=np.array([3.0]), low=np.array([2.5]), high=np.array([4.0])).at_most(np.array([3.5])).each()
+        [Estimate(value=3.0, low=2.5, high=3.5)]
+        """
+        return Estimates(value=np.minimum(self.value, most), low=np.minimum(self.low, most), high=np.minimum(self.high, most))
+
+
+LARGEST_EXPONENT = 700.0
+"""Beyond this a ratio is larger than any float."""
+
+
+def student_estimate(value: float, variance: float, freedom: float) -> Estimate:
+    """The interval around a rate that cannot be negative.
+
+    >>> estimate = student_estimate(100.0, 25.0, 1e9)
+    >>> round(estimate.low, 2), round(estimate.high, 2)
+    (93.59, 106.41)
+    """
+    half = _reach(freedom) * math.sqrt(variance)
+    value = max(0.0, value)
+    return Estimate(value=value, low=max(0.0, value - half), high=value + half)
+
+
+def student_estimates(value: Floats, variance: Floats, freedom: Floats) -> Estimates:
+    """The same for each of many rates."""
+    half = np.array([_reach(each) for each in freedom.tolist()]) * np.sqrt(variance)
+    value = np.maximum(0.0, value)
+    return Estimates(value=value, low=np.maximum(0.0, value - half), high=value + half)
+
+
+def student_estimate_by_ratio(value: float, relative_spread: float, freedom: float) -> Estimate:
+    """The same in ratios: twice as much is as far away as half as much.
+
+    >>> estimate = student_estimate_by_ratio(100.0, 0.1, 1e9)
+    >>> round(estimate.low * estimate.high, 6)
+    10000.0
+    """
+    half = _reach(freedom) * relative_spread
+    if half >= LARGEST_EXPONENT:
+        return Estimate(value=value, low=0.0, high=math.inf)
+    return Estimate(value=value, low=value * math.exp(-half), high=value * math.exp(half))
+
+
+@lru_cache(maxsize=256)
+def _reach(freedom: float) -> float:
+    """Standard deviations to each side that hold the truth as often as bounds promise; never with less than one degree of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(1.0, freedom), HIGH_LEVEL))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from penstock.core.models.estimate import NotReady
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,3 +40,37 @@ def wape(predicted: Sequence[float], actual: Sequence[float]) -> float:
     """
     truth = np.asarray(actual, dtype=float)
     return float(np.abs(np.asarray(predicted, dtype=float) - truth).sum() / np.abs(truth).sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretold:
+    """Relative errors so far, summed up: of the model, of the mean of all that came before, and of the paper's plain way.
+
+    >>> told = Foretold().with_one(10.0, None, 8.0).with_one(20.0, 15.0, 10.0)
+    >>> told.score()
+    Score(mape=0.25, constant_mape=0.5, paper_mape=0.5, held_out=1, never=0)
+    """
+
+    seen: int = 0
+    mean: float = 0.0
+    """Mean of the truths seen: what a constant says next."""
+    scored: int = 0
+    error: float = 0.0
+    constant_error: float = 0.0
+    paper_error: float | None = 0.0
+    """None where the paper had nothing to say."""
+
+    def with_one(self, truth: float, said: float | None, paper_said: float | None) -> Foretold:
+        """Add the truth that came, above 0; it is scored if the model had said something and a constant could have."""
+        more = replace(self, seen=self.seen + 1, mean=self.mean + (truth - self.mean) / (self.seen + 1))
+        if said is None or not self.seen:
+            return more
+        paper_error = None if paper_said is None or self.paper_error is None else self.paper_error + abs(paper_said / truth - 1.0)
+        errors = self.error + abs(said / truth - 1.0), self.constant_error + abs(self.mean / truth - 1.0)
+        return replace(more, scored=self.scored + 1, error=errors[0], constant_error=errors[1], paper_error=paper_error)
+
+    def score(self) -> Score | NotReady:
+        if not self.scored:
+            return NotReady(why=f"{self.seen} seen so far, none of which was foretold")
+        paper = None if self.paper_error is None else self.paper_error / self.scored
+        return Score(mape=self.error / self.scored, constant_mape=self.constant_error / self.scored, paper_mape=paper, held_out=self.scored)

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from penstock.core.models.capacity.extrapolation import quiet
-from penstock.core.models.capacity.job import JobCapacity, Method
-from penstock.core.models.capacity.readings import WorkersReading
-from penstock.core.models.capacity.warm_up import warm_ups, without
+from penstock.core.models.capacity.job_capacity import JobCapacity, Method
+from penstock.core.models.capacity.worker_readings import WorkersReading, warm_ups, without
 from penstock.core.models.estimate import Estimate
 from penstock.selftest.models.measured import SEEDS, Measured
 from penstock.selftest.worlds.workers import LOADS, Workers, skewed

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import LAWS
 
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, least_alike, waves
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, busiest_at_saturation, capacities_by_laws, least_alike, limited, waves, waves_each
+from penstock.core.models.estimate import Estimates
 
-LAWS = st.builds(
+FREE_LAWS = st.builds(
     BatchLaw,
     overhead_s=st.floats(0.01, 5.0),
     row_s=st.floats(1e-6, 1e-2),
@@ -20,20 +24,20 @@ SCALEOUTS = st.integers(1, 40)
 
 
 @settings(max_examples=40)
-@given(LAWS, st.floats(0, 1e6), st.floats(0, 1e6), SCALEOUTS)
+@given(FREE_LAWS, st.floats(0, 1e6), st.floats(0, 1e6), SCALEOUTS)
 def test_more_rows_never_take_a_shorter_time(law: BatchLaw, some: float, more: float, scaleout: int) -> None:
     assert law.duration_s(some, scaleout) <= law.duration_s(some + more, scaleout)
 
 
 @settings(max_examples=40)
-@given(LAWS, st.floats(0, 1e6), SCALEOUTS, SCALEOUTS)
+@given(FREE_LAWS, st.floats(0, 1e6), SCALEOUTS, SCALEOUTS)
 def test_more_executors_never_take_longer_and_never_carry_less(law: BatchLaw, rows: float, few: int, more: int) -> None:
     assert law.duration_s(rows, few + more) <= law.duration_s(rows, few)
     assert law.capacity_rows_per_s(few + more, 10.0) >= law.capacity_rows_per_s(few, 10.0)
 
 
 @settings(max_examples=40)
-@given(LAWS, st.floats(1, 1e6), SCALEOUTS, SCALEOUTS)
+@given(FREE_LAWS, st.floats(1, 1e6), SCALEOUTS, SCALEOUTS)
 def test_two_scaleouts_tie_exactly_if_their_waves_are_equal(law: BatchLaw, rows: float, one: int, other: int) -> None:
     assert (law.waves(one) == law.waves(other)) == (law.capacity_rows_per_s(one, 10.0) == law.capacity_rows_per_s(other, 10.0))
     if law.waves(one) == law.waves(other):
@@ -41,13 +45,13 @@ def test_two_scaleouts_tie_exactly_if_their_waves_are_equal(law: BatchLaw, rows:
 
 
 @settings(max_examples=40)
-@given(LAWS, SCALEOUTS, st.floats(0.1, 60.0), st.floats(0.1, 60.0))
+@given(FREE_LAWS, SCALEOUTS, st.floats(0.1, 60.0), st.floats(0.1, 60.0))
 def test_a_longer_interval_never_carries_less_without_a_limit(law: BatchLaw, scaleout: int, interval_s: float, longer_s: float) -> None:
     assert law.capacity_rows_per_s(scaleout, interval_s) <= law.capacity_rows_per_s(scaleout, interval_s + longer_s) * (1 + 1e-12)
 
 
 @settings(max_examples=40)
-@given(LAWS, SCALEOUTS, st.floats(6.0, 60.0))
+@given(FREE_LAWS, SCALEOUTS, st.floats(6.0, 60.0))
 def test_a_batch_of_one_interval_at_capacity_just_fills_the_interval(law: BatchLaw, scaleout: int, interval_s: float) -> None:
     rows = law.capacity_rows_per_s(scaleout, interval_s) * interval_s
     assert law.duration_s(rows, scaleout) == pytest.approx(interval_s)
@@ -77,7 +81,7 @@ def test_a_capacity_without_an_interval_is_refused() -> None:
 
 
 @settings(max_examples=40)
-@given(LAWS, SCALEOUTS, st.floats(6.0, 60.0))
+@given(FREE_LAWS, SCALEOUTS, st.floats(6.0, 60.0))
 def test_slots_at_saturation_are_busy_as_long_as_their_tasks_run(law: BatchLaw, scaleout: int, interval_s: float) -> None:
     rows = law.capacity_rows_per_s(scaleout, interval_s) * interval_s
     slot_s = scaleout * law.cores_per_executor * interval_s
@@ -95,3 +99,32 @@ def test_the_smallest_size_alike_needs_as_many_waves_and_one_less_needs_more(siz
     least = least_alike(size, tasks, slots)
     assert 1 <= least <= size and waves(tasks, least * slots) == waves(tasks, size * slots)
     assert least == 1 or waves(tasks, (least - 1) * slots) > waves(tasks, size * slots)
+
+
+@given(LAWS, st.lists(st.floats(0.3, 3.0), min_size=1, max_size=12), st.floats(0.5, 20.0))
+def test_many_sizes_are_estimated_as_each_would_be(best: BatchLaw, times: list[float], interval_s: float) -> None:
+    laws = LikelyLaws(best=best, drawn=tuple(replace(best, row_s=best.row_s * each, overhead_s=best.overhead_s / each) for each in times))
+    sizes = [1, 2, 3, 7, 20, 60]
+    one_by_one = [laws.estimate(lambda law, size=size: law.capacity_rows_per_s(size, interval_s)) for size in sizes]  # type: ignore[misc]
+    assert capacities_by_laws(laws, sizes, interval_s).each() == one_by_one
+
+
+@given(LAWS, st.floats(0.5, 20.0))
+def test_how_busy_the_busiest_is_and_what_a_limit_allows_are_told_of_many_sizes_as_of_each(law: BatchLaw, interval_s: float) -> None:
+    sizes = np.array([1, 2, 3, 7, 20, 60])
+    assert busiest_at_saturation(law, sizes, interval_s).tolist() == [law.busiest_at_saturation(interval_s, size) for size in sizes.tolist()]
+    most = [np.inf if law.limit_rows is None else law.limit_rows / max(interval_s, law.duration_s(law.limit_rows, size)) for size in sizes.tolist()]
+    said = limited(law, Estimates(value=np.full(6, 900.0), low=np.full(6, 800.0), high=np.full(6, 1e9)), sizes, interval_s)
+    assert [said.value.tolist(), said.high.tolist()] == [[min(900.0, each) for each in most], [min(1e9, each) for each in most]]
+
+
+def test_a_size_without_slots_takes_no_batches() -> None:
+    with pytest.raises(ValueError, match="4 tasks on 0 slots"):
+        waves_each(4, np.array([1, 0]))
+    assert waves_each(4, np.array([], dtype=int)).tolist() == []
+
+
+def test_a_query_without_an_interval_has_no_such_capacity() -> None:
+    law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=4)
+    with pytest.raises(ValueError, match="above 0 s"):
+        capacities_by_laws(LikelyLaws(best=law, drawn=(law,)), [1], 0.0)

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.beliefs import beliefs_elsewhere
-from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.capacity.line import CapacityLine
-from penstock.core.models.capacity.readings import WorkersReading
-from penstock.core.models.capacity.remembered import UNSEEN_SPREAD, Belief, Remembered
-from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.student import student_estimate
+from penstock.core.models.capacity.beliefs import UNSEEN_SPREAD, Belief, Remembered, beliefs_elsewhere
+from penstock.core.models.capacity.job_capacity import JobCapacity
+from penstock.core.models.capacity.worker_lines import CapacityLine
+from penstock.core.models.capacity.worker_readings import WorkersReading
+from penstock.core.models.estimate import Estimate, NotReady, student_estimate
 from penstock.selftest.worlds.workers import Workers, rising
 
 LINES = st.builds(

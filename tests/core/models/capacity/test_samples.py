@@ -8,28 +8,29 @@ from dataclasses import replace
 import pytest
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
-from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.capacity.readings import WorkerReading
+from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
+from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.capacity.samples import MOST_ALIKE, MOST_WORKERS, PARTS
-from penstock.core.models.capacity.worker import WorkerCapacity
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score
 from penstock.selftest.worlds.workers import rising, skewed, waving
 
 
-def scored(model: WorkerCapacity | JobCapacity | EarnedCapacity) -> Score:
+def scored(model: JobCapacity | CapacityModel) -> Score:
     score = model.score()
     assert isinstance(score, Score), score
     return score
 
 
-def steady(utilization: float, times: int) -> list[WorkerReading]:
-    return [WorkerReading(worker="1", utilization=utilization, throughput_rows_per_s=1000.0 * utilization)] * times
+def steady(utilization: float, times: int) -> list[WorkersReading]:
+    """One worker that processes 1,000 rows/s at full utilisation."""
+    worker = WorkerReading(worker="1", utilization=utilization, throughput_rows_per_s=1000.0 * utilization)
+    return [WorkersReading(at_s=0.0, scaleout=1, since_change_s=None, workers=(worker,))] * times
 
 
 def test_a_worker_without_noise_is_foretold_exactly_and_a_constant_is_not() -> None:
-    score = scored(WorkerCapacity().learn([reading for part in range(2, 16) for reading in steady(part / 20, 2)]))
+    score = scored(JobCapacity().learn([reading for part in range(2, 16) for reading in steady(part / 20, 2)]))
     assert score.mape == pytest.approx(0.0, abs=1e-6) and score.paper_mape == pytest.approx(0.0, abs=1e-6)
     assert score.constant_mape > 0.3
 
@@ -71,12 +72,12 @@ def test_of_many_workers_a_few_are_kept_and_of_many_stays_the_last_that_tell_som
 
 
 def test_a_steady_load_pushes_out_nothing_that_was_seen_at_others() -> None:
-    model = WorkerCapacity().learn([*steady(0.3, 3), *steady(0.8, 1000)])
-    assert [each.mean_utilization for each in model.samples] == [0.3] * 3 + [0.8] * MOST_ALIKE
+    model = JobCapacity().learn([*steady(0.3, 3), *steady(0.8, 1000)])
+    assert [each.mean_utilization for each in model.samples[0].samples] == [0.3] * 3 + [0.8] * MOST_ALIKE
 
 
 def test_readings_that_are_all_alike_tell_no_error() -> None:
-    answer = WorkerCapacity().learn(steady(0.5, 100)).score()
+    answer = JobCapacity().learn(steady(0.5, 100)).score()
     assert isinstance(answer, NotReady) and "equally busy" in answer.why
 
 
@@ -84,6 +85,6 @@ def test_where_the_cost_of_batches_answers_its_error_is_reported() -> None:
     chance = random.Random(3)
     turns = [CapacitySeen(workers=reading) for reading in skewed(chance, 3).ramp(chance, rising(0.1, 0.6, 60))]
     batches = tuple(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, scaleout=3) for rows in (500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0))
-    without, model = EarnedCapacity().learn(turns), EarnedCapacity(by_batches=BatchCost(partitions=3)).learn([*turns[:-1], replace(turns[-1], batches=batches)])
+    without, model = CapacityModel().learn(turns), CapacityModel(by_batches=BatchCost(partitions=3)).learn([*turns[:-1], replace(turns[-1], batches=batches)])
     assert model.by_batches is not None
     assert model.score() == model.by_batches.score() and without.score() == without.by_utilization.score()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from penstock.core.models.estimate import COVERAGE, Estimate
+import numpy as np
+
+from penstock.core.models.arrays import Floats, Ints
+from penstock.core.models.estimate import COVERAGE, Estimate, Estimates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,3 +141,94 @@ class LikelyLaws:
     def _beyond(self) -> int:
         """How many of the drawn laws are beyond each bound."""
         return int(len(self.drawn) * (1.0 - COVERAGE) / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LawColumns:
+    """A law in each row: what follows from them has a column for each scale-out. `row_s` holds the skew too; `limit_rows` is infinite without a limit."""
+
+    overhead_s: Floats
+    row_s: Floats
+    limit_rows: Floats
+    partitions: Ints
+    cores_per_executor: Ints
+
+    @classmethod
+    def of(cls, laws: Sequence[BatchLaw]) -> LawColumns:
+        told = [(law.overhead_s, law.row_s * law.skew, np.inf if law.limit_rows is None else law.limit_rows) for law in laws]
+        overhead_s, row_s, limit_rows = (column[:, None] for column in np.array(told).T)
+        partitions, cores = (column[:, None] for column in np.array([(law.partitions, law.cores_per_executor) for law in laws]).T)
+        return cls(overhead_s=overhead_s, row_s=row_s, limit_rows=limit_rows, partitions=partitions, cores_per_executor=cores)
+
+    def row_cost_s(self, scaleouts: Ints) -> Floats:
+        """What `BatchLaw.row_cost_s` says, to the last digit."""
+        return np.asarray(self.row_s * (waves_each(self.partitions, scaleouts * self.cores_per_executor) / self.partitions))
+
+
+def waves_each(tasks: int | Ints, slots: Ints) -> Ints:
+    """What `waves` says of each.
+
+    >>> waves_each(4, np.array([2, 3, 9])).tolist()
+    [2, 2, 1]
+    """
+    if np.min(tasks) < 1 or slots.min(initial=1) < 1:
+        raise ValueError(f"a batch needs a task and a slot, not {np.min(tasks)} tasks on {slots.min()} slots")
+    return np.asarray(-(-tasks // slots))
+
+
+def alike(law: BatchLaw, scaleouts: Sequence[int]) -> tuple[Ints, Ints]:
+    """One scale-out for each number of waves, as those that take equally many are one to a law, and for each that was asked which of them it is.
+
+    >>> some, which = alike(BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12), [4, 5, 6])
+    >>> some.tolist(), which.tolist()
+    ([6, 4], [1, 1, 0])
+    """
+    asked = np.array(scaleouts, dtype=np.int64)
+    _, first, which = np.unique(waves_each(law.partitions, asked * law.cores_per_executor), return_index=True, return_inverse=True)
+    return asked[first], which
+
+
+def likely_estimates(by_law: Floats) -> Estimates:
+    """What `LikelyLaws.estimate` says of each column: the best law is in the first row, those drawn in the others."""
+    value, spread = by_law[0], np.sort(by_law[1:], axis=0)
+    beyond = int(len(spread) * (1.0 - COVERAGE) / 2)
+    return Estimates(value=value, low=np.minimum(value, spread[beyond]), high=np.maximum(value, spread[-1 - beyond]))
+
+
+def capacities_by_laws(laws: LikelyLaws, scaleouts: Sequence[int], interval_s: float) -> Estimates:
+    """What `BatchLaw.capacity_rows_per_s` says of each size, best and drawn laws alike, to the last digit.
+
+    >>> cheap, dear = (BatchLaw(overhead_s=0.5, row_s=each, partitions=12) for each in (0.001, 0.002))
+    >>> capacities_by_laws(LikelyLaws(best=cheap, drawn=(cheap, dear)), [4, 6], 2.0).each()[0]
+    Estimate(value=3000.0, low=1500.0, high=3000.0)
+    """
+    some, which = alike(laws.best, scaleouts)
+    return likely_estimates(rates_by_laws((laws.best, *laws.drawn), some, interval_s)).at(which)
+
+
+def rates_by_laws(laws: Sequence[BatchLaw], scaleouts: Ints, interval_s: float) -> Floats:
+    """The same without bounds, a row for each law."""
+    if interval_s <= 0:
+        raise ValueError(f"capacities need an interval above 0 s, not {interval_s:g} s: without one a batch may grow for ever")
+    columns = LawColumns.of(laws)
+    row_cost_s, limit_rows = columns.row_cost_s(scaleouts), columns.limit_rows
+    left_s, cost_s = interval_s - columns.overhead_s, row_cost_s * interval_s
+    # Without a limit the second is not a number, and the first counts.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_cost = np.where(cost_s > 0, left_s / cost_s, np.inf)
+        by_limit = limit_rows / np.maximum(interval_s, columns.overhead_s + row_cost_s * limit_rows)
+    return np.where(left_s > 0, np.fmin(by_cost, by_limit), 0.0)
+
+
+def busiest_at_saturation(law: BatchLaw, scaleouts: Ints, interval_s: float) -> Floats:
+    """What `BatchLaw.busiest_at_saturation` says of each, to the last digit."""
+    waves = waves_each(law.partitions, scaleouts * law.cores_per_executor)
+    return np.asarray(law.utilization_at_saturation(interval_s) * waves_each(law.partitions, scaleouts) / (waves * law.cores_per_executor))
+
+
+def limited(law: BatchLaw, answers: Estimates, scaleouts: Ints, interval_s: float) -> Estimates:
+    """No more than the limit of rows a batch allows."""
+    if law.limit_rows is None:
+        return answers
+    duration_s = law.overhead_s + LawColumns.of([law]).row_cost_s(scaleouts)[0] * law.limit_rows
+    return answers.at_most(law.limit_rows / np.maximum(interval_s, duration_s))

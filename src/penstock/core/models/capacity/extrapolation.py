@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.capacity.readings import WorkersReading
+from penstock.core.models.capacity.job_capacity import JobCapacity
+from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score, mape
 

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.core.models.anomaly.running import Running
-from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.prequential import Foretold
-from penstock.core.models.score import Score
-from penstock.core.models.student import student_estimate
+from penstock.core.models.estimate import Estimate, NotReady, student_estimate
+from penstock.core.models.score import Foretold, Score
 
 SHORT_READINGS = 3
 """Readings of overload in a row before one is believed."""

@@ -10,7 +10,9 @@ from itertools import groupby
 
 import numpy as np
 
-from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.capacity.stay import StayColumns, columns_of, first_stay, job_law_line, job_regression_line, workers_law
+from penstock.core.models.capacity.worker_lines import AVERAGING_S
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score, mape
 
@@ -109,3 +111,37 @@ def score_busiest(stays: Sequence[Sequence[Sample]], learn: Learn) -> Score | No
         return NotReady(why=f"{most} moments kept of the same workers: at least {FEWEST} are needed, not all equally busy")
     by_model, constant, by_paper, actual = zip(*said, strict=True)
     return Score(mape=mape(by_model, actual), constant_mape=mape(constant, actual), paper_mape=mape(by_paper, actual), held_out=len(said))
+
+
+def score_stays(stays: Sequence[SampledStay], idle_spread: float) -> Score | NotReady:
+    """Of the utilisation law; of what is kept of each set of workers, the busiest third is foretold by the rest."""
+    return score_busiest([stay.samples for stay in stays], lambda samples: _learnt(samples, idle_spread))
+
+
+def _learnt(samples: Sequence[Sample], idle_spread: float) -> tuple[Foretell, Foretell] | None:
+    readings = [_reading(sample, number * AVERAGING_S) for number, sample in enumerate(samples)]
+    stay = columns_of(first_stay(readings[0])).learned(readings, math.inf)
+    law, paper = _by_law(stay, idle_spread), _by_paper(stay, idle_spread)
+    return None if law is None or paper is None else (law, paper)
+
+
+def _by_law(stay: StayColumns, idle_spread: float) -> Foretell | None:
+    line, law = job_law_line(stay, idle_spread=idle_spread), workers_law(stay, idle_spread=idle_spread)
+    return None if line is None or law is None else lambda sample: line.value_at(law.first_at(sample.mean_utilization))
+
+
+def _by_paper(stay: StayColumns, idle_spread: float) -> Foretell | None:
+    """Asked at the utilisation of the busiest as the mean of all tells it: the highest of noisy readings would be too high."""
+    line = job_regression_line(stay, idle_spread=idle_spread)
+    if line is None or stay.load.mean_y <= 0.0:
+        return None
+    busiest = float(stay.moments.mean_x.max()) / stay.load.mean_y
+    return lambda sample: line.value_at(sample.mean_utilization * busiest)
+
+
+def _reading(sample: Sample, at_s: float) -> WorkersReading:
+    workers = tuple(
+        WorkerReading(worker=f"{number}", utilization=utilization, throughput_rows_per_s=rate)
+        for number, (utilization, rate) in enumerate(zip(sample.utilization, sample.throughput_rows_per_s, strict=True))
+    )
+    return WorkersReading(at_s=at_s, scaleout=len(workers), since_change_s=None, workers=workers)

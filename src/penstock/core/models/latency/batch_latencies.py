@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.core.models.arrays import Floats, Ints
-from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.capacity.law_columns import LawColumns
+from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns
 
 
 def latencies_by_laws_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float, interval_s: float, scaleouts: Ints, quantile: float | None = None) -> Floats:

@@ -10,8 +10,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
-from penstock.core.models.capacity.law_columns import alike, likely_estimates
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, alike, likely_estimates
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch import latency_by_law_s, predict_batch_latency
 from penstock.core.models.latency.batch_latencies import latencies_by_laws_s

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
-from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.prequential import Foretold
-from penstock.core.models.score import Score
-from penstock.core.models.student import student_estimate_by_ratio
+from penstock.core.models.estimate import Estimate, NotReady, student_estimate_by_ratio
+from penstock.core.models.score import Foretold, Score
 
 PRIOR_WEIGHT = 2.0
 """A prior counts as so many observations; as to where downtimes lie, each one seen halves that, as they vary little (Phoebe sec. III-B)."""

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from penstock.core.domain.reading import QueryReading, StageReading
-from penstock.core.models.capacity.remembered import MODEL_SPREAD
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.capacity.beliefs import MODEL_SPREAD
+from penstock.core.models.estimate import Estimate, NotReady, student_estimate
 from penstock.core.models.moments import NOTHING, PairedMoments
-from penstock.core.models.prequential import Foretold
-from penstock.core.models.score import Score
-from penstock.core.models.student import student_estimate
+from penstock.core.models.score import Foretold, Score
 
 MIN_READINGS = 3
 """From three readings on, their scatter tells how good the ratio is."""

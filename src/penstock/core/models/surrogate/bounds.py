@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate
-from penstock.core.models.student import student_estimate_by_ratio
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, student_estimate_by_ratio
 
 LEAST_RANKED = 9
 """With fewer errors than this, none of them bounds four in five of the next ones: Student's distribution does."""

@@ -10,14 +10,23 @@ from typing import Self
 
 import numpy as np
 
-from penstock.core.models.capacity.bend import bend_of
-from penstock.core.models.capacity.curve import Curve, Form, Point, chosen, fitted, left_out_error, rates
-from penstock.core.models.capacity.plateau import Plateau, plateau_of
-from penstock.core.models.capacity.remembered import EXTRAPOLATION_SPREAD
-from penstock.core.models.capacity.ties import TIE_NOISE, measured_ties
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.capacity.beliefs import EXTRAPOLATION_SPREAD
+from penstock.core.models.capacity.scaleout_curve import (
+    TIE_NOISE,
+    Curve,
+    Form,
+    Plateau,
+    Point,
+    bend_of,
+    chosen,
+    fitted,
+    left_out_error,
+    measured_ties,
+    plateau_of,
+    rates,
+)
+from penstock.core.models.estimate import Estimate, NotReady, student_estimate_by_ratio
 from penstock.core.models.score import Score, mape
-from penstock.core.models.student import student_estimate_by_ratio
 
 NEARBY_SPREAD = 0.05
 """Relative standard deviation of a capacity next to one that was measured, where fewer than three scale-outs were."""

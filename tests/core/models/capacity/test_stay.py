@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from penstock.core.models.capacity.stay import Stay, first_stay
-from penstock.core.models.capacity.stay_columns import columns_of
+from penstock.core.models.capacity.stay import Stay, columns_of, first_stay
 from penstock.selftest.worlds.workers import rising, skewed
 
 HALF_LIFE_S = 3600.0

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.line import CapacityLine, together
-from penstock.core.models.capacity.regression_lines import have_lines, regression_lines
-from penstock.core.models.capacity.worker import regression_line
+from penstock.core.models.capacity.worker_lines import CapacityLine, have_lines, regression_line, regression_lines, together
 from penstock.core.models.moments import MomentColumns, PairedMoments
 
 

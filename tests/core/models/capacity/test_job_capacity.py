@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
+from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -12,8 +15,8 @@ from conformance import Case, Conformance, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.job import JobCapacity, Method
-from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.capacity.job_capacity import JobCapacity, Method
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.selftest.worlds.workers import Workers, rising, skewed, waving
 from penstock.stores.codec import decode, encode
@@ -309,3 +312,92 @@ def test_settled_it_answers_the_same() -> None:
 def test_before_anything_was_learnt_there_are_no_workers_and_no_skew() -> None:
     assert JobCapacity().workers() == ()
     assert isinstance(JobCapacity().skew(), NotReady)
+
+
+def alone(*seen: tuple[float, float]) -> list[WorkersReading]:
+    """One worker, read every minute, with these utilisations and throughputs."""
+    workers = [WorkerReading(worker="1", utilization=utilization, throughput_rows_per_s=rate) for utilization, rate in seen]
+    return [WorkersReading(at_s=60.0 * number, scaleout=1, since_change_s=None, workers=(worker,)) for number, worker in enumerate(workers)]
+
+
+@settings(max_examples=30)
+@given(st.floats(-0.1, 0.1), st.floats(0.3, 1.0), st.floats(10.0, 1e6), st.sampled_from(METHODS))
+def test_without_noise_a_worker_is_exact_at_any_utilisation(idle: float, asked: float, capacity: float, method: Method) -> None:
+    seen = alone(*((utilization, capacity * (utilization - idle)) for utilization in (0.15, 0.2, 0.3, 0.5)))
+    assert answer(JobCapacity(method=method).learn(seen), at_utilization=asked).value == pytest.approx(capacity * (asked - idle), rel=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_ratio_at_one_utilisation_is_less_sure_the_further_one_asks_from_it(method: Method) -> None:
+    model = JobCapacity(method=method).learn(alone(*[(0.7, 35_000.0)] * 10))
+    near, far = answer(model, at_utilization=0.75), answer(model, at_utilization=1.0)
+    assert far.value == pytest.approx(50_000.0) and near.high / near.low < far.high / far.low < 1.25
+    low = answer(JobCapacity(method=method).learn(alone(*[(0.2, 10_000.0)] * 10)))
+    assert low.high - low.low > 2 * (far.high - far.low)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_readings_make_it_surer(method: Method) -> None:
+    few, many = (answer(JobCapacity(method=method).learn(skewed(random.Random(5)).ramp(random.Random(5), rising(0.1, 0.9, n)))) for n in (20, 400))
+    assert many.high - many.low < 0.7 * (few.high - few.low)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_readings_are_not_enough(method: Method) -> None:
+    assert isinstance(JobCapacity(method=method).learn(alone((0.2, 1.0), (0.4, 2.0))).predict(), NotReady)
+
+
+@pytest.mark.parametrize("bad", [(float("nan"), 1.0), (0.1, float("inf")), (-1.0, 1.0), (0.5, -5.0)])
+def test_what_is_not_a_number_or_negative_is_left_out(bad: tuple[float, float]) -> None:
+    good = alone((0.2, 200.0), (0.4, 400.0), (0.6, 600.0))
+    assert JobCapacity().learn([*good, *alone(bad)]) == JobCapacity().learn(good)
+
+
+MEASURED = Path("/work/shared/data/workers_p12_saturated.csv")
+"""Twelve workers at maximum load, as measured for Daedalus."""
+with_measured = pytest.mark.skipif(not MEASURED.exists(), reason="the measured data is not here")
+
+
+def measured() -> list[WorkersReading]:
+    moments: dict[float, list[WorkerReading]] = defaultdict(list)
+    with MEASURED.open() as lines:
+        for row in csv.DictReader(lines):
+            moments[float(row["t_s"])].append(
+                WorkerReading(worker=row["worker"], utilization=float(row["cpu"]), throughput_rows_per_s=float(row["throughput"]))
+            )
+    return [WorkersReading(at_s=at_s, scaleout=len(each), since_change_s=None, workers=tuple(each)) for at_s, each in sorted(moments.items())]
+
+
+def total(reading: WorkersReading) -> float:
+    return sum(worker.throughput_rows_per_s for worker in reading.workers)
+
+
+def busiest(reading: WorkersReading) -> float:
+    return max(worker.utilization for worker in reading.workers)
+
+
+@with_measured
+@pytest.mark.parametrize("method", METHODS)
+def test_at_the_utilisation_measured_the_capacity_is_the_throughput_measured(method: Method) -> None:
+    readings = measured()
+    estimate = JobCapacity(method=method).learn(readings).predict(at_utilization=mean(map(busiest, readings)))
+    assert isinstance(estimate, Estimate)
+    assert estimate.value == pytest.approx(mean(map(total, readings)), rel=0.03)
+
+
+@with_measured
+@pytest.mark.parametrize("method", METHODS)
+def test_the_first_minutes_predict_the_rest(method: Method) -> None:
+    readings = measured()
+    first, rest = readings[: len(readings) // 3], readings[len(readings) // 3 :]
+    estimate = JobCapacity(method=method).learn(first).predict(at_utilization=mean(map(busiest, rest)))
+    assert isinstance(estimate, Estimate)
+    assert estimate.value == pytest.approx(mean(map(total, rest)), rel=0.1)
+
+
+@with_measured
+def test_the_workers_are_skewed() -> None:
+    model = JobCapacity().learn(measured())
+    skew = model.skew()
+    assert isinstance(skew, float) and 1.1 < skew < 1.4
+    assert max(worker.proportion for worker in model.workers()) == 1.0

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 import pytest
 from conformance import Case, Conformance, World
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION
-from penstock.core.models.capacity.earned import CapacitySeen, EarnedCapacity
-from penstock.core.models.capacity.readings import WorkerReading, WorkersReading
+from penstock.core.models.capacity.capacity_model import MICRO_BATCH, UTILIZATION, CapacityModel, CapacitySeen, choose_capacity_model, proven_by
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 
 LAW = BatchLaw(overhead_s=1.0, row_s=0.0012, partitions=12)
 INTERVAL_S = 5.0
-EMPTY = EarnedCapacity(by_batches=BatchCost(partitions=12))
+EMPTY = CapacityModel(by_batches=BatchCost(partitions=12))
 
 
 def turn(
@@ -97,7 +98,7 @@ def test_where_utilisation_is_noisy_and_low_the_batch_cost_answers_though_the_re
 def test_before_there_are_a_few_batches_no_line_is_believed() -> None:
     seen = [replace(each, batches=()) for each in turns(random.Random(9), count=12)]
     assert isinstance(EMPTY.learn(seen).capacity(3, INTERVAL_S), NotReady)
-    assert isinstance(EarnedCapacity().learn(seen).capacity(3, None), Estimate), "without micro-batches there is nothing to wait for"
+    assert isinstance(CapacityModel().learn(seen).capacity(3, None), Estimate), "without micro-batches there is nothing to wait for"
 
 
 def test_batches_of_one_size_leave_the_regression_and_the_reason_is_passed_on() -> None:
@@ -116,13 +117,13 @@ def test_without_whole_readings_of_the_workers_the_batch_cost_answers() -> None:
 
 def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_worker_that_is_all_busy() -> None:
     seen = turns(random.Random(6))
-    model = EarnedCapacity().learn(seen)
+    model = CapacityModel().learn(seen)
     assert model.choice(3, INTERVAL_S).model == UTILIZATION and "no batches" in model.choice(3, INTERVAL_S).why
     assert model.capacity(3, None) == model.capacity(3, INTERVAL_S) == EMPTY.learn(seen).capacity(3, None) == model.by_utilization.predict(scaleout=3)
 
 
 def test_a_limit_of_rows_caps_the_answer() -> None:
-    earned = EarnedCapacity(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(turns(random.Random(7), cpu_noise=0.002, time_noise=0.15))
+    earned = CapacityModel(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(turns(random.Random(7), cpu_noise=0.002, time_noise=0.15))
     assert value(earned.capacity(3, INTERVAL_S)) == 200.0
 
 
@@ -134,7 +135,7 @@ def one_worker(at_s: float, utilization: float, rows_per_s: float, scaleout: int
 def test_what_a_size_has_carried_it_can_carry_however_unsure_its_line_is() -> None:
     chance = random.Random(8)
     few = [one_worker(5.0 * number, chance.uniform(0.2, 0.9), 45.0 + number) for number in range(8)]
-    model = EarnedCapacity().learn([*few, *(one_worker(60.0 + 5.0 * number, 0.5, 90.0, scaleout=2) for number in range(8))])
+    model = CapacityModel().learn([*few, *(one_worker(60.0 + 5.0 * number, 0.5, 90.0, scaleout=2) for number in range(8))])
     line = model.by_utilization.predict(scaleout=1)
     assert isinstance(line, Estimate) and line.low == 0.0, "the line alone leaves open whether it can carry anything"
     for interval_s in (10.0, None):
@@ -144,7 +145,80 @@ def test_what_a_size_has_carried_it_can_carry_however_unsure_its_line_is() -> No
 
 
 def test_what_a_size_has_carried_is_half_forgotten_when_its_line_is() -> None:
-    learnt = EarnedCapacity().by_utilization.learn([one_worker(15.0 * number, 0.5, 100.0).workers for number in range(8)])
+    learnt = CapacityModel().by_utilization.learn([one_worker(15.0 * number, 0.5, 100.0).workers for number in range(8)])
     assert learnt.carried() == pytest.approx({1: 100.0})
     later = learnt.learn([one_worker(learnt.half_life_s + 15.0 * number, 0.5, 150.0, scaleout=2).workers for number in range(9)])
     assert later.carried() == pytest.approx({1: 50.0, 2: 150.0}, rel=0.02)
+
+
+def sure(value: float, share: float) -> Estimate:
+    return Estimate(value=value, low=value * (1 - share), high=value * (1 + share))
+
+
+@pytest.mark.parametrize(
+    ("batches", "utilization", "model"), [(0.1, 0.3, MICRO_BATCH), (0.2, 0.2, MICRO_BATCH), (0.2, 0.11, MICRO_BATCH), (0.2, 0.05, UTILIZATION)]
+)
+def test_the_physical_form_answers_unless_the_regression_is_far_surer(batches: float, utilization: float, model: str) -> None:
+    choice = choose_capacity_model(sure(1000.0, batches), sure(800.0, utilization))
+    assert choice.model == model and ("far surer" in choice.why) == (model == UTILIZATION)
+    assert f"1,000 rows/s, ± {100 * batches:.0f} %" in choice.why and f"800 rows/s, ± {100 * utilization:.0f} %" in choice.why
+
+
+def test_a_regression_that_says_nothing_can_be_processed_is_not_believed() -> None:
+    assert choose_capacity_model(sure(1000.0, 0.9), Estimate(value=0.0, low=0.0, high=0.0)).model == MICRO_BATCH
+
+
+SHORT_S = 2.0
+
+
+def batches(law: BatchLaw, rows: float, scaleout: int, count: int = 5) -> list[BatchMeasured]:
+    return [BatchMeasured(rows=rows, duration_s=law.duration_s(rows, scaleout), scaleout=scaleout, tasks=law.partitions)] * count
+
+
+@given(overhead_s=st.floats(0.0, 1.5), row_us=st.floats(1.0, 5000.0), rows=st.floats(10.0, 1e5), scaleout=st.integers(1, 12), asked=st.integers(1, 16))
+def test_what_is_proven_is_never_more_than_what_is_true(overhead_s: float, row_us: float, rows: float, scaleout: int, asked: int) -> None:
+    law = BatchLaw(overhead_s=overhead_s, row_s=row_us / 1e6, partitions=12)
+    if law.duration_s(rows, scaleout) > SHORT_S:
+        return
+    proven = proven_by(BatchCost(partitions=12).learn(batches(law, rows, scaleout)))
+    assert proven is not None
+    assert proven.rows_per_s(asked, SHORT_S) <= law.capacity_rows_per_s(asked, SHORT_S) * (1 + 1e-9)
+    assert proven.rows_per_s(scaleout, SHORT_S) >= rows / SHORT_S * (1 - 1e-9), "it has just done so much"
+
+
+def test_two_batches_prove_nothing_and_a_lucky_one_neither() -> None:
+    law = BatchLaw(overhead_s=0.2, row_s=0.004, partitions=12)
+    some = batches(law, 1000.0, 4)
+    assert proven_by(BatchCost(partitions=12).learn(some[:2])) is None
+    lucky = replace(some[0], duration_s=0.1)
+    usual, with_luck = (proven_by(BatchCost(partitions=12).learn(seen)) for seen in (some, [*some, lucky]))
+    assert usual is not None and with_luck == usual
+
+
+def test_a_size_that_carries_its_load_is_not_said_to_fail_by_a_line_through_few_utilisations() -> None:
+    """Rows and durations hardly move, so that the cost of a row is open; utilisation falls while executors warm up, so that its line is wrong."""
+    seen = []
+    for number in range(12):
+        rows = 2100.0 + 10.0 * number
+        workers = tuple(WorkerReading(worker=str(each), utilization=0.75 - 0.01 * number, throughput_rows_per_s=rows / SHORT_S / 4) for each in range(4))
+        batch = BatchMeasured(rows=rows, duration_s=1.35 - 0.005 * number, scaleout=4, tasks=12)
+        seen.append(CapacitySeen(workers=WorkersReading(at_s=2.0 * number, scaleout=4, since_change_s=None, workers=workers), batches=(batch,)))
+    model = CapacityModel(by_batches=BatchCost(partitions=12)).learn(seen)
+    answer = model.capacity(4, SHORT_S)
+    assert isinstance(answer, Estimate) and answer.value >= 2100.0 * SHORT_S / 1.35 / SHORT_S
+    assert answer.low > 1200.0
+    assert "the batches prove at least" in model.choice(4, SHORT_S).why
+
+
+def test_of_a_nearly_idle_job_smaller_sizes_are_known_as_what_a_worker_took_among_many_it_takes_among_few() -> None:
+    """Two percent busy, and CPU that is noise for the most part: a line through that says nothing of other sizes."""
+    rng = random.Random(3)
+    seen = []
+    for number in range(20):
+        rates = [rng.uniform(80.0, 120.0) for _ in range(12)]
+        workers = tuple(WorkerReading(worker=str(each), utilization=0.02 + rng.gauss(0.0, 0.004), throughput_rows_per_s=rates[each]) for each in range(12))
+        seen.append(CapacitySeen(workers=WorkersReading(at_s=15.0 * number, scaleout=12, since_change_s=None, workers=workers)))
+    model = CapacityModel().learn(seen)
+    for size in (1, 3, 6):
+        answer = model.capacity(size, None)
+        assert isinstance(answer, Estimate) and answer.value >= answer.low >= 0.8 * 100.0 * size

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
-from penstock.core.models.arrays import Floats, Ints
-from penstock.core.models.capacity.batch_capacities import busiest_at_saturation, capacities_by_laws, limited
+from penstock.core.models.arrays import Flags, Floats, Ints
 from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import LikelyLaws
-from penstock.core.models.capacity.choice import MICRO_BATCH, UTILIZATION, CapacityChoice, are_overruled, choose_capacity_model
-from penstock.core.models.capacity.job import JobCapacity
-from penstock.core.models.capacity.proven import at_least, carried_by_fewer, carried_by_share, proven_by, surely
-from penstock.core.models.capacity.readings import WorkersReading
-from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.estimates import Estimates
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, busiest_at_saturation, capacities_by_laws, limited, rates_by_laws, waves
+from penstock.core.models.capacity.job_capacity import JobCapacity
+from penstock.core.models.capacity.worker_readings import WorkersReading
+from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.score import Score
 
 
@@ -30,18 +26,18 @@ class CapacitySeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EarnedCapacity:
+class CapacityModel:
     """Holds the regression on utilisation and the cost of micro-batches, and answers from the one that `choice` names.
 
     Without `by_batches` (Real-Time Mode, where a batch lasts as long as it is told to) the regression answers.
 
-    >>> from penstock.core.models.capacity.readings import WorkerReading
+    >>> from penstock.core.models.capacity.worker_readings import WorkerReading
     >>> def turn(number: int) -> CapacitySeen:
     ...     rows = 1000.0 + 100.0 * number
     ...     worker = WorkerReading(worker="1", utilization=rows / 10_000.0, throughput_rows_per_s=rows / 5.0)
     ...     workers = WorkersReading(at_s=15.0 * number, scaleout=1, since_change_s=None, workers=(worker,))
     ...     return CapacitySeen(workers=workers, batches=(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, scaleout=1),))
-    >>> model = EarnedCapacity(by_batches=BatchCost(partitions=1)).learn([turn(number) for number in range(20)])
+    >>> model = CapacityModel(by_batches=BatchCost(partitions=1)).learn([turn(number) for number in range(20)])
     >>> round(model.capacity(1, 5.0).value), round(model.by_utilization.predict().value)
     (1800, 2000)
     """
@@ -137,3 +133,140 @@ class EarnedCapacity:
         sizes = np.array(scaleouts)
         answers = self.by_utilization.predict_each(scaleouts, busiest_at_saturation(laws.best, sizes, interval_s))
         return answers if isinstance(answers, NotReady) else limited(laws.best, answers, sizes, interval_s)
+
+
+MICRO_BATCH = "micro-batch cost"
+UTILIZATION = "utilisation regression"
+TIMES_SURER = 2.0
+"""The regression overrules the physical form where its bounds are more than this many times narrower."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityChoice:
+    """The model to use, and why in words for people."""
+
+    model: str
+    why: str
+
+
+def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> CapacityChoice:
+    """The micro-batch cost, which is the physical form and holds beyond what was seen, unless the regression of the paper is far surer.
+
+    A capacity is asked for at a utilisation that was not seen yet. A regression may foretell every moment at the utilisations that were and still
+    know little of it: that shows in its bounds, not in how well it fits.
+
+    >>> choose_capacity_model(Estimate(value=100.0, low=90.0, high=110.0), Estimate(value=70.0, low=50.0, high=90.0)).why
+    'the micro-batch cost says 100 rows/s, ± 10 %, the utilisation regression 70 rows/s, ± 29 %'
+    """
+    overruled = is_overruled(by_batches, by_utilization)
+    said = f"the {MICRO_BATCH} says {words(by_batches)}, the {UTILIZATION} {words(by_utilization)}"
+    return CapacityChoice(model=UTILIZATION if overruled else MICRO_BATCH, why=f"{said}: far surer" if overruled else said)
+
+
+def is_overruled(by_batches: Estimate, by_utilization: Estimate) -> bool:
+    """Whether the regression is far surer than the cost of micro-batches."""
+    return TIMES_SURER * width(by_utilization) < width(by_batches)
+
+
+def are_overruled(by_batches: Estimates, by_utilization: Estimates) -> Flags:
+    """The same of each."""
+    return np.asarray(TIMES_SURER * widths(by_utilization) < widths(by_batches))
+
+
+def width(answer: Estimate) -> float:
+    """Half the distance between the bounds, as a share of the value."""
+    return (answer.high - answer.low) / 2 / answer.value if answer.value > 0.0 else float("inf")
+
+
+def widths(answers: Estimates) -> Floats:
+    """The same of each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(answers.value > 0.0, (answers.high - answers.low) / 2 / answers.value, np.inf)
+
+
+def words(answer: Estimate) -> str:
+    return f"{answer.value:,.0f} rows/s, ± {100 * width(answer):.0f} %"
+
+
+NEWEST = 20
+PROVEN_BY = 3
+"""At least this many of the newest batches must have been as quick: one alone may have been lucky."""
+SURE_SHARE = 0.9
+"""Lower bound as a share of what is proven: equal batches differ by some percent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """The law by which all of a batch's time goes into its rows: an overhead, which does not grow with them, would leave room for more."""
+
+    law: BatchLaw
+    largest: int
+
+    def rows_per_s(self, scaleout: int, interval_s: float) -> float:
+        """Rows/s at which a batch fills the interval. Of a size beyond those seen nothing is claimed but that it takes no less than the largest of them."""
+        return self.law.capacity_rows_per_s(min(scaleout, self.largest), interval_s)
+
+    def rates(self, scaleouts: Ints, interval_s: float) -> Floats:
+        """The same of each."""
+        return np.asarray(rates_by_laws([self.law], np.minimum(scaleouts, self.largest), interval_s)[0])
+
+
+def proven_by(cost: BatchCost) -> Proven | None:
+    """What the newest batches prove; None where there are too few.
+
+    >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, scaleout=4)] * 3))
+    >>> [proven.rows_per_s(size, 2.0) for size in (2, 4, 6)]
+    [1000.0, 2000.0, 2000.0]
+    """
+    newest = cost.batches[-NEWEST:]
+    if len(newest) < PROVEN_BY:
+        return None
+    row_s = sorted(seconds_of_a_row(batch, cost) for batch in newest)[PROVEN_BY - 1]
+    law = BatchLaw(overhead_s=0.0, row_s=row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
+    return Proven(law=law, largest=max(batch.scaleout for batch in newest))
+
+
+def seconds_of_a_row(batch: BatchMeasured, cost: BatchCost) -> float:
+    """On one slot, were there no overhead."""
+    tasks = batch.tasks or cost.partitions
+    return batch.duration_s * tasks / (batch.rows * waves(tasks, batch.scaleout * cost.cores_per_executor))
+
+
+def carried_by_fewer(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
+    """The most rows/s that each scale-out, or a smaller one, has carried.
+
+    >>> carried_by_fewer({4: 900.0, 2: 500.0, 6: 700.0}, np.array([1, 2, 3, 6])).tolist()
+    [0.0, 500.0, 500.0, 900.0]
+    """
+    sizes = sorted(carried)
+    most = np.maximum.accumulate([0.0, *(carried[size] for size in sizes)])
+    return np.asarray(most[np.searchsorted(sizes, scaleouts, side="right")])
+
+
+def carried_by_share(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
+    """Rows/s of each scale-out whose workers take no more than those of a larger one have taken; 0 of those that are not smaller than any.
+
+    >>> carried_by_share({4: 900.0, 2: 500.0}, np.array([1, 2, 3, 6])).tolist()
+    [250.0, 450.0, 675.0, 0.0]
+    """
+    shares = [np.where(scaleouts < size, scaleouts / size * rows_per_s, 0.0) for size, rows_per_s in carried.items()]
+    return np.asarray(np.max(shares, axis=0))
+
+
+def surely(answers: Estimates, rows_per_s: Floats) -> Estimates:
+    """With lower bounds no smaller than this, as far as the value allows: partitions may be shared unevenly by fewer workers, so nothing more is claimed.
+
+    >>> surely(Estimates(value=np.array([600.0, 90.0]), low=np.array([0.0, 0.0]), high=np.array([1e4, 1e4])), np.array([100.0, 200.0])).low.tolist()
+    [90.0, 90.0]
+    """
+    return replace(answers, low=np.maximum(answers.low, np.minimum(answers.value, SURE_SHARE * rows_per_s)))
+
+
+def at_least(answers: Estimates, rows_per_s: Floats) -> Estimates:
+    """
+    >>> at_least(Estimates(value=np.array([600.0]), low=np.array([150.0]), high=np.array([1050.0])), np.array([1600.0])).each()
+    [Estimate(value=1600.0, low=1440.0, high=1600.0)]
+    """
+    return Estimates(
+        value=np.maximum(answers.value, rows_per_s), low=np.maximum(answers.low, SURE_SHARE * rows_per_s), high=np.maximum(answers.high, rows_per_s)
+    )

@@ -11,8 +11,8 @@ from conformance import Case, Conformance, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.curve import Form, Point, fitted, left_out_error
-from penstock.core.models.capacity.scaleout import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.scaleout_curve import Form, Point, fitted, left_out_error
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
 

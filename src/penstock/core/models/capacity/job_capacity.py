@@ -11,21 +11,12 @@ from typing import Literal, Self
 import numpy as np
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.capacity.beliefs import beliefs_elsewhere
-from penstock.core.models.capacity.glitches import WINDOW, glitches, leading_glitches
-from penstock.core.models.capacity.job_score import score_stays
-from penstock.core.models.capacity.line import CapacityLine
-from penstock.core.models.capacity.reading_columns import as_arrays
-from penstock.core.models.capacity.readings import WorkersReading
-from penstock.core.models.capacity.remembered import REVISIT_SPREAD, Belief, Remembered, mixture, weighed
-from penstock.core.models.capacity.samples import SampledStay, with_readings
-from penstock.core.models.capacity.stay import Stay, first_stay
-from penstock.core.models.capacity.stay_columns import StayColumns, columns_of, job_regression_line
-from penstock.core.models.capacity.utilization_law import AVERAGING_S, IDLE_SPREAD
-from penstock.core.models.capacity.worker import MIN_READINGS, regression_line
-from penstock.core.models.capacity.workers_law import WorkersLaw, job_law_line, workers_law
-from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.estimates import Estimates
+from penstock.core.models.capacity.beliefs import REVISIT_SPREAD, Belief, Remembered, beliefs_elsewhere, mixture, weighed
+from penstock.core.models.capacity.samples import SampledStay, score_stays, with_readings
+from penstock.core.models.capacity.stay import Stay, StayColumns, WorkersLaw, columns_of, first_stay, job_law_line, job_regression_line, workers_law
+from penstock.core.models.capacity.worker_lines import AVERAGING_S, IDLE_SPREAD, MIN_READINGS, CapacityLine, regression_line
+from penstock.core.models.capacity.worker_readings import WINDOW, WorkersReading, as_arrays, glitches, leading_glitches
+from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.score import Score
 
@@ -55,7 +46,7 @@ class JobCapacity:
 
     Utilisation of micro-batches saturates at 1 - a/T (overhead a, batch time T): ask for the capacity there, not at 1.
 
-    >>> from penstock.core.models.capacity.readings import WorkerReading
+    >>> from penstock.core.models.capacity.worker_readings import WorkerReading
     >>> def reading(at_s: float, load: float) -> WorkersReading:
     ...     busy = WorkerReading(worker="1", utilization=load, throughput_rows_per_s=1000.0 * load)
     ...     less = WorkerReading(worker="2", utilization=0.5 * load, throughput_rows_per_s=500.0 * load)

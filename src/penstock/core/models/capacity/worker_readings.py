@@ -1,0 +1,192 @@
+"""What capacity is learnt from: utilisation and throughput of every worker at one moment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+import numpy as np
+
+from penstock.core.models.arrays import Flags, Floats
+from penstock.core.models.capacity.worker_lines import AVERAGING_S, tells_idle
+from penstock.core.models.moments import PairedMoments
+from penstock.core.models.once import once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerReading:
+    """One worker; `utilization` is 0 to 1, best as an average over a minute that ends at a commit (Daedalus sec. 3.1)."""
+
+    worker: str
+    utilization: float
+    throughput_rows_per_s: float
+
+    @property
+    def is_sane(self) -> bool:
+        """Whether both numbers are numbers and not negative."""
+        return 0.0 <= self.utilization < math.inf and 0.0 <= self.throughput_rows_per_s < math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersReading:
+    """All workers of a job at one moment; `since_change_s` is the time since workers last came, went or restarted, None where nobody knows."""
+
+    at_s: float
+    scaleout: int
+    since_change_s: float | None
+    workers: tuple[WorkerReading, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The workers, sorted: the same set is the same tuple."""
+        return tuple(sorted(worker.worker for worker in self.workers))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every worker told, once, and something sane: a sum over less is not the throughput of the job."""
+        return len(self.workers) == self.scaleout == len(set(self.names)) > 0 and all(worker.is_sane for worker in self.workers)
+
+
+def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:
+    """Utilisation and throughput, a row for each moment and a column for each worker in the order of names."""
+    both = np.array([_in_order(reading) for reading in readings])
+    return both[:, 0], both[:, 1]
+
+
+@once(32)
+def _in_order(reading: WorkersReading) -> Floats:
+    """Once, as a reading is looked at in every turn in which it waits to be judged."""
+    ordered = sorted(reading.workers, key=attrgetter("worker"))
+    return np.array([[worker.utilization for worker in ordered], [worker.throughput_rows_per_s for worker in ordered]], dtype=float)
+
+
+WINDOW = 9
+"""A reading is judged among this many: itself and those around it; what lasts for more than half of them is no glitch."""
+
+TOLERATED_SHARE = 0.25
+"""A throughput this far from what its utilisation suggests is never a glitch, however quiet the others are."""
+
+TOLERATED_SIGMA = 5.0
+"""Nor is one within this many standard deviations of the others, told robustly."""
+
+_SIGMA_PER_MAD = 1.4826
+
+
+def glitches(utilization: Floats, throughput: Floats) -> Flags:
+    """Which moments of a window are glitches of at least one worker (Hampel's filter on throughput given utilisation); rows are moments.
+
+    A worker's rows per second of utilisation has a median m over the window; a throughput y belongs if it lies among the m * u of the window, or near
+    them: where the load rises or falls steeply, utilisation, an average, comes later than throughput. How near is told from the median |y - m * u|.
+
+    >>> steady = np.full((9, 1), 0.5)
+    >>> rates = np.full((9, 1), 1000.0)
+    >>> rates[4, 0] = 0.0
+    >>> np.flatnonzero(glitches(steady, rates)).tolist()
+    [4]
+    """
+    return np.asarray(_off(throughput[:, :, None], utilization.T[None], throughput.T[None]).any(axis=1))
+
+
+def leading_glitches(utilization: Floats, throughput: Floats, window: int = WINDOW) -> Flags:
+    """For every moment that has a whole window of moments from itself on, whether it is a glitch among them."""
+    view = np.lib.stride_tricks.sliding_window_view
+    moments = len(utilization) - window + 1
+    around = view(utilization, window, axis=0), view(throughput, window, axis=0)
+    return np.asarray(_off(throughput[:moments, :, None], *around).any(axis=1))
+
+
+def _off(y: Floats, around_u: Floats, around_y: Floats) -> Flags:
+    """Axes: moment, worker, and the window (of one element in y)."""
+    ratio = np.divide(around_y, around_u, out=np.zeros(around_u.shape), where=around_u > 0.0)
+    expected = np.median(ratio, axis=2, keepdims=True) * around_u
+    scale = np.median(np.abs(around_y - expected), axis=2, keepdims=True) * _SIGMA_PER_MAD
+    low, high = expected.min(axis=2, keepdims=True), expected.max(axis=2, keepdims=True)
+    nearest = np.clip(y, low, high)
+    return np.asarray((np.abs(y - nearest) > np.maximum(TOLERATED_SHARE * nearest, TOLERATED_SIGMA * scale))[:, :, 0])
+
+
+STEP_S = AVERAGING_S
+"""A minute is judged at a time: utilisation is an average over as long."""
+
+LATER_S = (180.0, 120.0, 60.0)
+"""A minute is judged by what came this many seconds after it began, or later; where that is too little, the next number counts."""
+
+FEWEST_LATER = 10
+"""Moments that tell what workers are like when they are warm."""
+
+LONGEST_SHARE = 0.25
+"""No more than this share of the time is taken for a warm-up."""
+
+BEGINS_SIGMA, ENDS_SIGMA = 3.0, 1.0
+"""Standard deviations by which a minute is busier than its load explains: for the first to begin a warm-up, and for each next to continue it."""
+
+
+LEAST_SCATTER = 0.002
+"""Readings without noise still come rounded, and a fifth of a point of utilisation is no warm-up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmUp:
+    """From the first moment of a set of workers until the first at which they were warm."""
+
+    from_s: float
+    until_s: float
+
+
+def warm_ups(readings: Sequence[WorkersReading]) -> tuple[WarmUp, ...]:
+    """The first minutes of every set of workers, as long as they were busier for their load than they were later.
+
+    Where nobody knows when workers came, or where they take longer than a model's own warm-up, only the readings can tell. Too few of them tell nothing.
+    """
+    found = []
+    for _, run in groupby((reading for reading in readings if reading.is_whole), key=lambda reading: reading.names):
+        stay = list(run)
+        at_s = np.array([reading.at_s for reading in stay])
+        load = np.array([sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in stay])
+        utilization = np.array([sum(worker.utilization for worker in reading.workers) / len(reading.workers) for reading in stay])
+        warm = warm_from(at_s, load, utilization)
+        found += [WarmUp(from_s=stay[0].at_s, until_s=stay[warm].at_s)] if warm else []
+    return tuple(found)
+
+
+def without(readings: Iterable[WorkersReading], left_out: Sequence[WarmUp]) -> list[WorkersReading]:
+    """The readings of other times."""
+    return [reading for reading in readings if not any(each.from_s <= reading.at_s < each.until_s for each in left_out)]
+
+
+def warm_from(at_s: Floats, load: Floats, utilization: Floats) -> int:
+    """The first moment at which workers were warm; 0 if they always were, or if there is too little to tell.
+
+    >>> at_s, load = np.arange(0.0, 1800.0, 15.0), np.linspace(100.0, 500.0, 120)
+    >>> extra = np.clip(1.0 - at_s / 100.0, 0.0, None)
+    >>> warm_from(at_s, load, 0.001 * load), float(at_s[warm_from(at_s, load, 0.001 * load * (1.0 + extra))])
+    (0, 120.0)
+    """
+    start, sigma = 0, BEGINS_SIGMA
+    while at_s[start] - at_s[0] < LONGEST_SHARE * (at_s[-1] - at_s[0]):
+        first = int(np.searchsorted(at_s, at_s[start] + STEP_S))
+        busier = busier_than_later(at_s[start:] - at_s[start], load[start:], utilization[start:])
+        if busier is None or busier < sigma:
+            break
+        start, sigma = first, ENDS_SIGMA
+    return start
+
+
+def busier_than_later(since_s: Floats, load: Floats, utilization: Floats) -> float | None:
+    """How many standard deviations the first minute is above the line of utilisation over load of what came later; None if that is too little."""
+    first = int(np.searchsorted(since_s, STEP_S))
+    later = next((start for start in (int(np.searchsorted(since_s, begin_s)) for begin_s in LATER_S) if len(since_s) - start >= FEWEST_LATER), None)
+    if later is None:
+        return None
+    moments = PairedMoments.of(load[later:], utilization[later:])
+    if moments.mean_x <= 0.0:
+        return None
+    told = tells_idle(moments)
+    slope = moments.c_xy / moments.m2_x if told else moments.mean_y / moments.mean_x
+    off_load, busier = float(load[:first].mean()) - moments.mean_x, float(utilization[:first].mean()) - moments.mean_y
+    overlap = max(1.0, STEP_S / float(np.median(np.diff(since_s))))
+    scatter = moments.unexplained_y() * (1.0 + overlap / moments.count + (overlap * off_load * off_load / moments.m2_x if told else 0.0))
+    return (busier - slope * off_load) / float(np.sqrt(max(scatter, LEAST_SCATTER**2)))
