@@ -15,7 +15,7 @@ from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.forecast.combined import LoadForecast
-from penstock.core.models.forecast.fits import Fit
+from penstock.core.models.forecast.refit import Fit
 from penstock.core.models.forecast.series import LoadSeen
 from penstock.core.models.latency.batch_latency import BatchLatency
 from penstock.core.models.latency.measured import LatencyMeasured

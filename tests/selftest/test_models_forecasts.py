@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.forecast.baselines import compared, gain
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
-from penstock.core.models.forecast.evaluate import tried
-from penstock.core.models.forecast.origins import Origin, origins_of
+from penstock.core.models.forecast.evaluate import Origin, compared, gain, origins_of, tried
 from penstock.core.models.forecast.series import STEP_S
 from penstock.core.models.score import wape
 from penstock.selftest.models.forecasts import forecast

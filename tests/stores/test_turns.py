@@ -19,7 +19,7 @@ from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Desired, Knowledge, Pending
 from penstock.core.loop import Turn
-from penstock.core.models.forecast.fits import Fit
+from penstock.core.models.forecast.refit import Fit
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.recorded import Keyframe, Recorded
 from penstock.core.redaction import Redactor

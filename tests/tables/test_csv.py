@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import UserMistake
-from penstock.tables.column import Column
-from penstock.tables.csv import read_csv
+from penstock.tables.csv import Column, read_csv
 
 TRACE = (Column(name="t"), Column(name="rate", lowest=0))
 WORKERS = (Column(name="worker", text=True), Column(name="utilization", lowest=0, highest=1), Column(name="scaleout", lowest=1, whole=True, optional=True))

@@ -13,12 +13,10 @@ from penstock.cli.progress import bar
 from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.arrays import Floats
-from penstock.core.models.forecast.baselines import compared, gain
 from penstock.core.models.forecast.combined import FEWEST, LoadForecast
-from penstock.core.models.forecast.evaluate import Evaluation, Trial, tried
-from penstock.core.models.forecast.origins import Origin, origins_of, unbroken_from
+from penstock.core.models.forecast.evaluate import Evaluation, Origin, Trial, compared, gain, origins_of, tried, unbroken_from
 from penstock.core.models.forecast.series import Series
-from penstock.tables.trace import read_rates
+from penstock.tables.measurements import read_rates
 
 DRAWN = 8
 

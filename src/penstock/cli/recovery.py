@@ -17,7 +17,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.formula import recovery_s
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.recovery.over_forecast import TRUSTED_S, continued_share
-from penstock.tables.trace import read_trace
+from penstock.tables.measurements import read_trace
 
 NEARLY_ALL = 0.9
 """A gap is judged by this quantile of the distances of rows: a trace that is drawn with few rows has long ones on purpose."""

@@ -14,7 +14,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.runtime.jobfile.document import read_document
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.sharing import SCHEDULERS
-from penstock.tables.trace import read_trace
+from penstock.tables.measurements import read_trace
 
 OWN = {
     CONTINUOUS: ("capacity_per_worker", "interval", "rate_limit"),

@@ -13,7 +13,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES, with_parameters
 from penstock.simulator.ground_truth import Fault
-from penstock.tables.trace import read_trace
+from penstock.tables.measurements import read_trace
 from penstock.wiring.setup import SHORTEST_RUN_S
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit
-from penstock.core.models.forecast.fits import Fits
+from penstock.core.models.forecast.refit import Fits
 from penstock.core.models.latency.phoebe import ScaleoutLatency
 from penstock.core.models.latency.table import LatencyTable, tabulate
 from penstock.core.models.recovery.regression import RecoveryRegression

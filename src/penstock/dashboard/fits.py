@@ -19,7 +19,7 @@ from penstock.core.models.latency.phoebe import ExpectedLatency, ProfileSeen, Sc
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.surrogate.crossvalidation import interval_groups
-from penstock.core.models.surrogate.learner import Studied
+from penstock.core.models.surrogate.study import Studied
 from penstock.dashboard.chart import chart
 from penstock.dashboard.palette import BLUE, INK, LINE, MUTED, ORANGE, VERMILION
 

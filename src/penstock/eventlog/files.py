@@ -1,4 +1,4 @@
-"""Where the event logs are that somebody names: single files, rolling folders, folders of both."""
+"""Finding event logs at the paths given: single files, rolling folders, folders of both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.errors import UserMistake
-from penstock.eventlog.unreadable import why_unreadable
 
 ROLLING = "eventlog_v2_"
 PART = re.compile(r"events_(\d+)_")
@@ -92,3 +91,14 @@ def number_of(part: Path) -> int:
     found = PART.match(part.name)
     assert found is not None
     return int(found[1])
+
+
+def why_unreadable(error: OSError) -> str:
+    """As the system says it; what is gone since it was found was as a rule renamed by Spark.
+
+    >>> why_unreadable(PermissionError(13, "Permission denied"))
+    'it cannot be read: Permission denied'
+    """
+    if isinstance(error, FileNotFoundError):
+        return "it is gone since it was found: Spark renames a log when its job ends, and puts the parts of a rolling one together; audit it again"
+    return f"it cannot be read: {error.strerror or error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,42 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.core.errors import UserMistake
-from penstock.tables.column import Column
+from penstock.core.models.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column by its name. `may_lack` allows empty cells, which become NaN; `optional` allows the whole column to be absent; `truth` is 1 or 0, true
+    or false, yes or no."""
+
+    name: str
+    lowest: float = -math.inf
+    highest: float = math.inf
+    above: float = -math.inf
+    whole: bool = False
+    text: bool = False
+    truth: bool = False
+    optional: bool = False
+    may_lack: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words.
+
+        >>> Column(name="scaleout", lowest=1, whole=True).allowed, Column(name="utilization", lowest=0, highest=1).allowed
+        ('a whole number of at least 1', 'a number from 0 to 1')
+        >>> Column(name="rate", above=0).allowed
+        'a number above 0'
+        """
+        if self.truth:
+            return "1 or 0"
+        kind = "a whole number" if self.whole else "a number"
+        if self.above > -math.inf:
+            return f"{kind} above {self.above:g}"
+        if self.highest < math.inf:
+            return f"{kind} from {self.lowest:g} to {self.highest:g}"
+        return f"{kind} of at least {self.lowest:g}" if self.lowest > -math.inf else kind
+
 
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 LONGEST_SHOWN = 40
@@ -158,3 +194,13 @@ def _shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     """
     text = text if len(text) <= longest else text[: longest - 3] + "..."
     return "".join(character if character.isprintable() else "?" for character in text)
+
+
+FIRST_MS, LAST_MS = 1e12, 1e13
+"""Milliseconds since 1970 from 2001 to 2286; as seconds they are in no calendar."""
+
+
+def refuse_milliseconds(path: Path, name: str, times: Floats) -> None:
+    """A mistake where all times look like milliseconds since 1970: taken for seconds, every answer would be wrong."""
+    if len(times) and np.all((times >= FIRST_MS) & (times < LAST_MS)):
+        raise UserMistake(f"{path}: {name} looks like milliseconds since 1970, the first is {times[0]:.0f}; seconds are needed")

@@ -16,9 +16,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.capacity.job_capacity import WARM_UP_S
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
-from penstock.tables.clock import refuse_milliseconds
-from penstock.tables.column import Column
-from penstock.tables.csv import read_csv
+from penstock.tables.csv import Column, read_csv, refuse_milliseconds
 
 Numbers = npt.NDArray[np.intp]
 COLUMNS = (

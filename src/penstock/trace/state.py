@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.core.errors import UserMistake
-from penstock.core.shapes.csv import parse_rate_csv
+from penstock.core.shapes.rate_csv import parse_rate_csv
 from penstock.core.shapes.schedule import Schedule, TraceRecipe
 
 KNOWN = ("rate", "csv", "at_end", "seed", "compression", "factor", "max_rows_per_batch", "partitions", "rows", "parquet", "state", "folder")

@@ -11,7 +11,7 @@ import pytest
 from asked import drawn, found, table
 
 from penstock.core.models.latency.phoebe import MOST_ROWS
-from penstock.tables.profile import read_profile
+from penstock.tables.measurements import read_profile
 
 SCALEOUTS = (2, 6, 10, 14)
 

@@ -13,7 +13,7 @@ from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.knowledge import Desired, Knowledge, begin
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
-from penstock.core.models.forecast.fits import Fit
+from penstock.core.models.forecast.refit import Fit
 from penstock.core.models.latency.phoebe import MOST_ROWS
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.models.latency.table import LatencyTable

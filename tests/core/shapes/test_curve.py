@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.shapes.chance import FloatArray
-from penstock.core.shapes.curve import RateCurve, curve_of_shape
-from penstock.core.shapes.knots import AT_END, KnotCurve, Knots
-from penstock.core.shapes.sampled import BLOCK_S, SampledCurve
+from penstock.core.shapes.curve import AT_END, BLOCK_S, KnotCurve, Knots, RateCurve, SampledCurve, curve_of_shape
 from penstock.core.shapes.shape import parse_shape
 
 MONTH_S = 30 * 86_400.0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import UserMistake
-from penstock.core.shapes.csv import parse_rate_csv
+from penstock.core.shapes.rate_csv import parse_rate_csv
 
 
 def test_columns_are_found_by_name_in_any_order_and_case() -> None:

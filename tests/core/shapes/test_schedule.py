@@ -11,15 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.errors import UserMistake
-from penstock.core.shapes import sampled
+from penstock.core.shapes import curve
 from penstock.core.shapes.chance import FloatArray
-from penstock.core.shapes.csv import parse_rate_csv
-from penstock.core.shapes.curve import curve_of
-from penstock.core.shapes.knots import AT_END
-from penstock.core.shapes.sampled import SampledCurve
+from penstock.core.shapes.curve import AT_END, SampledCurve
+from penstock.core.shapes.rate_csv import parse_rate_csv
 from penstock.core.shapes.schedule import Schedule, TraceRecipe
 from penstock.core.shapes.shape import parse_shape
-from penstock.core.shapes.timeline import timeline_of
+from penstock.core.shapes.timeline import curve_of, timeline_of
 
 EPOCH_S = 1_700_000_000.25
 GAPS = parse_rate_csv("t,rate\n0,300\n10,0\n40,0\n50,500\n60,20\n", "gaps.csv")
@@ -238,9 +236,9 @@ def test_a_bad_recipe_is_a_mistake_at_once(changes: dict[str, Any], says: str) -
 
 def test_a_compressed_trace_goes_on_after_ten_years_of_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a day in a minute ten years pass in 61 hours; here they are four blocks of samples, as a decade takes its time."""
-    monkeypatch.setattr(sampled, "BARREN_BLOCKS", 4)
+    monkeypatch.setattr(curve, "BARREN_BLOCKS", 4)
     schedule = Schedule.begin(TraceRecipe(shape="sine(10, 5, 600)", compression=1440), 1000.0)
-    later_s = 1000.0 + 9 * sampled.BLOCK_S / 1440
+    later_s = 1000.0 + 9 * curve.BLOCK_S / 1440
     newest = schedule.newest_at(later_s)
     fresh = Schedule.begin(TraceRecipe(shape="sine(10, 5, 600)", seed=7, compression=1440), 1000.0)
     assert float(fresh.arrival_of(np.array([newest - 1]))[0]) <= later_s < float(fresh.arrival_of(np.array([newest]))[0])
@@ -248,5 +246,5 @@ def test_a_compressed_trace_goes_on_after_ten_years_of_its_own_time(monkeypatch:
 
 
 def test_a_trace_that_ends_never_sends_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "BARREN_BLOCKS", 4)
+    monkeypatch.setattr(curve, "BARREN_BLOCKS", 4)
     assert SampledCurve(parse_shape("step(before=10, after=0, at=60)")).time_of(np.array([599.0, 700.0])).tolist() == [59.9, np.inf]

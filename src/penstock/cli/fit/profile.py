@@ -11,7 +11,7 @@ from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.phoebe import ProfileReading, ScaleoutLatency
-from penstock.tables.profile import read_profile
+from penstock.tables.measurements import read_profile
 
 
 def profile(

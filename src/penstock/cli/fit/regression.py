@@ -17,10 +17,9 @@ from penstock.core.models.recovery.over_forecast import TRUSTED_S
 from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
+from penstock.core.models.surrogate.points import spread_out
 from penstock.core.models.surrogate.study import MOST_SEEN
-from penstock.core.models.surrogate.thinning import spread_out
-from penstock.tables.column import Column
-from penstock.tables.csv import Columns, read_csv
+from penstock.tables.csv import Column, Columns, read_csv
 
 INPUTS = (Column(name="interval_s", above=0), Column(name="rate", lowest=0), Column(name="scaleout", lowest=1, whole=True, optional=True))
 RECOVERY, LATENCY = Column(name="recovery_s", above=0), Column(name="latency_ms", above=0)

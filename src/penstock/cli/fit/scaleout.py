@@ -12,8 +12,7 @@ from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.tables.column import Column
-from penstock.tables.csv import read_csv
+from penstock.tables.csv import Column, read_csv
 
 MOST = 10_000
 """No job has more workers."""

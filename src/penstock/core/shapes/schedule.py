@@ -11,9 +11,8 @@ import numpy as np
 
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.chance import FloatArray, IntArray
-from penstock.core.shapes.linear import LinearRate
-from penstock.core.shapes.recipe import TraceRecipe
-from penstock.core.shapes.timeline import Override, Timeline, timeline_of
+from penstock.core.shapes.curve import LinearRate
+from penstock.core.shapes.timeline import Override, Timeline, TraceRecipe, timeline_of
 
 __all__ = ["ArrivalSlice", "Override", "Schedule", "TraceRecipe"]
 

@@ -59,7 +59,7 @@ class AutopilotBuilder:
         """What was measured of the job beforehand; nothing without a file."""
         if table.profile is None:
             return ()
-        from penstock.tables.profile import read_profile
+        from penstock.tables.measurements import read_profile
 
         keys = (TABLE, "profile")
         try:

@@ -13,7 +13,7 @@ from penstock.selftest.models.measured import Measured, ModelsResult
 from penstock.selftest.models.recovery import formula
 from penstock.selftest.models.regressions import regressions
 from penstock.selftest.worlds.loads import LOADS, load
-from penstock.tables.trace import read_rates
+from penstock.tables.measurements import read_rates
 
 
 def measure_models(traces: Path | None, origins: int, progress: Callable[[int, int], None]) -> ModelsResult:

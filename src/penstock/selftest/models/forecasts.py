@@ -5,10 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.forecast.baselines import compared, gain
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
-from penstock.core.models.forecast.evaluate import tried
-from penstock.core.models.forecast.origins import origins_of
+from penstock.core.models.forecast.evaluate import compared, gain, origins_of, tried
 from penstock.core.models.forecast.series import STEP_S
 from penstock.selftest.models.measured import Measured
 

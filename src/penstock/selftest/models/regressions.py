@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.latency.regression import LatencyRegression
 from penstock.core.models.recovery.regression import RecoveryRegression
-from penstock.core.models.surrogate.learner import Studied
+from penstock.core.models.surrogate.study import Studied
 from penstock.selftest.models.measured import SEEDS, Measured
 from penstock.selftest.worlds.khaos import LATENCIES, NOISY, QUIET, RECOVERIES, latencies, recoveries
 

@@ -7,10 +7,9 @@ import pytest
 
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL
 from penstock.core.models.forecast import calibrate
+from penstock.core.models.forecast.backtest import ORIGINS_A_HORIZON
 from penstock.core.models.forecast.combined import LoadForecast
-from penstock.core.models.forecast.evaluate import tried
-from penstock.core.models.forecast.history import ORIGINS_A_HORIZON
-from penstock.core.models.forecast.origins import origins_of
+from penstock.core.models.forecast.evaluate import origins_of, tried
 
 LEADS = len(calibrate.LEAD_SHARES)
 LEVELS = (LOW_LEVEL, HIGH_LEVEL)

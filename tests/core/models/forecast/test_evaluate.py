@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.forecast.baselines import baselines_at
 from penstock.core.models.forecast.combined import LoadForecast
-from penstock.core.models.forecast.evaluate import evaluation_of, forecast_at
+from penstock.core.models.forecast.evaluate import Origin, baselines_at, evaluation_of, forecast_at, origins_of
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.forecast.origins import Origin, origins_of
 from penstock.core.models.forecast.series import Series
 
 

@@ -9,17 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.models.forecast.arima import Arima
-from penstock.core.models.forecast.backtest import backtest
-from penstock.core.models.forecast.candidate import Candidate, Learner
-from penstock.core.models.forecast.ets import Ets
+from penstock.core.models.forecast.backtest import History, backtest
+from penstock.core.models.forecast.candidates import Candidate, Harmonic, Learner, Level, Line
+from penstock.core.models.forecast.fitted_candidates import Arima, Ets, Seasonal, season_of
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.forecast.harmonic import Harmonic
-from penstock.core.models.forecast.history import History
-from penstock.core.models.forecast.level import Level
-from penstock.core.models.forecast.line import Line
-from penstock.core.models.forecast.season import season_of
-from penstock.core.models.forecast.seasonal import Seasonal
 from penstock.core.models.forecast.series import LoadSeen, Series
 
 

@@ -11,11 +11,10 @@ import pytest
 from penstock.core.models.arrays import Floats
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.choice import choose, groups_of
-from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
+from penstock.core.models.surrogate.crossvalidation import LeaveOut, Trials, interval_groups
 from penstock.core.models.surrogate.linear import LogLinear, Plane
 from penstock.core.models.surrogate.points import Points
 from penstock.core.models.surrogate.study import Study
-from penstock.core.models.surrogate.trials import Trials
 
 INTERVALS = np.repeat([10.0, 30.0, 60.0, 90.0], 5)
 RATES = np.tile([100.0, 200.0, 300.0, 400.0, 500.0], 4)

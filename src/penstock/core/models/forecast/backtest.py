@@ -1,15 +1,95 @@
-"""What each candidate would have forecast at earlier moments, beside what came."""
+"""Backtests: the even series of a load, the origins at which forecasts of it are tested, and the candidates' errors there."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.models.arrays import Floats
-from penstock.core.models.forecast.candidate import Candidate, Parameters
-from penstock.core.models.forecast.history import History
+from penstock.core.models.arrays import Flags, Floats
+from penstock.core.models.forecast.candidates import Candidate, Parameters
+
+ORIGINS_A_HORIZON = 15
+SLACK_SHARE = 2 / 3
+"""Share of the horizon by which a test may be late before origins are lost from the window."""
+SOON_SHARE = 1 / 9
+"""An origin is tested once this share of its horizon has come."""
+
+
+def testing(horizon: int) -> int:
+    """Steps that must follow a window for forecasts from it to be tested in time."""
+    return horizon + round(SLACK_SHARE * horizon)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """An even series that ends before the bin `end`; in steps, the horizon on which forecasts of it are tested and how far back a forecast looks.
+
+    `sampled` says which values have samples of their own; None for all. The others lie on the line to the sample that came after them.
+    """
+
+    values: Floats
+    end: int
+    horizon: int
+    reach: int
+    sampled: Flags | None = None
+
+    @property
+    def latest(self) -> Floats:
+        """What the next forecast sees."""
+        return self.values[-self.reach :]
+
+    @property
+    def window(self) -> int:
+        """What every tested forecast sees: as much as the next one where the series is long enough, and no less than half of it."""
+        size = len(self.values)
+        return min(self.reach, max(size // 2, size - testing(self.horizon)))
+
+    @property
+    def stride(self) -> int:
+        return max(1, self.horizon // ORIGINS_A_HORIZON)
+
+    @property
+    def apart(self) -> float:
+        """Steps between two origins: the stride, or the usual distance of samples where that is longer."""
+        return self.stride if self.sampled is None else max(self.stride, len(self.values) / max(1, int(self.sampled.sum())))
+
+    @property
+    def soon(self) -> int:
+        """Steps after an origin from which on it is tested."""
+        return max(1, math.ceil(SOON_SHARE * self.horizon))
+
+    def origins(self, after: int | None, ahead: int) -> list[int]:
+        """Numbers of the bins, every `stride`, that can be tested on `ahead` steps at least; later than `after`.
+
+        Where the bin before has no sample, the one after the newest sample is taken instead: before the next one came nobody knew more.
+
+        >>> History(values=np.arange(6.0), end=6, horizon=1, reach=1, sampled=np.array([1, 0, 0, 1, 0, 1], dtype=bool)).origins(None, 1)
+        [1, 4]
+        """
+        first = self.end - len(self.values) + self.window
+        first = first if after is None else max(first, after + 1)
+        wanted = range(-(-first // self.stride) * self.stride, self.end - ahead + 1, self.stride)
+        if self.sampled is None:
+            return list(wanted)
+        known = self.end - len(self.values) + np.flatnonzero(self.sampled) + 1
+        newest = np.unique(known[np.searchsorted(known, wanted, side="right") - 1])
+        return [int(origin) for origin in newest if origin >= first]
+
+    def places(self, origins: Sequence[int]) -> list[int]:
+        """Where in `values` these bins are."""
+        return [origin - self.end + len(self.values) for origin in origins]
+
+    def windows(self, origins: Sequence[int]) -> Floats:
+        """What a forecast sees at each of these bins, a row each."""
+        return np.stack([self.values[place - self.window : place] for place in self.places(origins)])
+
+    def truths(self, origins: Sequence[int], ahead: int) -> Floats:
+        """What came from each of these bins on, a row each; NaN where it is still to come."""
+        padded = np.append(self.values, np.full(ahead, np.nan))
+        return np.stack([padded[place : place + ahead] for place in self.places(origins)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +112,7 @@ class Backtest:
 def backtest(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters], history: History, origins: Sequence[int]) -> Backtest:
     """Forecasts from what was known before each origin.
 
-    >>> from penstock.core.models.forecast.level import Level
+    >>> from penstock.core.models.forecast.candidates import Level
     >>> history = History(values=np.array([1.0, 2.0, 4.0]), end=3, horizon=2, reach=1)
     >>> backtest([Level()], {"naive": {}}, history, [1, 2]).losses().tolist()
     [[4.0, 2.0]]

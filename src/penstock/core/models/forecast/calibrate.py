@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import COVERAGE
-from penstock.core.models.forecast.evidence import ROUNDING
+from penstock.core.models.forecast.refit import ROUNDING
 
 LEAD_SHARES = (1 / 90, 1 / 30, 1 / 10, 1 / 5, 1 / 3, 1 / 2, 2 / 3, 5 / 6, 1.0)
 """Leads, as a share of the horizon, at which errors are remembered; between them they are interpolated."""

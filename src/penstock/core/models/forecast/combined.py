@@ -10,16 +10,13 @@ import numpy as np
 from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast import calibrate, pool
-from penstock.core.models.forecast.backtest import continued
-from penstock.core.models.forecast.candidate import Parameters
-from penstock.core.models.forecast.fits import Fits
+from penstock.core.models.forecast.backtest import History, continued, testing
+from penstock.core.models.forecast.candidates import Parameters
 from penstock.core.models.forecast.forecast import LEVELS, Forecast
-from penstock.core.models.forecast.history import History, testing
-from penstock.core.models.forecast.memory import Memory
-from penstock.core.models.forecast.refit import any_due, refitted
+from penstock.core.models.forecast.mixture import Memory, Tested, remembered, tested
+from penstock.core.models.forecast.refit import Fits, any_due, refitted
 from penstock.core.models.forecast.series import LoadSeen, Series, steps_in
-from penstock.core.models.forecast.tested import Tested, remembered, tested
-from penstock.core.models.forecast.told import Made, Told
+from penstock.core.models.forecast.track_record import Made, Told
 from penstock.core.models.score import Score
 
 HISTORY_S = 3600.0

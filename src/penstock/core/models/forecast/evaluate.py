@@ -1,17 +1,77 @@
-"""How well the load of a trace would have been forecast."""
+"""Evaluation of the forecast on a recorded trace: at many of its moments, beside simple forecasters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.forecast.origins import Origin
-from penstock.core.models.forecast.series import steps_in
+from penstock.core.models.forecast.series import LoadSeen, longest_gap_s, steps_in
+from penstock.core.models.score import wape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """One moment of the trace. `late` is how many steps before it the newest sample ended."""
+
+    at_s: float
+    new: tuple[LoadSeen, ...]
+    """Seen since the origin before, averaged by step."""
+    history: tuple[float, ...]
+    truth: tuple[float | None, ...]
+    """What came in each step; None for one without samples."""
+    late: int = 0
+
+    @property
+    def known(self) -> Flags:
+        """The steps of which it is known what came: only these can be scored."""
+        return np.array([each is not None for each in self.truth])
+
+    @property
+    def came(self) -> Floats:
+        """What came in the steps of which that is known."""
+        return np.array([each for each in self.truth if each is not None])
+
+
+def origins_of(time_s: Floats, rate: Floats, *, history_s: float, horizon_s: float, step_s: float, origins: int) -> Iterator[Origin]:
+    """Moments evenly spaced over a trace in the order of time, each with `history_s` before and `horizon_s` after it; none before a gap too long to bridge,
+    and none after which nothing is known."""
+    start = unbroken_from(time_s)
+    bins, place = np.unique(np.floor(time_s[start:] / step_s).astype(np.int64), return_inverse=True)
+    averages = np.bincount(place, weights=rate[start:]) / np.bincount(place)
+    back, ahead = steps_in(history_s, step_s), steps_in(horizon_s, step_s)
+    if not len(bins) or bins[-1] + 1 - bins[0] < back + ahead:
+        return
+    came = dict(zip(bins.tolist(), averages.tolist(), strict=True))
+    since = 0
+    for end in np.unique(np.linspace(bins[0] + back, bins[-1] + 1 - ahead, origins).round().astype(np.int64)).tolist():
+        truth = tuple(came.get(number) for number in range(end, end + ahead))
+        if all(each is None for each in truth):
+            continue
+        until = int(np.searchsorted(bins, end))
+        newest = int(bins[until - 1])
+        history = np.interp(np.arange(max(int(bins[0]), newest + 1 - back), newest + 1), bins[:until], averages[:until])
+        new = tuple(LoadSeen(at_s=(number + 0.5) * step_s, rate_rows_per_s=came[number]) for number in bins[since:until].tolist())
+        yield Origin(at_s=end * step_s, new=new, history=tuple(history.tolist()), truth=truth, late=end - newest - 1)
+        since = until
+
+
+def unbroken_from(time_s: Floats) -> int:
+    """The number of the first sample after the last gap that is too long to bridge.
+
+    >>> unbroken_from(np.array([0.0, 10.0, 1000.0, 1010.0]))
+    2
+    """
+    breaks = np.flatnonzero(np.diff(time_s) > longest_gap_s(time_s))
+    return int(breaks[-1]) + 1 if len(breaks) else 0
+
 
 Progress = Callable[[int, int], None]
 
@@ -80,3 +140,48 @@ def evaluation_of(results: Sequence[tuple[Forecast, Origin]]) -> Evaluation:
         for name, share in forecast.shares:
             models[name] = models.get(name, 0.0) + share / len(results)
     return Evaluation(origins=len(results), wape=error / truth if truth > 0 else None, coverage_80=inside / steps, models=models)
+
+
+def compared(trial: Trial, progress: Progress) -> dict[str, float]:
+    """The error of each simple forecaster alone, at the same moments; nothing for a load of zero."""
+    said: dict[str, list[float]] = defaultdict(list)
+    truth: list[float] = []
+    for number, (_, origin) in enumerate(trial.results, 1):
+        truth += origin.came.tolist()
+        for name, path in baselines_at(origin).items():
+            said[name] += np.asarray(path)[origin.known].tolist()
+        progress(number, len(trial.results))
+    return {name: wape(path, truth) for name, path in said.items()} if sum(truth) > 0 else {}
+
+
+def gain(error: float | None, alone: dict[str, float]) -> float | None:
+    """By how much an error is smaller than that of the best simple forecaster; None where there is none, or it makes none.
+
+    >>> gain(0.09, {"naive": 0.1, "autoets": 0.2}).__round__(6)
+    0.1
+    """
+    best = min(alone.values(), default=0.0)
+    return 1 - error / best if best > 0 and error is not None else None
+
+
+def baselines_at(origin: Origin) -> dict[str, tuple[float, ...]]:
+    """What AutoARIMA, AutoETS and the naive forecast each say alone, fitted to the history of this origin."""
+    from statsforecast.models import AutoARIMA, AutoETS
+
+    values: Floats = np.asarray(origin.history)
+    ahead = len(origin.truth)
+    return {
+        "autoarima": _alone(AutoARIMA(season_length=1), values, ahead, origin.late),
+        "autoets": _alone(AutoETS(season_length=1), values, ahead, origin.late),
+        "naive": (float(values[-1]),) * ahead,
+    }
+
+
+def _alone(model: Any, values: Floats, ahead: int, late: int) -> tuple[float, ...]:
+    """What a model of statsforecast says from the moment of the origin on; where it cannot be fitted, the last value."""
+    try:
+        return tuple(float(value) for value in model.forecast(values, ahead + late)["mean"][late:])
+    except (MemoryError, ImportError):
+        raise
+    except Exception:  # statsforecast raises bare exceptions where a history is too short or too even
+        return (float(values[-1]),) * ahead

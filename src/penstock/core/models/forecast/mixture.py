@@ -1,18 +1,68 @@
-"""All candidates together: how much each counts, and what they say."""
+"""The mixture of all candidates: what is remembered of their errors, the weights that follow, and the errors of the mixture itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from penstock.core.models.arrays import Floats
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL
 from penstock.core.models.forecast import calibrate, pool
-from penstock.core.models.forecast.backtest import Backtest, continued
-from penstock.core.models.forecast.candidate import Candidate, Parameters
-from penstock.core.models.forecast.memory import Memory
-from penstock.core.models.forecast.weights import weights_of
+from penstock.core.models.forecast.backtest import ORIGINS_A_HORIZON, Backtest, History, backtest, continued
+from penstock.core.models.forecast.candidates import Candidate, Parameters
+from penstock.core.models.forecast.pool import weights_of
+from penstock.core.models.forecast.refit import Fit
+
+MEMORY_HORIZONS = 24
+"""Horizons after which a loss counts for a third; six hours at 15 minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What was found at origins of the past; it fades, so that the last hours count most."""
+
+    at: int | None = None
+    """Number of the bin after the newest one seen."""
+    scored: int | None = None
+    """Number of the newest origin in it, whose whole horizon has come."""
+    losses: dict[str, float] = field(default_factory=dict)
+    """Absolute errors by candidate, summed up."""
+    load: float = 0.0
+    """What the losses are measured against: the sum of the truth."""
+    horizons: float = 0.0
+    """How many independent forecasts the losses are of: origins closer than a horizon share one."""
+    errors: tuple[tuple[float, ...], ...] = ()
+    """Errors of the combination in units of its spread, by origin and lead, the newest last."""
+    stretch: float = 1.0
+    """Factor on the log-odds of a quantile: below 1 where fewer than the promised share of errors came outside of their bounds."""
+
+    def faded(self, end: int, horizon: int) -> Memory:
+        """The same as it counts at the bin `end`.
+
+        >>> Memory(at=0, losses={"naive": 1.0}, load=4.0).faded(90 * MEMORY_HORIZONS, 90).load.__round__(2)
+        1.47
+        """
+        if self.at is None:
+            return replace(self, at=end)
+        share = math.exp((self.at - end) / (MEMORY_HORIZONS * horizon))
+        losses = {name: loss * share for name, loss in self.losses.items()}
+        return replace(self, at=end, losses=losses, load=self.load * share, horizons=self.horizons * share)
+
+    def with_losses(self, candidates: Sequence[Candidate], trial: Backtest, counts: Floats, apart: float) -> Memory:
+        """Add the losses of a trial, each origin weighted by its count; origins are `apart` steps apart."""
+        added = trial.losses() @ counts
+        losses = {each.name: self.losses.get(each.name, 0.0) + float(loss) for each, loss in zip(candidates, added, strict=True)}
+        tested = np.isfinite(trial.truth).sum(axis=1) / trial.truth.shape[1] ** 2
+        return replace(self, losses=losses, load=self.load + float(trial.load() @ counts), horizons=self.horizons + apart * float(tested @ counts))
+
+
+def counts_of(origins: Sequence[int], end: int, horizon: int) -> Floats:
+    """The weight of each origin's result as seen from bin `end`; it decays exponentially with age."""
+    return np.asarray(np.exp((np.asarray(origins, dtype=float) - end) / (MEMORY_HORIZONS * horizon)))
+
 
 SMALLEST = 1e-9
 """The least spread in rows/s: that of a load of zero."""
@@ -46,3 +96,84 @@ class Mixture:
         at = list(calibrate.leads(horizon))
         error, scale = (trial.truth - mean)[:, at], spread[:, at]
         return np.clip(error / np.maximum(scale, SMALLEST), -calibrate.FURTHEST, calibrate.FURTHEST)
+
+
+ERRORS_KEPT = 8 * ORIGINS_A_HORIZON
+"""Those of eight horizons: forecasters learn, and what they got wrong at first says little of them later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """The mixture of the candidates, and its scaled errors at the origins tested."""
+
+    mixture: Mixture
+    errors: Floats
+    horizons_seen: float
+    stretch: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """The origins that came since the memory: none, or their trial; the memory as it counts now, without and with them."""
+
+    origins: list[int]
+    trial: Backtest | None
+    past: Memory
+    total: Memory
+    fitted: dict[str, Parameters]
+
+    def mixture(self, memory: Memory, horizon: int) -> Mixture:
+        return Mixture.of(pool.cheap(horizon) + pool.SLOW, self.fitted, memory)
+
+
+def tested(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Tested:
+    """By what is remembered and by the origins that came since, whose horizon may not have passed yet."""
+    since = _since(history, memory, fits, history.soon)
+    mixture, errors = since.mixture(since.total, history.horizon), _rows(memory.errors)
+    if since.trial is not None:
+        errors = np.concatenate([errors, mixture.scaled_errors(since.trial, history.horizon)])
+    return Tested(mixture=mixture, errors=errors, horizons_seen=_horizons(errors, history), stretch=memory.stretch)
+
+
+def remembered(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Memory:
+    """The memory with every origin added whose whole horizon has come."""
+    since = _since(history, memory, fits, history.horizon)
+    if since.trial is None:
+        return since.past
+    before = since.mixture(since.past if since.past.losses else since.total, history.horizon)
+    found = before.scaled_errors(since.trial, history.horizon)
+    errors = memory.errors + tuple(tuple(float(f"{error:.4g}") for error in row) for row in found)
+    return replace(since.total, scored=since.origins[-1], errors=errors[-ERRORS_KEPT:], stretch=_stretch(history, memory, found))
+
+
+def _stretch(history: History, memory: Memory, found: Floats) -> float:
+    """That of the memory after errors of which it knew nothing: those of its last horizon overlap with them."""
+    known = _rows(memory.errors)[:-ORIGINS_A_HORIZON]
+    if len(known) < ORIGINS_A_HORIZON:
+        return memory.stretch
+    bounds = calibrate.tails(known, (LOW_LEVEL, HIGH_LEVEL), _horizons(known, history), len(history.values) / history.horizon, memory.stretch)
+    return calibrate.stretched(memory.stretch, bounds, found)
+
+
+def _rows(errors: tuple[tuple[float, ...], ...]) -> Floats:
+    return np.array(errors).reshape(-1, len(calibrate.LEAD_SHARES))
+
+
+def _horizons(errors: Floats, history: History) -> float:
+    return len(errors) * history.apart / history.horizon
+
+
+def fitted_now(history: History, fits: Mapping[str, Fit]) -> dict[str, Parameters]:
+    """Parameters of every candidate that can say something about this history."""
+    ready: dict[str, Parameters] = {each.name: {} for each in pool.cheap(history.horizon) if each.needs <= history.window}
+    return {**ready, **{name: fit.parameters for name, fit in fits.items() if fit.parameters is not None}}
+
+
+def _since(history: History, memory: Memory, fits: Mapping[str, Fit], ahead: int) -> Since:
+    """The origins since the memory of which `ahead` steps have come, tried."""
+    candidates, fitted = pool.cheap(history.horizon) + pool.SLOW, fitted_now(history, fits)
+    past, origins = memory.faded(history.end, history.horizon), history.origins(memory.scored, ahead)
+    if not origins:
+        return Since(origins=origins, trial=None, past=past, total=past, fitted=fitted)
+    trial, counts = backtest(candidates, fitted, history, origins), counts_of(origins, history.end, history.horizon)
+    return Since(origins=origins, trial=trial, past=past, total=past.with_losses(candidates, trial, counts, history.apart), fitted=fitted)

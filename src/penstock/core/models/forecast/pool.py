@@ -1,16 +1,12 @@
-"""Which forecasters compete, and what each is believed before it was tested."""
+"""The pool of candidate forecasters: their prior beliefs, and their weights by the losses measured."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
-from penstock.core.models.forecast.arima import Arima
-from penstock.core.models.forecast.candidate import Candidate, Learner
-from penstock.core.models.forecast.ets import Ets
-from penstock.core.models.forecast.harmonic import Harmonic
-from penstock.core.models.forecast.level import Level
-from penstock.core.models.forecast.line import Line
-from penstock.core.models.forecast.seasonal import Seasonal
+from penstock.core.models.forecast.candidates import Candidate, Harmonic, Learner, Level, Line
+from penstock.core.models.forecast.fitted_candidates import Arima, Ets, Seasonal
 
 LEVEL_SHARES = (1 / 15, 1 / 3, 1.0)
 LINE_SHARES = (1 / 30, 1 / 15, 1 / 9, 1 / 5, 1 / 2, 1.0, 2.0)
@@ -44,3 +40,28 @@ def beliefs(names: tuple[str, ...]) -> dict[str, float]:
     """
     families = [name.split("-")[0] for name in names]
     return {name: FAMILY_BELIEF[family] / families.count(family) for name, family in zip(names, families, strict=True)}
+
+
+SHARPNESS = 8.0
+"""A candidate with twice the error of the best counts 2^8 times less, once enough was seen."""
+A_HORIZON = 3.0
+"""What each horizon seen adds to the sharpness, from 1 on: a test on a few steps says little of the horizon."""
+NEGLIGIBLE = 1e-6
+"""Losses that differ by less than this share of the load are equal."""
+
+
+def weights_of(losses: Mapping[str, float], beliefs: Mapping[str, float], load: float, horizons: float) -> dict[str, float]:
+    """Shares that add up to one: belief times (loss / smallest loss)^-n, where n rises to SHARPNESS with the number of `horizons` the losses were taken over.
+
+    `load` is what the losses are measured against (the sum of the truth).
+
+    >>> [weights_of({"good": 1.0, "bad": 2.0}, {"good": 1.0, "bad": 1.0}, 100.0, horizons)["bad"].__round__(4) for horizons in (0.0, 1.0, 9.0)]
+    [0.3333, 0.0588, 0.0039]
+    """
+    names = list(beliefs)
+    floor = NEGLIGIBLE * load
+    best = min((losses.get(name, 0.0) for name in names), default=0.0) + floor
+    sharpness = min(SHARPNESS, 1 + A_HORIZON * horizons)
+    raw = {name: beliefs[name] * ((losses.get(name, 0.0) + floor) / best) ** -sharpness if best > 0 else beliefs[name] for name in names}
+    total = sum(raw.values())
+    return {name: value / total for name, value in raw.items()}

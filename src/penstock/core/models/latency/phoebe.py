@@ -15,7 +15,7 @@ from penstock.core.models.latency.profile import Forms, ProfileReading, ProfileS
 from penstock.core.models.latency.profile_fit import ProfileFit, fit
 from penstock.core.models.latency.profile_trial import FEWEST_POINTS, Trial, left_out, points, trial
 from penstock.core.models.score import Score
-from penstock.core.models.surrogate.bounds import within_errors
+from penstock.core.models.surrogate.crossvalidation import within_errors
 
 __all__ = ["ExpectedLatency", "ProfileReading", "ProfileSeen", "ScaleoutLatency"]
 

@@ -13,12 +13,10 @@ import numpy as np
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.latency.pauses import PausesForm
 from penstock.core.models.latency.trigger_wait import TriggerWait
-from penstock.core.models.surrogate.candidate import Form
 from penstock.core.models.surrogate.correction import Corrected
-from penstock.core.models.surrogate.learner import Studied
 from penstock.core.models.surrogate.linear import LogLinear, Plane
-from penstock.core.models.surrogate.points import points_of
-from penstock.core.models.surrogate.study import LEAST_ROWS, MOST_SEEN, Study
+from penstock.core.models.surrogate.points import Form, points_of
+from penstock.core.models.surrogate.study import LEAST_ROWS, MOST_SEEN, Studied, Study
 
 MEAN_PAUSES = PausesForm(name="pauses, mean", measure="mean")
 TAIL_PAUSES = PausesForm(name="pauses, tail", measure="tail")

@@ -9,10 +9,9 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.recovery.physical import PhysicalRecovery, fit_physical
-from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
 from penstock.core.models.surrogate.correction import Corrected
 from penstock.core.models.surrogate.linear import LogLinear, Plane
-from penstock.core.models.surrogate.points import Points
+from penstock.core.models.surrogate.points import Derived, Fitted, Form, Points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

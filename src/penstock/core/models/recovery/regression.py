@@ -12,9 +12,8 @@ import numpy as np
 
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.recovery.forms import FORMS
-from penstock.core.models.surrogate.learner import Studied
 from penstock.core.models.surrogate.points import points_of
-from penstock.core.models.surrogate.study import LEAST_ROWS, MOST_SEEN, Study
+from penstock.core.models.surrogate.study import LEAST_ROWS, MOST_SEEN, Studied, Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

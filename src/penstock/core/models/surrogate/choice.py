@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
-from penstock.core.models.surrogate.candidate import Fitted, Form
 from penstock.core.models.surrogate.correction import Corrected
-from penstock.core.models.surrogate.crossvalidation import Groups, different_rows, interval_groups, row_groups
-from penstock.core.models.surrogate.points import Points
-from penstock.core.models.surrogate.trials import Trials
+from penstock.core.models.surrogate.crossvalidation import Groups, Trials, different_rows, interval_groups, row_groups
+from penstock.core.models.surrogate.points import Fitted, Form, Points
 
 SHARPNESS = 8.0
 """A form with twice the error of the best has two to the power of this less to say."""

@@ -9,10 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
-from penstock.core.models.surrogate.candidate import Derived, Fitted, Form
 from penstock.core.models.surrogate.crossvalidation import interval_groups
-from penstock.core.models.surrogate.points import Points
-from penstock.core.models.surrogate.thinning import spread_out
+from penstock.core.models.surrogate.points import Derived, Fitted, Form, Points, spread_out
 
 REACHES = ((0.05, np.inf), (0.25, np.inf), (0.25, 0.5))
 """How far a leftover reaches, as shares of the seen range of rates and of log intervals; infinite: all intervals share it."""

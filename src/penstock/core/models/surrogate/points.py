@@ -1,12 +1,14 @@
-"""Where a regression is asked or was measured: checkpoint intervals, rates and scale-outs, as arrays."""
+"""The rows of a regression over (interval, rate[, scale-out]), the interface of the forms fitted to them, and which rows to keep of too many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from penstock.core.models.arrays import Flags, Floats
 
@@ -67,3 +69,64 @@ def point(interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> Po
     """One place to ask about."""
     size = None if scaleout is None else np.array([float(scaleout)])
     return Points(interval_s=np.array([float(interval_s)]), rate=np.array([float(rate_rows_per_s)]), scaleout=size)
+
+
+class Fitted(Protocol):
+    """A form with its parameters."""
+
+    @property
+    def parameters(self) -> Mapping[str, float]: ...
+
+    def at(self, points: Points) -> Floats:
+        """Positive at every point; infinite where the form says never."""
+        ...
+
+
+class Form(Protocol):
+    """A shape to try; `fit` needs nothing but rows and gives the same for the same rows."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fit(self, points: Points, seen: Floats) -> Fitted: ...
+
+
+class Derived(ABC):
+    """A form that starts from the fit of another one, its `base`, so that a trial which has that fit need not make it again."""
+
+    __slots__ = ()
+    base: Form
+
+    @abstractmethod
+    def derive(self, base: Fitted, points: Points, seen: Floats) -> Fitted: ...
+
+    def fit(self, points: Points, seen: Floats) -> Fitted:
+        return self.derive(self.base.fit(points, seen), points, seen)
+
+
+def spread_out(groups: npt.NDArray[np.int64], rates: Floats, most: int) -> Flags:
+    """At most so many rows, as many of each group and of each part of its range of rates as there are, and evenly through those that are alike.
+
+    Rare intervals (groups) and rates keep all of their rows before frequent ones keep more.
+
+    >>> groups, rates = np.array([0] * 97 + [1, 1, 2]), np.array([5.0] * 97 + [5.0, 9.0, 5.0])
+    >>> spread_out(groups, rates, 6).nonzero()[0].tolist()
+    [32, 64, 96, 97, 98, 99]
+    """
+    if len(rates) <= most:
+        return np.ones(len(rates), dtype=bool)
+    lowest, highest = np.full(groups.max() + 1, np.inf), np.full(groups.max() + 1, -np.inf)
+    np.minimum.at(lowest, groups, rates)
+    np.maximum.at(highest, groups, rates)
+    places, width = max(1, most // len(lowest)), np.where(highest > lowest, highest - lowest, 1.0)
+    place = np.minimum((places * (rates - lowest[groups]) / width[groups]).astype(np.int64), places - 1)
+    _, cells, sizes = np.unique(groups * places + place, return_inverse=True, return_counts=True)
+    quota = next(each for each in range(most, 0, -1) if each == 1 or np.minimum(sizes, each).sum() <= most)
+    order = np.argsort(cells, kind="stable")
+    size = np.repeat(sizes, sizes)
+    number = np.arange(len(rates)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    wanted = np.minimum(size, quota)
+    kept = np.zeros(len(rates), dtype=bool)
+    chosen = order[(number + 1) * wanted // size > number * wanted // size]
+    kept[chosen[np.linspace(0, len(chosen) - 1, min(most, len(chosen))).astype(np.int64)]] = True
+    return kept

@@ -1,8 +1,9 @@
-"""A regression over (interval, rate[, scale-out]) learnt from rows: its choice, its bounds, and how wrong it is on what it has not seen."""
+"""A regression over (interval, rate[, scale-out]) learnt from rows: its choice of forms, its bounds, and its error on held-out rows."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,13 +13,10 @@ import numpy as np
 from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
-from penstock.core.models.surrogate.bounds import within_errors
-from penstock.core.models.surrogate.candidate import Form
 from penstock.core.models.surrogate.choice import Chosen, by_row, choose, groups_of, together
-from penstock.core.models.surrogate.crossvalidation import SAME_INTERVAL, Groups, LeaveOut, different_rows, folds, interval_groups
+from penstock.core.models.surrogate.crossvalidation import SAME_INTERVAL, Groups, LeaveOut, Trials, different_rows, folds, interval_groups, within_errors
 from penstock.core.models.surrogate.linear import Plane
-from penstock.core.models.surrogate.points import Points, point
-from penstock.core.models.surrogate.trials import Trials
+from penstock.core.models.surrogate.points import Form, Points, point
 
 LEAST_ROWS = 4
 """Three parameters and one row to doubt them."""
@@ -150,3 +148,45 @@ class Study:
     def _errors(self, groups: Groups) -> Floats:
         held_out = together([self._trials.held_out(form, self._all, groups) for form in self.choice.forms], self.choice.shares)
         return np.log(self.seen) - np.log(held_out)
+
+
+class Studied(ABC):
+    """Inherit, and say what the study of the rows is that were seen."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def study(self) -> Study | NotReady: ...
+
+    def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None = None) -> Estimate | NotReady:
+        """What to expect at this interval and rate, with bounds from rows that were held out."""
+        study = self.study
+        return study if isinstance(study, NotReady) else study.predict(interval_s, rate_rows_per_s, scaleout)
+
+    def inside(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None = None) -> bool:
+        """Whether such intervals, rates and scale-outs were seen; a prediction elsewhere is to be flagged."""
+        study = self.study
+        return not isinstance(study, NotReady) and study.inside(interval_s, rate_rows_per_s, scaleout)
+
+    @property
+    def form(self) -> str | None:
+        """The name of the form that was chosen, or of those that share the answer, the best first; None before there is one."""
+        study = self.study
+        return None if isinstance(study, NotReady) else study.choice.name
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """Those of the best form that was chosen."""
+        study = self.study
+        return {} if isinstance(study, NotReady) else study.choice.fits[0].parameters
+
+    def score(self, leave_out: LeaveOut = LeaveOut.INTERVAL) -> Score | NotReady:
+        """The error on rows held out from everything, the choice of the form included, beside the constant and the paper's plane."""
+        study = self.study
+        return study if isinstance(study, NotReady) else study.score(leave_out)
+
+    def candidates(self, leave_out: LeaveOut = LeaveOut.INTERVAL) -> Mapping[str, float]:
+        """The held-out error of each form by itself."""
+        study = self.study
+        return {} if isinstance(study, NotReady) else study.candidates(leave_out)

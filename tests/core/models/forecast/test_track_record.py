@@ -9,7 +9,7 @@ from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.forecast.series import LoadSeen
-from penstock.core.models.forecast.told import MOST_PENDING
+from penstock.core.models.forecast.track_record import MOST_PENDING
 from penstock.core.models.score import Score
 
 SMALL = LoadForecast(history_s=1200.0, horizon_s=300.0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import UserMistake
-from penstock.tables.trace import read_rates, read_trace
+from penstock.tables.measurements import read_rates, read_trace
 
 
 def written(folder: Path, *rows: str) -> Path:

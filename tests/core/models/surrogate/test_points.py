@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.core.models.surrogate.thinning import spread_out
+from penstock.core.models.surrogate.points import spread_out
 
 
 @pytest.mark.parametrize("most", [3, 7, 50, 499, 500, 2000])

@@ -1,4 +1,4 @@
-"""What was forecast, held against what came: the error of forecasts that a job was steered by, none of which knew its future."""
+"""The errors of forecasts that a job used, measured once their horizon has passed."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from penstock.core.models.surrogate.bounds import within_errors
+from penstock.core.models.surrogate.crossvalidation import within_errors
 
 
 @pytest.mark.parametrize("count", [4, 6, 9, 15, 60])

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.forecast.arima import Arima
-from penstock.core.models.forecast.candidate import Learner, Parameters
-from penstock.core.models.forecast.ets import Ets
-from penstock.core.models.forecast.evidence import due
-from penstock.core.models.forecast.history import History
-from penstock.core.models.forecast.refit import any_due, fitted, refitted
-from penstock.core.models.forecast.seasonal import Seasonal
+from penstock.core.models.forecast.backtest import History
+from penstock.core.models.forecast.candidates import Learner, Parameters
+from penstock.core.models.forecast.fitted_candidates import Arima, Ets, Seasonal
+from penstock.core.models.forecast.refit import any_due, due, fitted, refitted
 
 HORIZON, REACH, LENGTH = 30, 120, 600
 

@@ -1,0 +1,53 @@
+"""Measurements from CSV files: a rate over time (a trace), and latency by scale-out and rate (a profile)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.core.errors import UserMistake
+from penstock.core.models.latency.phoebe import MOST_ROWS
+from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.surrogate.points import spread_out
+from penstock.tables.csv import Column, read_csv, refuse_milliseconds
+
+RATE_COLUMNS = (Column(name="t"), Column(name="rate", lowest=0, may_lack=True))
+
+
+def read_rates(path: Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Times and rates in the order of time; cells without a rate are left out, of several rates at one time the mean counts."""
+    columns = read_csv(path, RATE_COLUMNS)
+    refuse_milliseconds(path, "t", columns["t"])
+    known = ~np.isnan(columns["rate"])
+    if not known.any():
+        raise UserMistake(f"{path}: no row has a rate")
+    time_s, place = np.unique(columns["t"][known], return_inverse=True)
+    return time_s, np.bincount(place, weights=columns["rate"][known]) / np.bincount(place)
+
+
+def read_trace(path: Path) -> Arrivals:
+    """The trace as arrivals, linear between its points."""
+    return Arrivals.through(*read_rates(path))
+
+
+PROFILE_COLUMNS = (
+    Column(name="scaleout", lowest=1, whole=True),
+    Column(name="rate", lowest=0),
+    Column(name="latency_ms", above=0),
+    Column(name="valid", lowest=0, highest=1, whole=True, truth=True, optional=True, may_lack=True),
+)
+
+
+def read_profile(path: Path) -> list[ProfileSeen]:
+    """All rows, or of too many an even choice over scale-outs and rates."""
+    columns = read_csv(path, PROFILE_COLUMNS)
+    kept = spread_out(np.unique(columns["scaleout"], return_inverse=True)[1], columns["rate"], MOST_ROWS)
+    scaleouts, rates, latencies_ms = (columns[name][kept] for name in ("scaleout", "rate", "latency_ms"))
+    valid = columns["valid"][kept] if "valid" in columns else np.full(len(rates), np.nan)
+    return [
+        ProfileSeen(scaleout=int(s), rate_rows_per_s=float(r), latency_s=float(ms) / 1000, valid=None if np.isnan(v) else bool(v))
+        for s, r, ms, v in zip(scaleouts, rates, latencies_ms, valid, strict=True)
+    ]
