@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from planned import wants
 from rich.console import Console
 
-from penstock.cli.cells import one_line, sparkline
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
+from penstock.cli.terminal import one_line, sparkline
 from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executors import CpuKnown, CpuUnknown, ExecutorsComplete, ExecutorsMissing

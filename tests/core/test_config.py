@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.cli.settings_table import settings_table
+from penstock.cli.generated_pages import settings_table
 from penstock.core.config import Config, check
 from penstock.core.errors import UserMistake
 
@@ -21,7 +21,7 @@ NAMES = [each.name for each in SETTINGS]
 
 
 def test_the_page_of_settings_is_as_they_are_declared() -> None:
-    assert PAGE.read_text() == settings_table(), "renew it: .venv/bin/python -m penstock.cli.settings_table > docs/settings.md"
+    assert PAGE.read_text() == settings_table(), "renew it: .venv/bin/python -m penstock.cli.generated_pages"
 
 
 def test_every_setting_is_in_the_page_with_its_meaning() -> None:

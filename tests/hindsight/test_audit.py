@@ -276,9 +276,7 @@ def test_a_promise_that_no_size_keeps_is_a_risk_of_its_own_and_needs_no_executor
 
 
 def test_an_audit_needs_no_spark() -> None:
-    loaded = (
-        "import sys, penstock.cli.audit, penstock.cli.audited, penstock.hindsight.audit; sys.exit(any(name.split('.')[0] == 'pyspark' for name in sys.modules))"
-    )
+    loaded = "import sys, penstock.cli.audit, penstock.hindsight.audit; sys.exit(any(name.split('.')[0] == 'pyspark' for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
 
 

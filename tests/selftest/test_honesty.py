@@ -18,8 +18,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.selftest.honesty import HIGHEST, LOWER, Honesty, honesty, side_of
-from penstock.selftest.quiet_run import ATTEMPTS, Made, quiet_run
-from penstock.selftest.recorded_run import START_S, Recorded, load_rates
+from penstock.selftest.recorded_run import ATTEMPTS, START_S, Made, Recorded, load_rates, quiet_run
 from penstock.selftest.speed import Speed
 from penstock.simulator.calibrate import calibrated
 
@@ -115,7 +114,7 @@ def test_a_run_that_others_disturbed_is_made_again_whatever_it_shows(monkeypatch
         progress(540.0)
         return runs.pop(0)
 
-    monkeypatch.setattr("penstock.selftest.quiet_run.recorded_run", ran)
+    monkeypatch.setattr("penstock.selftest.recorded_run.recorded_run", ran)
     assert quiet_run(480.0, HIGHEST, tmp_path / "run.db", made) is run and made.repeated == 1
     assert bar == [(540, 1080), (1080, 1620)], "the bar knows of one run more"
     runs += ATTEMPTS * [loud]

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from penstock.cli.audited import present_audit
-from penstock.cli.progress import bar
-from penstock.cli.report import JsonOption, PlotOption
+from penstock.cli import complain
+from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known
 from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, needed, parameters_of, policies_of
+from penstock.cli.simulated import left_out_rows, like_rows
+from penstock.cli.terminal import Whole
+from penstock.cli.whatif import error_rows, error_words, kept_words
+from penstock.cli.whatif import object_of as what_if_object
 from penstock.core.domain.job import Promises
+from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import event_logs
-from penstock.hindsight.audit import AuditAsked, audit_all
+from penstock.hindsight.audit import HOUR_S, AuditAsked, Audited, Skipped, audit_all
+from penstock.hindsight.confidence import confidence
 
 
 def audit(
@@ -50,3 +60,111 @@ def audit(
     if not audited:
         raise UserMistake(*(f"{each.path}: {each.why}" for each in skipped))
     present_audit(audited, skipped, as_json=as_json, plot=plot)
+
+
+JOBS = ("lasted", "rows/s", "executors", "had h", "needed h", "wasted h", "short h", "batch p95 s", "latency p95 s", "above promise", "confidence")
+POLICIES = ("executor-hours", "±", "saves h", "±", "executors", "rescales", "p95 ms", "within", "broken s")
+
+JOBS_PARTS, POLICIES_PARTS = (7, 4), (4, 5)
+"""What it costs, and what it keeps."""
+
+
+def present_audit(audited: Sequence[Audited], skipped: Sequence[Skipped], *, as_json: bool, plot: Path | None) -> None:
+    """What could not be audited goes to standard error, a line each, or into the object."""
+    if as_json:
+        left = [{"path": str(each.path), "why": each.why} for each in skipped]
+        typer.echo(json.dumps(known({"jobs": [object_of(each) for each in audited], "skipped": left})))
+    else:
+        show(audited)
+        for each in skipped:
+            complain(f"{each.path}: {each.why}")
+
+    def draw(path: Path) -> None:
+        from penstock.dashboard.audited import draw_audited
+
+        draw_audited(path, audited)
+
+    draw_into(plot, draw, as_json)
+
+
+def show(audited: Sequence[Audited]) -> None:
+    console = Console()
+    console.print(Whole(jobs_table(audited), JOBS_PARTS))
+    for each in audited:
+        console.print()
+        console.print(Whole(policies_table(each), POLICIES_PARTS))
+        found, risks = each.what_if, [("at risk", risk) for risk in each.risks]
+        for what, words in (*left_out_rows(found.left_out), *error_rows(found), *risks, like_rows(found.like)[0], ("confidence", str(confidence(found)))):
+            typer.echo(f"{what}: {words}")
+        for note in each.notes:
+            typer.echo(f"note: {note}")
+
+
+def jobs_table(audited: Sequence[Audited]) -> Table:
+    table = Table(title=f"{len(audited)} streaming job{'s' if len(audited) > 1 else ''}, in executor-hours", title_justify="left", box=None)
+    table.add_column("job")
+    for column in JOBS:
+        table.add_column(column, justify="right")
+    for each in audited:
+        ran = each.ran
+        spent = map(hours, (each.had_s, each.needed_s, each.wasted_s, each.short_s))
+        late = map(seconds, (each.batch_p95_s, None if ran.latency is None else ran.latency.p95_s))
+        above = "" if ran.within_latency is None else f"{1 - ran.within_latency:.1%}"
+        size = duration_words(round(ran.duration_s)), f"{each.rows_per_s:,.0f}", f"{ran.average_workers:.1f}"
+        table.add_row(*map(Text, (title(each), *size, *spent, *late, above, confidence(each.what_if).level)))
+    return table
+
+
+def policies_table(each: Audited) -> Table:
+    found = each.what_if
+    table = Table(title=title(each), title_justify="left", box=None)
+    table.add_column("policy")
+    for column in POLICIES:
+        table.add_column(column, justify="right")
+    for run in found.runs:
+        score, error = run.score, found.error_worker_seconds(run)
+        off = error_words(found, None if error is None else hours(error))
+        _, p95, _, within, broken = kept_words(found.kept(run))
+        cost = hours(score.worker_seconds), off, hours(found.saved_worker_seconds(run)), off
+        table.add_row(*map(Text, (run.policy, *cost, f"{score.average_workers:.2f}", f"{score.rescales}", p95, within, broken)))
+    return table
+
+
+def title(each: Audited) -> str:
+    return f"{each.name} ({each.app_id})" if each.app_id else each.name
+
+
+def hours(of_s: float | None) -> str:
+    """
+    >>> hours(5400.0), hours(90.0), hours(None)
+    ('1.5', '0.025', '?')
+    """
+    if of_s is None:
+        return "?"
+    value = of_s / HOUR_S
+    return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.2g}"
+
+
+def seconds(of_s: float | None) -> str:
+    return "" if of_s is None else f"{of_s:,.1f}"
+
+
+def object_of(each: Audited) -> dict[str, Any]:
+    """All times in seconds, executor-hours in hours; `what_if` is what `penstock replay --json` prints."""
+    ran, latency = each.ran, each.ran.latency
+    return {
+        "path": str(each.path),
+        "job": each.name,
+        "application_id": each.app_id,
+        "duration_s": ran.duration_s,
+        "rows_per_s": each.rows_per_s,
+        "average_executors": ran.average_workers,
+        "rescales": ran.rescales,
+        "executor_hours": {"had": each.had_s / HOUR_S, "needed": each.needed_s / HOUR_S, "wasted": each.wasted_s / HOUR_S, "short": each.short_s / HOUR_S},
+        "batch_p95_s": each.batch_p95_s,
+        "latency_ms": None if latency is None else {name: 1000 * getattr(latency, f"{name}_s") for name in ("p50", "p95", "p99")},
+        "above_promise": None if ran.within_latency is None else 1 - ran.within_latency,
+        "at_risk": list(each.risks),
+        **{name: value for name, value in what_if_object(each.what_if).items() if name not in ("like", "recorded", "notes")},
+        "notes": list(each.notes),
+    }

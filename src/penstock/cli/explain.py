@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import re
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from penstock.cli.cells import day_time
-from penstock.cli.explained import as_object, show
+from penstock.cli.histories import FileOption, history_of, why_undecided
 from penstock.cli.jobs import JobOption
-from penstock.cli.moments import until_moment_s
-from penstock.cli.remembered import FileOption, history_of, why_undecided
 from penstock.cli.report import JsonOption, known
-from penstock.core.analyze.explained import Explained, decisions, explained
-from penstock.core.domain.events.autopilot import Decided
+from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
+from penstock.core.analyze.explained import Explained, Judged, decisions, explained
+from penstock.core.domain.decision import Candidate, Comparison, short, sized
+from penstock.core.domain.events.autopilot import EFFECTS, Decided
+from penstock.core.domain.prediction import UNITS, subject
+from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.stores.reader import HistoryReader
 
@@ -74,3 +80,193 @@ def why_none(reader: HistoryReader, until_s: float, changed: bool) -> str:
     if first.at_s > until_s:
         raise UserMistake(f"--at: nothing was decided until {day_time(until_s)}; the first decision was at {day_time(first.at_s)}")
     return f"no decision changed anything until {day_time(until_s)}" if changed else why_undecided(reader)
+
+
+FATES = {"graded": "", "not yet due": "not yet due", "replaced": "replaced by a newer one", "void": "void: it could not be judged"}
+
+
+def as_object(found: Explained) -> dict[str, Any]:
+    decided, decision, reading = found.decided, found.decided.decision, found.reading
+    seen = {
+        "load_rows_per_s": decided.load_rows_per_s,
+        "peak_rows_per_s": decided.peak_rows_per_s,
+        "capacity_rows_per_s": decided.capacity_rows_per_s,
+        "capacity_why": decided.capacity_why,
+        "arrival_rows_per_s": reading and reading.arrival_rows_per_s,
+        "throughput_rows_per_s": reading and reading.throughput_rows_per_s,
+        "excess_lag_rows": reading and reading.excess_lag_rows,
+        "latency_p95_s": reading and reading.latency and reading.latency.p95_s,
+        "busyness": reading and reading.busyness,
+        "executors_running": reading and reading.executors_running,
+    }
+    choice = {
+        "at_s": decided.at_s,
+        "mode": decided.mode,
+        "policy": decided.policy,
+        "current": decision.current,
+        "executors": decision.executors,
+        "direction": decision.direction,
+        "why": compared(decision.why),
+        "guards": [compared(guard) for guard in decision.guards],
+        "effect": decided.effect,
+        "words": decided.words(),
+    }
+    return {
+        "decision": choice,
+        "seen": seen,
+        "candidates": [{**asdict(each), "refused": each.refused and compared(each.refused)} for each in decision.candidates],
+        "predictions": [predicted(each) for each in found.predictions],
+        "afterwards": [{"at_s": event.at_s, "kind": type(event).__name__, "words": event.words()} for event in found.afterwards],
+    }
+
+
+def compared(why: Comparison) -> dict[str, Any]:
+    return {**asdict(why), "words": why.words()}
+
+
+def predicted(each: Judged) -> dict[str, Any]:
+    graded = each.graded
+    return {
+        **asdict(each.made),
+        "fate": each.fate,
+        "actual": graded and graded.actual,
+        "error": graded and graded.error,
+        "within": graded and graded.low <= graded.actual <= graded.high,
+    }
+
+
+def show(console: Console, found: Explained) -> None:
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+    decided = found.decided
+    line(headline(decided), "bold")
+    line(f"{day_time(decided.at_s)}, policy {decided.policy}, mode {decided.mode}")
+    line(f"because {decided.decision.why.words()}")
+    for guard in decided.decision.guards:
+        line(f"guarded: {guard.words()}")
+    console.print(Text("\nwhat was seen", style="bold"), Whole(pairs(seen_rows(found))))
+    if decided.capacity_why is not None:
+        line(f"capacity {decided.capacity_why}", "dim")
+    if decided.decision.candidates:
+        console.print(Text("\nsizes weighed", style="bold"), Whole(candidates_table(decided)))
+    if found.predictions:
+        console.print(Text("\nwhat it predicted", style="bold"), Whole(predictions_table(found.predictions, decided.at_s), (3, 3)))
+    if found.afterwards:
+        line("\nwhat came of it", "bold")
+        for event in found.afterwards:
+            line(f"{clock_time(event.at_s)}  {event.words()}")
+
+
+def headline(decided: Decided) -> str:
+    """
+    >>> from penstock.core.domain.decision import Decision
+    >>> kept = Decision(policy="static", executors=1, current=1, why=Comparison(code="as_declared"))
+    >>> headline(Decided(at_s=0.0, mode="shadow", policy="static", decision=kept, effect="kept"))
+    'keep 1 executor'
+    """
+    decision = decided.decision
+    effect = "" if decided.effect == "kept" else f" ({EFFECTS[decided.effect]})"
+    return f"keep {sized(decision.current)}{effect}" if decision.direction == "keep" else f"from {decision.current} to {sized(decision.executors)}{effect}"
+
+
+def seen_rows(found: Explained) -> list[tuple[str, str]]:
+    decided, reading = found.decided, found.reading
+    rows = [
+        ("load since the decision before", f"{count(decided.load_rows_per_s)} rows/s"),
+        ("forecast at its peak", f"{count(decided.peak_rows_per_s)} rows/s"),
+        (f"capacity of {sized(decided.decision.executors)}", f"{count(decided.capacity_rows_per_s)} rows/s"),
+    ]
+    if reading is not None:
+        p95_s = reading.latency.p95_s if reading.latency else None
+        rows += [
+            ("latency p95", seconds(p95_s)),
+            ("lag beyond what is healthy", f"{count(reading.excess_lag_rows)} rows"),
+            ("executors", f"{reading.executors_running} running, {reading.executors_requested} requested, busy {percent(reading.busyness)}"),
+        ]
+    return rows
+
+
+def candidates_table(decided: Decided) -> Table:
+    """The size that was chosen has an arrow."""
+    table = columns("", "executors", "capacity rows/s", "recovery", "latency", left=1)
+    table.add_column("refused because", overflow="fold")
+    for each in decided.decision.candidates:
+        chosen = each.executors == decided.decision.executors
+        cells = str(each.executors), count(each.capacity_rows_per_s), seconds(each.recovery_s), seconds(each.latency_s)
+        table.add_row("→" if chosen else "", *map(Text, cells), Text(refusal(each)), style="bold" if chosen else "")
+    return table
+
+
+def refusal(each: Candidate) -> str:
+    return "" if each.refused is None else each.refused.words()
+
+
+def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:
+    table = columns("", "predicted", "bounds", "due in", "it was", "off by", left=1)
+    table.columns[0].max_width = None
+    table.add_column("")
+    for each in predictions:
+        made, graded = each.made, each.graded
+        of_size = f" of {sized(made.executors)}" if made.kind in ("capacity", "latency") else ""
+        told = "" if graded is None else "within its bounds" if graded.low <= graded.actual <= graded.high else "outside of its bounds"
+        table.add_row(
+            Text(f"{subject(made.kind, made.about)}{of_size}"),
+            Text(f"{short(made.value)} {UNITS[made.kind]}"),
+            Text(f"{short(made.low)} to {short(made.high)}"),
+            Text(UNKNOWN if made.due_s is None else duration_words(max(0.0, round(made.due_s - at_s, 1)))),
+            Text("" if graded is None else f"{short(graded.actual)} {UNITS[made.kind]}"),
+            Text("" if graded is None else percent(graded.error)),
+            Text(told or FATES[each.fate], style="dim" if graded is None else ""),
+        )
+    return table
+
+
+def pairs(rows: list[tuple[str, str]]) -> Table:
+    table = columns("", "", left=2)
+    table.show_header = False
+    table.columns[0].max_width = None
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+DAY_S, MINUTE_S, SECOND_S = 86400.0, 60.0, 1.0
+STILL_IN_IT_S = 0.001
+"""Before the end of a moment: what happens at its end belongs to the next."""
+
+
+def until_moment_s(text: str, last_s: float) -> float:
+    """The end of the moment that is named: a time of the day or an ISO time, local unless it says otherwise, or so long before the last that is known.
+
+    A time of the day is the last one there was; "14:05" names all of that minute.
+    """
+    text = text.strip()
+    ago = re.fullmatch(r"(.+?)\s*ago", text)
+    if ago:
+        return last_s - parse_duration_s(ago[1])
+    try:
+        if re.fullmatch(r"\d{1,2}:\d\d(:\d\d)?", text):
+            return _of_the_day(text, last_s)
+        return datetime.fromisoformat(text).timestamp() + _length_s(text) - STILL_IN_IT_S
+    except (ValueError, OverflowError, OSError):
+        raise UserMistake(f'--at: found {text!r}, a time such as "14:05", "2026-11-16 14:05" or "10m ago" is allowed') from None
+
+
+def _of_the_day(text: str, last_s: float) -> float:
+    """The last such time of a day that is not after the last moment."""
+    hour, minute, *second = (int(part) for part in text.split(":"))
+    last = datetime.fromtimestamp(last_s)
+    found = last.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
+    found = found if found <= last else found - timedelta(days=1)
+    return found.timestamp() + _length_s(f"T{text}") - STILL_IN_IT_S
+
+
+def _length_s(text: str) -> float:
+    """How long the moment is that is named: a day, a minute or a second.
+
+    >>> [_length_s(each) for each in ("2026-11-16", "2026-11-16 14:05", "2026-11-16T14:05:30+01:00")]
+    [86400.0, 60.0, 1.0]
+    """
+    time_of_day = re.search(r"[T ]\d{1,2}:\d\d(:\d\d)?", text)
+    return DAY_S if time_of_day is None else MINUTE_S if time_of_day[1] is None else SECOND_S

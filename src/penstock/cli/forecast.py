@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from penstock.cli.progress import bar
-from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
+from penstock.cli.report import JsonOption, PlotOption, Report, bar, finite, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.arrays import Floats
 from penstock.core.models.forecast.combined import FEWEST, LoadForecast

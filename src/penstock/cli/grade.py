@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.cells import columns, percent
+from penstock.cli.histories import FileOption, events_of, history_of, since, why_undecided
 from penstock.cli.jobs import JobOption
-from penstock.cli.model_errors import as_objects
-from penstock.cli.model_errors import show as show_errors
-from penstock.cli.remembered import FileOption, events_of, history_of, since, why_undecided
 from penstock.cli.report import JsonOption
-from penstock.cli.uncut_table import Whole
+from penstock.cli.terminal import UNKNOWN, Whole, columns, percent
 from penstock.core.analyze.explained import decisions
 from penstock.core.analyze.grade_summary import Grade, grades
-from penstock.core.analyze.model_scores import model_scores
+from penstock.core.analyze.model_scores import ModelScore, model_scores
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, subject
 from penstock.core.models.estimate import COVERAGE
+from penstock.core.models.score import Score
 from penstock.stores.reader import HistoryReader
 
 LEAST_WITHIN = 0.6
@@ -101,3 +99,44 @@ def verdict(each: Grade) -> str:
     if each.error > GOOD_ERROR[each.kind]:
         return "off"
     return "good" if each.within >= LEAST_WITHIN else "bounds too narrow"
+
+
+def as_objects(found: Sequence[ModelScore]) -> list[dict[str, Any]]:
+    """
+    >>> one = ModelScore(model="load forecast", paper="AutoARIMA alone", score=Score(mape=0.1, constant_mape=0.3, paper_mape=0.2, held_out=9))
+    >>> as_objects([one])[0]["mape"], as_objects([one])[0]["reason"]
+    (0.1, None)
+    """
+    return [as_object(each) for each in found]
+
+
+def as_object(each: ModelScore) -> dict[str, Any]:
+    score = each.score if isinstance(each.score, Score) else None
+    return {
+        "model": each.model,
+        "mape": score and score.mape,
+        "constant_mape": score and score.constant_mape,
+        "paper_mape": score and score.paper_mape,
+        "paper": each.paper,
+        "held_out": score.held_out if score else 0,
+        "reason": None if isinstance(each.score, Score) else each.score.why,
+    }
+
+
+def show_errors(console: Console, found: Sequence[ModelScore]) -> None:
+    console.print(Whole(errors_table(found)))
+    words = "off by: mean error on what a model had not learnt, as a share of the truth; beside it that of a constant, and that of the paper's plain way."
+    console.print(Text(words, style="dim"))
+
+
+def errors_table(found: Sequence[ModelScore]) -> Table:
+    table = columns("model", "held out", "off by", "constant", "paper", left=1)
+    table.columns[0].max_width = None
+    table.add_column("")
+    for each in found:
+        if isinstance(each.score, Score):
+            errors = (percent(error) for error in (each.score.mape, each.score.constant_mape, each.score.paper_mape))
+            table.add_row(Text(each.model), Text(str(each.score.held_out)), *map(Text, errors), Text(f"paper: {each.paper}", style="dim"))
+        else:
+            table.add_row(Text(each.model), *map(Text, (UNKNOWN,) * 4), Text(f"not yet: {each.score.why}", style="dim"))
+    return table

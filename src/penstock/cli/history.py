@@ -10,12 +10,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from penstock.cli.cells import clock_time
+from penstock.cli.histories import FileOption, history_of, since
 from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
-from penstock.cli.remembered import FileOption, history_of, since
 from penstock.cli.report import known, writable
-from penstock.cli.uncut_table import Whole
+from penstock.cli.terminal import Whole, clock_time
 from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading

@@ -1,4 +1,4 @@
-"""`penstock init`: a small job to begin with."""
+"""`penstock init` writes a small job to begin with; `penstock entry` prints the script that spark-submit runs."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def init(folder: Annotated[Path, typer.Argument(help="Where to write the job.")]
     except OSError as error:
         raise UserMistake(f"{folder}: cannot be written: {error.strerror}") from None
     typer.echo(f"wrote {folder / 'job.toml'} and {folder / 'job.py'}; run it: penstock run {folder / 'job.toml'}")
+
+
+def entry() -> None:
+    """Print the path of the script that spark-submit runs: spark-submit --master yarn "$(penstock entry)" run job.toml"""
+    typer.echo(str(files("penstock") / "__main__.py"))

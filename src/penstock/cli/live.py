@@ -8,9 +8,9 @@ from dataclasses import replace
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from penstock.cli.cells import count, day_time, one_line, percent, seconds
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
+from penstock.cli.terminal import count, day_time, one_line, percent, seconds
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.queries import QueryFailed
 from penstock.core.domain.job import Promises

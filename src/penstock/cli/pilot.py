@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.cells import one_line
+from penstock.cli.terminal import one_line
 from penstock.core.domain.decision import sized
 from penstock.core.domain.events.autopilot import (
     THROUGHPUT,

@@ -11,11 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from penstock.cli.cells import columns, day_time, percent
+from penstock.cli.histories import FileOption, events_of, history_of, read_with_bar, why_undecided
 from penstock.cli.jobs import JobOption
-from penstock.cli.remembered import FileOption, events_of, history_of, read_with_bar, why_undecided
 from penstock.cli.report import JsonOption, known
-from penstock.cli.uncut_table import Whole
+from penstock.cli.terminal import Whole, columns, day_time, percent
 from penstock.core.domain.events.autopilot import Decided
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.units import duration_words

@@ -10,11 +10,10 @@ from typing import Annotated
 import typer
 
 from penstock.cli import EXIT_INTERNAL
-from penstock.cli.cells import day_time
-from penstock.cli.like import history_of, told_by
-from penstock.cli.progress import bar
-from penstock.cli.report import JsonOption, PlotOption
+from penstock.cli.histories import history_named, read_last
+from penstock.cli.report import JsonOption, PlotOption, bar
 from penstock.cli.simulate_options import USUAL_LAST, last_of, limits_of, needed, parameters_of, policies_of, promises_of
+from penstock.cli.terminal import day_time
 from penstock.cli.whatif import present_what_if
 from penstock.core.errors import UserMistake
 from penstock.hindsight.verify import verify as verified
@@ -44,7 +43,7 @@ def replay(
         for name, given in asked.items():
             if given is not None:
                 raise UserMistake(f"--{name}: --verify replays what was recorded as it was; leave one of the two out")
-        verify_history(history_of(history), as_json)
+        verify_history(history_named(history), as_json)
     else:
         needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
         needed(1, max_executors=max_executors)
@@ -96,8 +95,8 @@ def other_version_words(recorder: Recorder | None, this: Recorder) -> str:
 
 
 def what_if_of(history: str, policy: str, last_s: float, recovery_s: float | None, latency_ms: float | None, most: int | None, seed: int) -> WhatIf:
-    path = history_of(history)
-    readings, events, ran_under = told_by(path, last_s)
+    path = history_named(history)
+    readings, events, ran_under = read_last(path, last_s)
     try:
         like = calibrated_by(history, readings, events, seed, ran_under)
         limits = limits_of(None, most, None, like)

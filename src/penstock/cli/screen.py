@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.cells import UNKNOWN, WIDEST, Sparkline, bar, clock_time, columns, count, one_line, percent, seconds
 from penstock.cli.pilot import Pilot, pilot_view
+from penstock.cli.terminal import UNKNOWN, WIDEST, Sparkline, bar, clock_time, columns, count, one_line, percent, seconds
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import EXIT_INTERNAL, complain
-from penstock.cli.progress import bar
+from penstock.cli.report import bar
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
@@ -31,7 +31,7 @@ def overhead(
     as_json: JsonOption = False,
 ) -> None:
     """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock; exit code 1 if the target is missed."""
-    from penstock.selftest.overhead.measure import measure_overhead
+    from penstock.selftest.overhead_run import measure_overhead
 
     with bar("turns") as progress:
         result = measure_overhead(starts, pairs, keep, progress)
@@ -92,7 +92,7 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """How well the models do: capacity, recovery, latency and forecasts against a known truth; exit code 1 if a target is missed."""
-    from penstock.selftest.models.all import measure_models
+    from penstock.selftest.models_accuracy import measure_models
 
     with bar("models") as progress:
         result = measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress)
@@ -112,10 +112,10 @@ def honesty(
     as_json: JsonOption = False,
 ) -> None:
     """The same trace and policy on real embedded Spark and in the simulator, side by side; exit code 1 if a target is missed."""
-    from penstock.cli.like import history_of
+    from penstock.cli.histories import history_named
     from penstock.selftest.honesty import measure_honesty
 
-    source = None if calibrate_from is None else history_of(calibrate_from)
+    source = None if calibrate_from is None else history_named(calibrate_from)
     with bar("seconds on Spark") as progress:
         result = measure_honesty(minutes, source, keep, progress)
     show(result, as_json, "honesty of the simulator")
@@ -139,9 +139,9 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     from penstock.selftest.ceiling import measure_ceiling
     from penstock.selftest.feeder import measure_feeder
     from penstock.selftest.honesty import measure_honesty
-    from penstock.selftest.models.all import measure_models
+    from penstock.selftest.models_accuracy import measure_models
     from penstock.selftest.modes import measure_modes
-    from penstock.selftest.overhead.measure import measure_overhead
+    from penstock.selftest.overhead_run import measure_overhead
     from penstock.selftest.speed import measure_speed
 
     measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {

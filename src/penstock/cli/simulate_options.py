@@ -146,7 +146,7 @@ def recorded_job(history: str | None, last: str | None, seed: int) -> Like | Non
         if last is not None:
             raise UserMistake("--last: it is about the history of --like, and no recorded job is given")
         return None
-    from penstock.cli.like import like
+    from penstock.cli.histories import like
 
     return like(history, last_of(USUAL_LAST if last is None else last), seed)
 

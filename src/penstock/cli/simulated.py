@@ -15,7 +15,7 @@ from rich.text import Text
 
 from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH
 from penstock.cli.report import Report, draw_into, known, present
-from penstock.cli.uncut_table import Whole
+from penstock.cli.terminal import Whole
 from penstock.core.domain.events.autopilot import TargetFeasible, TargetInfeasible
 from penstock.simulator.score import LatencyMs, Score
 from penstock.wiring.profiled import LeftOut

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from penstock.cli.cells import clock_time
 from penstock.cli.jobs import JobOption, running_job
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, render
+from penstock.cli.terminal import clock_time
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words

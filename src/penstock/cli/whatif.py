@@ -14,7 +14,7 @@ from rich.text import Text
 
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import as_object, left_out_rows, like_object, like_rows
-from penstock.cli.uncut_table import Whole
+from penstock.cli.terminal import Whole
 from penstock.hindsight.confidence import confidence, error_reasons, is_at_least
 from penstock.hindsight.run_cost import Ran
 from penstock.hindsight.whatif import WhatIf

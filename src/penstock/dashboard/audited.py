@@ -9,9 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from penstock.dashboard.palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PAPER
-from penstock.dashboard.panels import bare
-from penstock.dashboard.picture import STYLE
+from penstock.dashboard.look import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PAPER, STYLE, bare
 from penstock.hindsight.audit import Audited
 
 HOUR_S = 3600.0

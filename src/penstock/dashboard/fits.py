@@ -20,8 +20,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.surrogate.crossvalidation import interval_groups
 from penstock.core.models.surrogate.study import Studied
-from penstock.dashboard.chart import chart
-from penstock.dashboard.palette import BLUE, INK, LINE, MUTED, ORANGE, VERMILION
+from penstock.dashboard.look import BLUE, INK, LINE, MUTED, ORANGE, VERMILION, chart
 
 MOST_INTERVALS, MOST_SCALEOUTS = 7, 8
 STEPS = 40

@@ -13,9 +13,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatt
 
 from penstock.core.domain.events.autopilot import Decided
 from penstock.core.models.arrays import Floats
-from penstock.dashboard.palette import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, VERMILION
-from penstock.dashboard.panels import bare
-from penstock.dashboard.picture import STYLE
+from penstock.dashboard.look import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, STYLE, VERMILION, bare
 from penstock.wiring.simulation import Simulated
 
 SIZE_IN = (10.0, 7.6)

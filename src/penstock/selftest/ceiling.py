@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import penstock
-from penstock.selftest.cluster import place
+from penstock.selftest.spark_runs import place
 from penstock.spark.progress import parse_progress
 
 

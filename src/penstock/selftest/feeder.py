@@ -16,7 +16,7 @@ from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
 from penstock.kafka.feeder import Keeping
 from penstock.kafka.topics import make_topics
-from penstock.selftest.clicks import FED, clicks_job, wait_for
+from penstock.selftest.spark_runs import FED, clicks_job, wait_for
 from penstock.spark.connector import broker_jars
 
 TOPIC = "fed"

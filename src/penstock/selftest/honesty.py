@@ -14,9 +14,8 @@ from penstock.core.domain.rescales import rescales
 from penstock.core.errors import UserMistake
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.terms import Terms
-from penstock.selftest.quiet_run import MOST_STOLEN, Made, Progress, quiet_run
-from penstock.selftest.recorded_run import START_S, Recorded, told
-from penstock.selftest.stolen import Span, within
+from penstock.selftest.cpu_steal import Span, within
+from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, quiet_run, told
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 from penstock.wiring.setup import Setup

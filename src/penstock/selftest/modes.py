@@ -15,7 +15,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.monitor.facts import OutputSample
 from penstock.core.monitor.outputs import latency_of_outputs
 from penstock.kafka.tail import TopicTail
-from penstock.selftest.clicks import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
+from penstock.selftest.spark_runs import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
 from penstock.wiring.job import RunningJob
 
 NAME = "selftest-modes"

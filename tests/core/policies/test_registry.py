@@ -11,7 +11,7 @@ from assessed import under
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.cli.policies_table import renewed
+from penstock.cli.generated_pages import renewed
 from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
@@ -96,7 +96,7 @@ def test_a_value_beyond_its_bounds_is_one_line() -> None:
 
 
 def test_the_page_of_policies_is_as_they_are_declared() -> None:
-    assert PAGE.read_text() == renewed(PAGE.read_text()), "renew it: .venv/bin/python -m penstock.cli.policies_table docs/policies.md"
+    assert PAGE.read_text() == renewed(PAGE.read_text()), "renew it: .venv/bin/python -m penstock.cli.generated_pages"
 
 
 def test_the_page_tells_of_every_policy() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from penstock.cli.fit import capacity, profile, regression, scaleout
+from penstock.cli.fit import capacity, regression, scaleout
 
 app = typer.Typer(no_args_is_help=True, help="Learn a model from a CSV file of measurements.")
 app.command("capacity")(capacity.capacity)
 app.command("scaleout")(scaleout.scaleout)
 app.command("recovery")(regression.recovery)
 app.command("latency")(regression.latency)
-app.command("profile")(profile.profile)
+app.command("profile")(scaleout.profile)

@@ -1,0 +1,122 @@
+"""What a command needs of a history: the file, its events, and why nothing was decided if nothing was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from penstock.cli.jobs import remembered_job
+from penstock.core.domain.events.autopilot import PhaseFailed
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.trust import mode_in
+from penstock.core.domain.units import duration_words, parse_duration_s
+from penstock.core.errors import UserMistake
+from penstock.core.terms import Terms
+from penstock.stores.reader import HistoryReader
+
+if TYPE_CHECKING:
+    from penstock.hindsight.whatif import Like
+
+FileOption = Annotated[Path | None, typer.Option("--file", help="A history file instead of a job's own.", metavar="HISTORY.DB")]
+
+
+ROWS_A_STEP = 500
+
+
+class Timed(Protocol):
+    @property
+    def at_s(self) -> float: ...
+
+
+T = TypeVar("T", bound=Timed)
+
+
+def history_of(job: str | None, file: Path | None) -> Path:
+    """The history file that is meant, also of a job that has ended."""
+    return file or remembered_job(job).history
+
+
+def since(last: str | None, span: tuple[float, float] | None) -> float:
+    """The first moment that `--last` means, in seconds: so long before the last one that is remembered; all of it if nothing is given.
+
+    >>> since("10m", (0.0, 1000.0)), since(None, (0.0, 1000.0))
+    (400.0, -inf)
+    """
+    if last is None:
+        return float("-inf")
+    try:
+        last_s = parse_duration_s(last)
+    except UserMistake as mistake:
+        raise UserMistake(f"--last: {mistake}") from None
+    return float("-inf") if span is None else span[1] - last_s
+
+
+def read_with_bar(what: str, rows: Iterable[T], span: tuple[float, float] | None) -> Iterator[T]:
+    """The same rows in their order; on a terminal with a bar that tells how much is left to read."""
+    first_s, last_s = span or (0.0, 0.0)
+    console = Console(stderr=True)
+    with Progress(TextColumn(what), BarColumn(), TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(what, total=max(1.0, last_s - first_s))
+        for number, row in enumerate(rows):
+            if number % ROWS_A_STEP == 0:
+                shown.update(task, completed=row.at_s - first_s)
+            yield row
+
+
+def events_of(reader: HistoryReader, since_s: float = float("-inf")) -> list[Event]:
+    """All events since a time, in their order."""
+    return list(read_with_bar("reading the history", (row.event for row in reader.events(since_s)), reader.span()))
+
+
+def why_undecided(reader: HistoryReader) -> str:
+    """One line for a job of which no decision is remembered."""
+    span, knowledge = reader.span(), reader.knowledge()
+    if span is None:
+        return "nothing is remembered yet: the job has not run"
+    events = [row.event for row in reader.events()]
+    mode = next((said for event in reversed(events) if (said := mode_in(event))), "observe")
+    if mode == "observe":
+        return 'nothing was decided: the mode is observe; mode = "shadow" in [autopilot] of the job file decides and touches nothing'
+    if next(reader.readings(), None) is None:
+        return "nothing was decided yet: there is no reading so far"
+    paused = None if knowledge is None else knowledge.steering.paused
+    if paused is not None:
+        left = "until penstock resume" if paused.until_s is None else f"for {duration_words(max(1, round(paused.until_s - span[1])))} more"
+        return f"nothing was decided yet: {paused.who} paused the policy {left}"
+    unable = None if knowledge is None or knowledge.last is None else knowledge.last.unable.get("executors")
+    if unable:
+        return f"nothing can be decided: {unable}"
+    failed = [event for event in events if isinstance(event, PhaseFailed)]
+    return failed[-1].words() if failed else "nothing was decided yet: the policy has not been asked so far"
+
+
+def history_named(history: str) -> Path:
+    """A history file, or that of a job of this name."""
+    return Path(history) if Path(history).is_file() else remembered_job(history).history
+
+
+def read_last(path: Path, last_s: float) -> tuple[list[Reading], list[Event], Terms | None]:
+    """The readings of the last so long, all events, and the terms that the job last ran under."""
+    with HistoryReader.open(path) as reader:
+        span = reader.span()
+        since_s = -math.inf if span is None else span[1] - last_s
+        return list(reader.readings(since_s)), [row.event for row in reader.events()], reader.terms()
+
+
+def like(history: str, last_s: float, seed: int) -> Like:
+    """Calibrate the simulator by the last so long of a history file, or of the history of a job of that name."""
+    from penstock.hindsight.whatif import calibrated_by
+
+    path = history_named(history)
+    readings, events, ran_under = read_last(path, last_s)
+    try:
+        return calibrated_by(history, readings, events, seed, ran_under)
+    except UserMistake as mistake:
+        raise UserMistake(f"{path}: {mistake}") from None

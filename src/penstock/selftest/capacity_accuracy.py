@@ -1,0 +1,92 @@
+"""Capacity extrapolated from a job that is never busy, and that of workers measured at maximum load."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from penstock.core.models.capacity.extrapolation import quiet
+from penstock.core.models.capacity.job_capacity import JobCapacity, Method
+from penstock.core.models.capacity.worker_readings import WorkersReading, warm_ups, without
+from penstock.core.models.estimate import Estimate
+from penstock.selftest.model_targets import SEEDS, Measured
+from penstock.selftest.worlds.workers import LOADS, Workers, skewed
+from penstock.tables.workers import read_workers
+
+METHODS: tuple[Method, Method] = ("utilization_law", "daedalus")
+SATURATED = "workers_p12_saturated.csv"
+LIMITS = (0.5, 0.6)
+READINGS = 120
+IDLE_APART, COLD = "idle differs by worker", "warming up at the start"
+KINDS: Mapping[str, Callable[[random.Random, Workers], Workers]] = {
+    IDLE_APART: lambda chance, alike: replace(alike, idles=tuple(max(0.0, chance.gauss(0.06, 0.036)) for _ in alike.proportions)),
+    COLD: lambda chance, alike: replace(alike, warm_after_s=chance.uniform(60.0, 120.0)),
+}
+"""Workers that are not all alike from the first moment on; of loads that vary, as one level tells nothing of either."""
+VARYING = ("rising", "a sine")
+
+
+def capacity(data: Path | None = None) -> list[Measured]:
+    """On generated workers, and on the measured ones where `data` is a folder that has them."""
+    measured = [extrapolated(name, limit) for name in LOADS for limit in LIMITS]
+    measured += [extrapolated(name, limit, kind) for kind in KINDS for name in VARYING if name in LOADS for limit in LIMITS]
+    return [*measured, *saturated(data / SATURATED)] if data and (data / SATURATED).is_file() else measured
+
+
+def extrapolated(load: str, limit: float, kind: str | None = None) -> Measured:
+    """Capacity of twelve skewed workers, learnt as `penstock fit capacity` does from moments at which the busiest was at most at `limit`."""
+    errors: dict[Method, list[float]] = {method: [] for method in METHODS}
+    constant: list[float] = []
+    for seed in SEEDS:
+        chance = random.Random(seed)
+        workers = skewed(chance, utilization_noise=0.02, idle=chance.uniform(0.0, 0.05), noise_lasts_s=30.0)
+        workers = KINDS[kind](chance, workers) if kind else workers
+        seen = quiet(workers.ramp(chance, LOADS[load](READINGS)), limit)
+        seen = without(seen, warm_ups(seen))
+        for method, each in errors.items():
+            each.append(error_of(method, seen, 1.0, workers.capacity))
+        constant.append(abs(mean_throughput(seen) / workers.capacity - 1.0))
+    return Measured(
+        what=f"capacity from utilisation up to {limit}, load {load}{f', {kind}' if kind else ''}: error",
+        found=float(np.mean(errors["utilization_law"])),
+        most=0.05,
+        constant=float(np.mean(constant)),
+        paper=float(np.mean(errors["daedalus"])),
+        beside=f"worst {max(errors['utilization_law']):.3g}",
+    )
+
+
+def saturated(path: Path) -> list[Measured]:
+    """Twelve workers at maximum load: what they process on average is their capacity, so that a constant is right by definition."""
+    readings = read_workers(path, columns={"utilization": "cpu"}).readings
+    third = len(readings) // 3
+    first, rest = readings[:third], readings[third:]
+    busiest = float(np.mean([max(worker.utilization for worker in reading.workers) for reading in rest]))
+    skew = JobCapacity().learn(readings).skew()
+    law, paper = (error_of(method, readings, 1.0, mean_throughput(readings)) for method in METHODS)
+    law_of_rest, paper_of_rest = (error_of(method, first, busiest, mean_throughput(rest)) for method in METHODS)
+    without = f"without skew {skew - 1.0:.3g} too high" if isinstance(skew, float) else ""
+    return [
+        Measured(what="capacity of measured workers at maximum load: error", found=law, most=0.05, constant=0.0, paper=paper, beside=without),
+        Measured(
+            what="capacity of measured workers, from their first third: error",
+            found=law_of_rest,
+            constant=abs(mean_throughput(first) / mean_throughput(rest) - 1.0),
+            paper=paper_of_rest,
+            beside="what a row costs has changed since",
+        ),
+    ]
+
+
+def error_of(method: Method, seen: Sequence[WorkersReading], at_utilization: float, truth: float) -> float:
+    """Relative; 1 where the model says nothing."""
+    answer = JobCapacity(method=method).learn(seen).predict(at_utilization=at_utilization)
+    return abs(answer.value / truth - 1.0) if isinstance(answer, Estimate) else 1.0
+
+
+def mean_throughput(readings: Sequence[WorkersReading]) -> float:
+    return float(np.mean([sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in readings]))

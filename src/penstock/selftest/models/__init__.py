@@ -1,1 +1,0 @@
-"""How well the models do, one file for each kind of target."""

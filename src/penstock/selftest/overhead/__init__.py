@@ -1,1 +1,0 @@
-"""What observation costs a query."""
