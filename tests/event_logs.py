@@ -16,10 +16,10 @@ from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact, ExecutorFact, StageFact
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 START_S = 1_700_000_000.0
 QUERY, QUERY_ID, RUN_ID = "words", "8d268dc2-bc9c-4be8-97a9-b135d2943028", "e225d92f-2545-48f8-87a2-9c0309580f8a"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 ON_SPARK = MicroBatchSettings(overhead_s=0.57, row_s=0.00119, partitions=12, trigger=Trigger(interval_s=3.0))
 """The job whose failures SPARK-FACTS reports: 1,800 rows/s on 4 executors. Overhead and cost are the line through its last four batches of catching up;

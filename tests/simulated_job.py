@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.ground_truth import Fault, Record
 from penstock.simulator.load import Load
 

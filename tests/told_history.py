@@ -24,12 +24,11 @@ from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import blank_reading
 from penstock.runtime.inline_fitter import InlineFitter
 from penstock.runtime.recorder import this_penstock
-from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.history import History
 
 START_S = 1_760_000_000.0

@@ -12,7 +12,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.shapes.chance import FloatArray
 from penstock.core.shapes.shape import parse_shape
 from penstock.core.terms import Terms
-from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate
 

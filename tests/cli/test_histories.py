@@ -11,7 +11,7 @@ from told_history import simulated
 
 from penstock.cli.histories import like
 from penstock.core.domain.reading import Reading
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings
 
 CORES = 0.5
 

@@ -30,11 +30,10 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.recorder import this_penstock
-from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.history import History
 
 START_S = 1_700_000_000.0

@@ -19,14 +19,12 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.ports import Actuator, Source
 from penstock.runtime.fakes import FakeClock, FakePlant
-from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 
 PLANTS: list[Any] = ["fake_plant", "continuous_plant", "micro_batch_plant", pytest.param("spark_plant", marks=pytest.mark.spark)]
 PATIENCE_S = 120.0

@@ -12,7 +12,7 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.dashboard.simulated import latency, load
-from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate
 

@@ -25,10 +25,10 @@ from penstock.core.monitor.facts import ExecutorFact
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
 from penstock.hindsight.audit import Audited, audit, audit_all, audit_of
+from penstock.hindsight.audit_findings import needed_executors, needed_of, why_beyond
 from penstock.hindsight.confidence import confidence, error_reasons
 from penstock.hindsight.from_eventlog import watched
-from penstock.hindsight.needed import needed_executors, needed_of, why_beyond
-from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.engine_settings import MicroBatchSettings
 
 
 def test_readings_from_a_log_are_those_of_the_job(log: EventLog) -> None:

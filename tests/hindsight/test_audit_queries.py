@@ -18,8 +18,8 @@ from event_logs import START_S, streaming_log, wave, written
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.eventlog.files import EventLog
-from penstock.hindsight.at_risk import recovery_at
 from penstock.hindsight.audit import Audited, audit, audit_of
+from penstock.hindsight.audit_findings import recovery_at
 from penstock.hindsight.confidence import confidence
 from penstock.hindsight.from_eventlog import watched
 from penstock.runtime.fakes import blank_reading

@@ -39,15 +39,13 @@ from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.inline_fitter import InlineFitter
 from penstock.runtime.jobfile import own_policy
 from penstock.runtime.reread import Reread
-from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import Recorder

@@ -18,20 +18,17 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
-from penstock.hindsight import likely_executors
+from penstock.hindsight import whatif
 from penstock.hindsight.confidence import confidence
-from penstock.hindsight.likely_executors import of_last
-from penstock.hindsight.recoveries import recoveries_s
-from penstock.hindsight.run_cost import lasted, ran
-from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, what_if
-from penstock.simulator.clock import SimulatedClock
+from penstock.hindsight.run_cost import lasted, ran, recoveries_s
+from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, of_last, what_if
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.own_error import OwnError
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
+from penstock.simulator.rerun import OwnError
 from penstock.wiring.setup import Setup
 
 START_S = 1_700_000_000.0
@@ -285,7 +282,7 @@ def test_of_a_long_load_what_rows_may_cost_is_tried_on_its_last_hours(like: Like
 
 
 def test_the_error_of_a_long_run_is_as_large_a_share_as_that_of_its_last_hours(like: Like, readings: list[Reading], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likely_executors, "of_last", lambda setup: of_last(setup, 600.0))
+    monkeypatch.setattr(whatif, "of_last", lambda setup: of_last(setup, 600.0))
     settings = like.found.settings
     assert isinstance(settings, MicroBatchSettings)
     dear = replace(settings, row_s=2.0 * settings.row_s)

@@ -13,8 +13,7 @@ from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.models.latency.knee import knees
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.ports import Clock
-from penstock.profiling.plan import ProfilePlan
-from penstock.profiling.procedure import Profiled, profile
+from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.runtime.fakes import FakeClock, blank_reading
 
 EACH_ROWS_PER_S = 100.0

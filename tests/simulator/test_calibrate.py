@@ -19,17 +19,15 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
-from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.from_history import recorded_faults
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.own_error import rerun
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
+from penstock.simulator.rerun import rerun
 
 START_S = 1_700_000_000.0
 LENGTH_S = 1800.0

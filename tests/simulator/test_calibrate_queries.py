@@ -11,19 +11,16 @@ from penstock.core.config import Config
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.simulator.calibrate import calibrated
-from penstock.simulator.calibrate_beside import none_while_away
-from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.calibrate import calibrated, none_while_away
 from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.from_history import of_query
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.own_error import rerun
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
+from penstock.simulator.rerun import rerun
 from penstock.simulator.sharing import Scheduler
 
 START_S, LENGTH_S = 1_700_000_000.0, 1800.0

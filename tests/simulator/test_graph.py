@@ -15,12 +15,10 @@ from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.simulator.clock import SimulatedClock
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.ground_truth import Fault, Record, Seconds
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.simulator.sharing import Scheduler, fair, in_order
 
 RISING = Arrivals.through((0.0, 100.0, 200.0, 300.0), (500.0, 2500.0, 2500.0, 200.0))

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.job import Promises
-from penstock.simulator.ground_truth import COLUMNS, Record, Rescaled, Seconds, Struck
+from penstock.simulator.ground_truth import COLUMNS, Record, Rescaled, Seconds, Struck, together
 from penstock.simulator.score import latency_ms, score
-from penstock.simulator.summed_truth import together
 
 
 def recorded(count: int, **columns: Any) -> Record:

@@ -17,8 +17,7 @@ from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
-from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate
 

@@ -17,10 +17,9 @@ from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import Simulable
 from penstock.simulator.ground_truth import Fault
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.wiring.setup import Setup, told_downtimes
 from penstock.wiring.simulation import Simulated, simulate
 

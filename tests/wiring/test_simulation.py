@@ -22,9 +22,8 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.hpa import Hpa
 from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.ground_truth import Fault, Record, Struck
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.wiring.learning_capacity import Foretelling
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Failure, Simulated, failures_of, simulate, simulate_all

@@ -18,7 +18,7 @@ from penstock.core.terms import Terms
 from penstock.dashboard.summary import RunSummary, summarise
 from penstock.hindsight.whatif import Like
 from penstock.simulator.calibrate import calibrated
-from penstock.simulator.own_error import rerun
+from penstock.simulator.rerun import rerun
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
 

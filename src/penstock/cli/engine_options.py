@@ -9,8 +9,7 @@ from typing import Any
 from penstock.cli.simulate_options import needed, one_of
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.microbatch_settings import MicroBatchSettings
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 
 CONTINUOUS, MICRO_BATCH = ENGINES = ("continuous", "micro-batch")
 USUAL_CAPACITY_ROWS_PER_S, USUAL_DOWNTIME_S = 5000.0, 30.0

@@ -13,9 +13,8 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
-from penstock.hindsight.at_risk import late_recoveries, risks
+from penstock.hindsight.audit_findings import costs_of, late_recoveries, needed_of, risks, why_beyond
 from penstock.hindsight.from_eventlog import Watched, watched
-from penstock.hindsight.needed import costs_of, needed_of, why_beyond
 from penstock.hindsight.run_cost import Ran, lasted, ran
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 

@@ -9,13 +9,15 @@ from statistics import median
 
 import numpy as np
 
+from penstock.core.analyze.disturbances import failure_in, followed, told_of_failures
 from penstock.core.config import EVEN
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.rescales import rescales
+from penstock.core.learnt import Learnt
+from penstock.core.models.anomaly.disturbance import FAILURES
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.shapes.chance import FloatArray
-from penstock.hindsight.recoveries import overdue_s
 
 OFTEN = 0.05
 LONGEST = 3.0
@@ -113,3 +115,28 @@ def share_within(latency: Quantiles, promised_s: float) -> float:
 
 def rows_of(reading: Reading) -> float:
     return reading.throughput_rows_per_s or 0.0
+
+
+UNSEEN = 3.0
+"""A failure shows in the readings within so many windows."""
+
+
+def overdue_s(readings: Sequence[Reading], promised_s: float | None, window_s: float) -> float:
+    """Seconds that recoveries from failures took beyond what is promised."""
+    return 0.0 if promised_s is None else sum(max(0.0, took_s - promised_s) for took_s in recoveries_s(readings, window_s))
+
+
+def recoveries_s(readings: Sequence[Reading], window_s: float) -> list[float]:
+    """How long each recovery from a failure took, of one that is not over until the last reading; readings look back over `window_s`."""
+    took_s: list[float] = []
+    if not readings:
+        return took_s
+    first = readings[0]
+    learnt = Learnt(failures=first.failures, query_failures=sum(query.failures for query in first.queries))
+    for reading in readings:
+        told = told_of_failures(learnt, reading, failure_in(learnt, reading), UNSEEN * window_s)
+        learnt, measured = followed(told, reading, window_s)
+        took_s += [each.recovery_s for each in measured if each.kind in FAILURES]
+    normal_s = learnt.health.row_since_s
+    end_s = readings[-1].at_s if normal_s is None else normal_s
+    return took_s + [max(0.0, end_s - each.at_s) for each in learnt.health.open if each.kind in FAILURES]

@@ -13,7 +13,7 @@ from typing import Any
 from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.plant import SimulatedClock
 
 EPOCH_S = 1_700_000_000.0
 

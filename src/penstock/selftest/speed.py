@@ -26,11 +26,10 @@ from penstock.core.knowledge import Desired, Knowledge
 from penstock.core.loop import turn
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
-from penstock.simulator.clock import SimulatedClock
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 
 STATIC_TARGET_S, POLICY_TARGET_S, TURN_TARGET_MS = 2.0, 60.0, 50.0
 HOURS_S = 6 * 3600.0

@@ -1,7 +1,9 @@
-"""A micro-batch that runs, and what is told of it when it has committed."""
+"""A simulated micro-batch: how long it takes, what happens to it while it runs, and what Spark would report of it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -11,8 +13,9 @@ from penstock.core.domain.reading import IN_TASKS
 from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES, ArrivalSample, BatchFact, ExecutorShare, StageFact
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.crew import Crew, Newcomer
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.rows import Rows
+from penstock.simulator.engine_settings import MicroBatchSettings
+from penstock.simulator.executor_pool import Executor
+from penstock.simulator.load import Rows
 
 LATENCIES = (np.arange(20) + 0.5) / 20
 """The rows of a batch that stand for the others in the record."""
@@ -157,3 +160,58 @@ def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]
         )
         for position, (name, share) in enumerate((("source", 1.0 - settings.state_share), ("state", settings.state_share)))
     )
+
+
+SHORTEST_BATCH_S = 1e-3
+
+
+def planned_batch(
+    settings: MicroBatchSettings, executors: Sequence[Executor], batch_id: int, processed_rows: float, waiting_rows: float, start_s: float, noise: float
+) -> Batch:
+    """The batch that takes in what waits, up to the limit, on these executors; `noise` is a standard normal number.
+
+    >>> from penstock.simulator.executor_pool import Pool
+    >>> settings = MicroBatchSettings(overhead_s=0.5, row_s=0.001, partitions=12)
+    >>> planned_batch(settings, Pool.warm(4, at_s=0.0).running, 0, 0.0, 4000.0, 10.0, noise=0.0).ends_s
+    11.5
+    """
+    rows = min(waiting_rows, settings.limit_rows)
+    factor = math.exp(settings.noise * noise)
+    overhead_s = settings.overhead_s * (1.0 + settings.state_growth * processed_rows)
+    work_s = settings.law.row_cost_s(len(executors)) * rows
+    warm_s = max(factor * (overhead_s + work_s + settings.sink_s_per_row * rows), SHORTEST_BATCH_S)
+    cold_s = lost_s(warm_s, [each.age_s(start_s) for each in executors], factor=settings.warm_up_factor, fades_s=settings.warm_up_s)
+    stretch = factor * (1.0 + cold_s / warm_s)
+    return Batch(
+        batch_id=batch_id,
+        first_row=processed_rows,
+        rows=rows,
+        started_s=start_s,
+        works_from_s=start_s + overhead_s * stretch,
+        done_s=start_s + warm_s + cold_s,
+        planned_s=warm_s + cold_s,
+        overhead_s=overhead_s * stretch,
+        work_s=work_s * stretch,
+        stretch=stretch,
+        crew=Crew(tasks=settings.partitions, slots_each=settings.cores_per_executor, executors=tuple(each.executor_id for each in executors)),
+        takes_all=rows == waiting_rows,
+        after_s=warm_s + cold_s - (overhead_s + work_s) * stretch,
+    )
+
+
+def lost_s(work_s: float, ages_s: Sequence[float], *, factor: float, fades_s: float) -> float:
+    """Seconds by which work that takes `work_s` on warm executors is longer on executors of these ages: the mean of what each alone would lose.
+
+    An executor of age g takes 1 + f*exp(-g/tau) times as long and warms up while it works, so that W seconds of work become
+    W + tau*ln(1 + f*exp(-g/tau)*(1 - exp(-W/tau))).
+    By age and not by number of batches: so the short ones after a crash and the long ones after a stall follow one law.
+
+    >>> round(lost_s(0.001, [0.0], factor=2.0, fades_s=8.0), 6), round(lost_s(1000.0, [0.0], factor=2.0, fades_s=8.0), 3)
+    (0.002, 8.789)
+    >>> lost_s(3.0, [math.inf, math.inf], factor=2.0, fades_s=8.0)
+    0.0
+    """
+    if not ages_s:
+        return 0.0
+    worked = -math.expm1(-work_s / fades_s)
+    return sum(fades_s * math.log1p(factor * math.exp(-age_s / fades_s) * worked) for age_s in ages_s) / len(ages_s)

@@ -1,33 +1,44 @@
-"""A simulator made like a job, from the job's own history."""
+"""Build a simulator of a job from the job's own history."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.plan.shadow import SILENT_S
 from penstock.core.usage.utilization import Plant
-from penstock.simulator.calibrate_alone import with_batches_alone
-from penstock.simulator.calibrate_batches import batch_settings
-from penstock.simulator.calibrate_beside import Beside, queries_beside
-from penstock.simulator.calibrate_flow import flow_settings
-from penstock.simulator.calibrate_newcomers import with_newcomers
-from penstock.simulator.calibrate_notes import behind, gaps, not_beside, not_simulated, ran_alone, shared_by, survived
-from penstock.simulator.calibrated import Calibrated, CalibratedQuery
+from penstock.simulator.calibrate_batches import batch_settings, whole_batches
+from penstock.simulator.calibrate_flow import flow_beside, flow_settings
+from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Found, Settings
+from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.from_history import (
+    LONGEST,
+    Rescale,
+    Seen,
     arrivals_of,
     busiest_query,
     caught_up,
     kind_of,
+    lasted_s,
     longest_stretch,
     of_kind,
     of_query,
     recorded_faults,
     rescales,
+    usual_plan,
 )
+from penstock.simulator.graph import OF_THE_ENGINE
+from penstock.simulator.ground_truth import Fault
+from penstock.simulator.rerun import with_batches_alone, with_newcomers
 from penstock.simulator.sharing import Scheduler
 
 
@@ -90,3 +101,153 @@ def calibrated(
     if kind == "continuous":
         return job
     return with_newcomers(with_batches_alone(job, stretch, seen, config), seen, changes, config)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What is known of the job when its other queries are looked at: how it works, and what was found of the `busiest` one."""
+
+    kind: Plant
+    busiest: Found
+    events: Sequence[Event]
+    changes: Sequence[Rescale]
+    up_s: float | None
+    config: Config
+
+
+def queries_beside(job: Beside, names: Sequence[str], readings: Sequence[Reading]) -> tuple[tuple[CalibratedQuery, ...], dict[str, str]]:
+    """The queries of these names that had something to do; and those that cannot be simulated with the busiest one, with the reason."""
+    found: list[CalibratedQuery] = []
+    why_not: dict[str, str] = {}
+    for name in names:
+        try:
+            query = query_beside(job, name, readings)
+        except UserMistake as mistake:
+            why_not[name] = str(mistake)
+        else:
+            found += [] if query is None else [query]
+    return tuple(found), why_not
+
+
+def query_beside(job: Beside, name: str, readings: Sequence[Reading]) -> CalibratedQuery | None:
+    """The query of this name in these readings; None if it had nothing to do. `UserMistake` if it cannot be simulated with the busiest one."""
+    seen = of_query(readings, name)
+    if not seen:
+        raise UserMistake("it did not run in the time that is simulated")
+    told = [rows for _, query in seen for rows in (query.arrival_rows_per_s, query.throughput_rows_per_s) if rows is not None]
+    if not any(told) and not any(query.lag_rows for _, query in seen):
+        if told:
+            return None
+        raise UserMistake("nobody knows what it read")
+    if kind_of(seen) != job.kind:
+        raise UserMistake(f"it ran {'batch by batch' if job.kind == 'continuous' else 'in Real-Time Mode'}, and the busiest one did not")
+    arrivals, why = arrivals_of(seen, job.config)
+    found = own_settings(job, of_kind(seen, job.kind))
+    return CalibratedQuery(
+        settings=found.settings,
+        arrivals=none_while_away(arrivals, seen, readings, job.config),
+        likely=found.likely,
+        notes=tuple(f"query {name}: {note}" for note in (*found.notes, *why) if note not in job.busiest.notes),
+    )
+
+
+def own_settings(job: Beside, seen: Seen) -> Found:
+    """What it costs itself, and what executors cost all queries."""
+    main = job.busiest.settings
+    if isinstance(main, ContinuousSettings):
+        return flow_beside(job.busiest, seen)
+    if not whole_batches(seen):
+        raise UserMistake("it shows no batch that could be measured")
+    found = batch_settings(seen, job.events, job.changes, job.up_s)
+    return replace(found, settings=on_executors_of(main, found.settings), likely=tuple(on_executors_of(main, each) for each in found.likely))
+
+
+def on_executors_of(main: Settings, own: Settings) -> Settings:
+    return replace(own, **{name: getattr(main, name) for name in OF_THE_ENGINE[type(main)]})
+
+
+def none_while_away(arrivals: Arrivals, seen: Seen, readings: Sequence[Reading], config: Config) -> Arrivals:
+    """Nothing arrives for a query before its first reading, after its last, and while it is gone for long.
+
+    What one finds that is gone for minutes came meanwhile, and is told with its return.
+    """
+    there = [reading.at_s for reading, _ in seen]
+    told = LONGEST * config.reading_interval_s
+    zeros: dict[float, float] = {}
+    for reading in readings:
+        place = bisect_right(there, reading.at_s)
+        before_s, after_s = there[place - 1] if place else -math.inf, there[place] if place < len(there) else math.inf
+        if before_s < reading.at_s <= after_s - told and after_s - before_s > SILENT_S:
+            zeros[reading.at_s] = 0.0
+    if not zeros:
+        return arrivals
+    points = sorted((dict(zip(arrivals.time_s, arrivals.rate_rows_per_s, strict=True)) | zeros).items())
+    return Arrivals.through([at_s for at_s, _ in points], [rate for _, rate in points])
+
+
+OFTEN = 0.1
+"""A job that was behind its load in a larger share of the readings is hard to simulate."""
+
+
+def shared_by(name: str, others: Sequence[CalibratedQuery]) -> tuple[str, ...]:
+    """That several queries are simulated, and what is taken for the cost of each."""
+    if not others:
+        return ()
+    names = ", ".join((name, *(each.name for each in others)))
+    alike = ", and a row of one is taken to cost what a row of another does" if isinstance(others[0].settings, ContinuousSettings) else ""
+    return (f"{1 + len(others)} queries share the executors, {names}: they are simulated together{alike}",)
+
+
+def not_beside(why_not: Mapping[str, str]) -> tuple[str, ...]:
+    """That queries are not simulated, by their names, and why not."""
+    return tuple(f"query {name} is not simulated, and what it needs counts as nothing: {why}" for name, why in why_not.items())
+
+
+def not_simulated(whole: Seen, seen: Seen) -> tuple[str, ...]:
+    """What is left out of the busiest query: times in another mode, settings that were in force for a while."""
+    trigger, limit = usual_plan(seen)
+    notes = []
+    if len(seen) < len(whole):
+        notes.append(f"the mode changed: {len(whole) - len(seen)} of {len(whole)} readings are of another one and left out")
+    if len({(query.trigger, query.rate_limit_rows_per_s) for _, query in seen}) > 1:
+        words = "no limit" if limit is None else f"a limit of {limit:,.0f} rows/s"
+        notes.append(f"trigger or rate limit changed: the usual ones are simulated, {trigger} and {words}")
+    return tuple(notes)
+
+
+def gaps(seen: Seen, lived: Seen) -> tuple[str, ...]:
+    """That the job did not run all the time: a stop is no load, and what came before or after it is another run."""
+    if len(lived) == len(seen):
+        return ()
+    lasted, of = (duration_words(round(each)) for each in (lasted_s(lived), lasted_s(seen)))
+    return (f"the job did not run all the time: of the {of} from its first reading to its last, the longest stretch without a gap is simulated, {lasted}",)
+
+
+def ran_alone(name: str, readings: Sequence[Reading], lived: Seen) -> tuple[str, ...]:
+    """That other queries ran for long while the busiest did not, which is not simulated."""
+    from_s, end_s = lived[0][0].at_s, lived[-1][0].at_s
+    outside = [reading.at_s for reading in readings if not from_s <= reading.at_s <= end_s and any(query.throughput_rows_per_s for query in reading.queries)]
+    before_s, after_s = (max(span, default=0.0) - min(span, default=0.0) for span in ([s for s in outside if s < from_s], [s for s in outside if s > end_s]))
+    if max(before_s, after_s) <= SILENT_S:
+        return ()
+    return (f"only the {duration_words(round(end_s - from_s))} are simulated in which query {name}, the busiest, ran: before or after it others did",)
+
+
+def survived(struck: Sequence[Fault], kind: Plant) -> tuple[str, ...]:
+    """That where tasks run all the time the loss of an executor is simulated by the restart of the query that it ends, if it does.
+
+    >>> lost, ended = Fault(at_s=5.0), Fault(at_s=5.0, kind="restart")
+    >>> survived([lost, ended, ended], "continuous"), survived([lost], "continuous"), survived([lost], "micro_batch")
+    ((), ('1 executor was lost without an end of the query: that is not simulated',), ())
+    """
+    restarts_s = {fault.at_s for fault in struck if fault.kind == "restart"}
+    alone = 0 if kind == "micro_batch" else sum(fault.kind != "restart" for fault in struck) - len(restarts_s)
+    return (f"{alone} executor{'s were' if alone > 1 else ' was'} lost without an end of the query: that is not simulated",) if alone > 0 else ()
+
+
+def behind(seen: Seen) -> tuple[str, ...]:
+    """That the job was often so far behind its load that latencies cannot be met well: there they sum up every error of its cost."""
+    late = sum((query.excess_lag_rows or 0.0) > max(query.trigger.interval_s, 1.0) * (query.arrival_rows_per_s or 0.0) for _, query in seen)
+    if late <= OFTEN * len(seen):
+        return ()
+    return (f"the job was behind its load in {late / len(seen):.0%} of the readings: there a small error of its capacity makes a large one of its latency",)

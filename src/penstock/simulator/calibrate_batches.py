@@ -17,8 +17,8 @@ from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured, f
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import NotReady
 from penstock.simulator.calibrated import Found
+from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 Told = tuple[Reading, QueryReading, BatchMeasured]
 """A reading, the query in it, and its average batch."""

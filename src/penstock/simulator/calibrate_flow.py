@@ -17,7 +17,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.simulator.calibrated import Found, Settings
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
 BALANCED = 0.05

@@ -8,10 +8,9 @@ from typing import Any, cast
 
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.usage.utilization import Plant
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 from penstock.simulator.sharing import Scheduler
 
 Settings = MicroBatchSettings | ContinuousSettings

@@ -12,19 +12,34 @@ import numpy as np
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.monitor.facts import Observation
 from penstock.core.shapes.chance import FloatArray
-from penstock.simulator.asked import Asked, misfit
 from penstock.simulator.continuous_query import ContinuousQuery
-from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.fluid import flowing
+from penstock.simulator.engine import refusal
+from penstock.simulator.engine_settings import ContinuousSettings
+from penstock.simulator.fluid import Stretch, flowing, latency_s, seconds_of
 from penstock.simulator.graph import QueryGraph
-from penstock.simulator.ground_truth import Fault, Record, Rescaled, Struck
-from penstock.simulator.load import Load
-from penstock.simulator.refusal import refusal
-from penstock.simulator.shared_fluid import Sharer, shared
-from penstock.simulator.stretch import Stretch, latency_s, seconds_of
-from penstock.simulator.summed_truth import together
-from penstock.simulator.topic import Topic
+from penstock.simulator.ground_truth import Fault, Record, Rescaled, Struck, together
+from penstock.simulator.load import Load, Topic
+from penstock.simulator.sharing import Sharer, shared
 from penstock.simulator.workers import Workers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An instruction under way; `ready_s` is when it takes effect while the job works on, None: when the job is back."""
+
+    instruction: ScaleExecutors | ChangeQuery
+    report: Callable[[Outcome], None]
+    asked_s: float
+    before: int
+    ready_s: float | None
+
+
+def misfit(change: ChangeQuery, settings: ContinuousSettings) -> str:
+    """Why a query whose tasks run all the time cannot become so; empty if it can."""
+    if change.trigger.kind != "real_time" or change.trigger.interval_s <= settings.pause_s:
+        return f"a continuous job takes checkpoints further apart than {settings.pause_s:g} s, not {change.trigger}"
+    return "" if change.partitions is None else "a continuous job has no partitions of state to change"
+
 
 AHEAD_S = 300
 """So many seconds are worked out at once."""

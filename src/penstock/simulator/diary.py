@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.batch import Batch
 from penstock.simulator.ground_truth import Record, Seconds
-from penstock.simulator.rows import Rows
+from penstock.simulator.load import Rows
 
 LEAST_ROWS = 1e-6
 """Less than this waits only by rounding."""

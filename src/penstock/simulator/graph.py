@@ -10,12 +10,9 @@ import numpy as np
 
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.simulator.continuous_settings import ContinuousSettings
-from penstock.simulator.load import Load
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.rows import Rows
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
+from penstock.simulator.load import Load, Rows, Topic
 from penstock.simulator.sharing import Scheduler
-from penstock.simulator.topic import Topic
 
 SettingsOf = TypeVar("SettingsOf", MicroBatchSettings, ContinuousSettings)
 

@@ -1,14 +1,28 @@
-"""The rows that arrive at a simulated job: how many until a time, and when the one of a given number came."""
+"""The rows that a simulated query reads: how many have arrived by a time, and when the row of a given number arrived."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.shapes.chance import FloatArray
+from penstock.simulator.ground_truth import Growing
+
+
+class Rows(Protocol):
+    """Rows in the order they come, counted from the start of the run: a load that is known ahead, or a topic that another query writes."""
+
+    def rows_until(self, time_s: FloatArray) -> FloatArray:
+        """How many had come by then, as far as is known now."""
+        ...
+
+    def arrived_s(self, rows: FloatArray) -> FloatArray:
+        """The last moment at which only so many had come; infinite where no more are known of."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,3 +95,43 @@ class Load:
             slope=np.append(self.slope[:kept], 0.0),
             rows_before=np.append(self.rows_before[:kept], self.rows_until(np.array([at_s]))),
         )
+
+
+class Topic:
+    """Rows that were written, and when they can be read; it grows while its writer lives.
+
+    >>> topic = Topic()
+    >>> topic.write(np.array([5.0, 8.0]), np.array([10.0, 2.0]))
+    >>> topic.rows_until(np.array([4.9, 5.0, 9.0])).tolist(), topic.arrived_s(np.array([0.0, 9.5, 10.0, 12.0])).tolist()
+    ([0.0, 10.0, 12.0], [5.0, 5.0, 8.0, inf])
+    """
+
+    def __init__(self) -> None:
+        self._readable_s, self._until = Growing(), Growing()
+        self._readable_s.extend(np.array([-np.inf]))
+        self._until.extend(np.array([0.0]))
+
+    @property
+    def written_rows(self) -> float:
+        return float(self._until.values[-1])
+
+    def write(self, readable_s: FloatArray, rows: FloatArray) -> None:
+        """So many at each of these times, none of them before those written already."""
+        some = rows > 0
+        self._until.extend(self.written_rows + np.cumsum(rows[some]))
+        self._readable_s.extend(readable_s[some])
+
+    def ahead(self, readable_s: FloatArray, rows: FloatArray) -> Topic:
+        """Another one with what will be written if nothing else happens; this one does not change."""
+        foreseen = Topic()
+        foreseen._readable_s.extend(self._readable_s.values[1:])
+        foreseen._until.extend(self._until.values[1:])
+        foreseen.write(readable_s, rows)
+        return foreseen
+
+    def rows_until(self, time_s: FloatArray) -> FloatArray:
+        return self._until.values[np.searchsorted(self._readable_s.values, time_s, side="right") - 1]
+
+    def arrived_s(self, rows: FloatArray) -> FloatArray:
+        place, readable_s = np.searchsorted(self._until.values, rows, side="right"), self._readable_s.values
+        return np.where(place < len(readable_s), readable_s[np.minimum(place, len(readable_s) - 1)], np.inf)

@@ -10,18 +10,14 @@ import numpy as np
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
 from penstock.core.monitor.facts import ExecutorFact, Observation
 from penstock.core.shapes.chance import key_of, uniform
-from penstock.simulator.agenda import Agenda
+from penstock.simulator.engine import Agenda, refusal
+from penstock.simulator.engine_settings import MicroBatchSettings
+from penstock.simulator.executor_pool import LiveScaling, Pool
 from penstock.simulator.graph import QueryGraph
-from penstock.simulator.ground_truth import Fault, Record, Struck
-from penstock.simulator.live_scaling import LiveScaling
+from penstock.simulator.ground_truth import Fault, Record, Struck, together
 from penstock.simulator.load import Load
-from penstock.simulator.microbatch_query import MicroBatchQuery
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.pool import Pool
-from penstock.simulator.query_change import Changing, misfit
-from penstock.simulator.refusal import refusal
+from penstock.simulator.microbatch_query import Changing, MicroBatchQuery, misfit
 from penstock.simulator.sharing import SCHEDULERS
-from penstock.simulator.summed_truth import together
 
 VICTIMS = 13
 """The part of a seed that chooses whom a fault strikes."""

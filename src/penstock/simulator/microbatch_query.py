@@ -1,28 +1,39 @@
-"""One query of a job in micro-batches: what it reads, how far it is, and the batch that runs."""
+"""One query of a job in micro-batches: its input, its position, its triggers and the running batch."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.instruction import ChangeQuery, Outcome
 from penstock.core.monitor.facts import BatchFact, QueryFacts
 from penstock.core.shapes.chance import key_of
-from penstock.simulator.batch import Batch, batch_fact
-from penstock.simulator.batch_plan import planned_batch
+from penstock.simulator.batch import Batch, batch_fact, lost_s, planned_batch
 from penstock.simulator.chance import normal
 from penstock.simulator.diary import Diary
+from penstock.simulator.engine_settings import MicroBatchSettings
+from penstock.simulator.executor_pool import Executor
 from penstock.simulator.ground_truth import Record
-from penstock.simulator.microbatch_settings import MicroBatchSettings
-from penstock.simulator.pool import Executor
-from penstock.simulator.query_change import Changing
-from penstock.simulator.rows import Rows
-from penstock.simulator.topic import Topic
-from penstock.simulator.trigger_grid import next_trigger_s, trigger_from_s
-from penstock.simulator.warm_up import lost_s
+from penstock.simulator.load import Rows, Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Changing:
+    """New settings of the query that wait for a commit, and from `stopped_s` on for the query to be back."""
+
+    instruction: ChangeQuery
+    report: Callable[[Outcome], None]
+    asked_s: float
+    stopped_s: float | None = None
+
+
+def misfit(change: ChangeQuery) -> str:
+    """Why a query in micro-batches cannot become so; empty if it can."""
+    return "" if change.trigger.kind == "processing_time" else f"a job in micro-batches has no trigger {change.trigger}"
+
 
 DURATIONS = 12
 """The part of a seed that makes durations noisy."""
@@ -187,3 +198,25 @@ class MicroBatchQuery:
             partitions=settings.partitions,
             failures=self._failures,
         )
+
+
+HAIR = 1e-4
+"""Of an interval: what rounding may do to a time of a clock that counts from 1970."""
+
+
+def next_trigger_s(started_s: float, interval_s: float) -> float:
+    """The trigger after one that came at `started_s`; without an interval there is no other to wait for.
+
+    >>> next_trigger_s(10.0, 5.0), next_trigger_s(12.0, 5.0), next_trigger_s(12.0, 0.0)
+    (15.0, 15.0, 12.0)
+    """
+    return interval_s * (math.floor(started_s / interval_s + HAIR) + 1) if interval_s else started_s
+
+
+def trigger_from_s(came_s: float, interval_s: float) -> float:
+    """The first trigger that finds what came then; infinite for what never comes.
+
+    >>> trigger_from_s(10.0, 5.0), trigger_from_s(10.1, 5.0), trigger_from_s(10.1, 0.0)
+    (10.0, 15.0, 10.1)
+    """
+    return interval_s * math.ceil(came_s / interval_s - HAIR) if interval_s and math.isfinite(came_s) else came_s

@@ -1,4 +1,4 @@
-"""A simulated job behind the ports of a real one: the same monitor makes the readings."""
+"""A simulated job behind the ports of a real one: its clock, its source and actuator, and a testbed of copies."""
 
 from __future__ import annotations
 
@@ -7,9 +7,24 @@ from collections.abc import Callable
 from penstock.core.config import Config
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.observe import Memory, observe
-from penstock.ports import Clock
+from penstock.ports import Clock, Source
 from penstock.simulator.engine import Engine
+from penstock.simulator.load import Load
+
+
+class SimulatedClock:
+    """Seconds that pass only when somebody waits; a run begins at the first time of its trace."""
+
+    def __init__(self, now_s: float = 0.0) -> None:
+        self._now_s = now_s
+
+    def now_s(self) -> float:
+        return self._now_s
+
+    def wait(self, seconds: float) -> None:
+        self._now_s += max(0.0, seconds)
 
 
 class SimulatedPlant:
@@ -33,3 +48,37 @@ class SimulatedPlant:
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         self.advance()
         self._engine.perform(instruction, report)
+
+
+EngineOf = Callable[[int, Load], Engine]
+"""Makes a copy of the job with so many executors and this load."""
+
+
+class SimulatedTestbed:
+    """Copies that share a clock and a rate, one of each size."""
+
+    def __init__(self, engine_of: EngineOf, clock: Clock, config: Config) -> None:
+        self._engine_of = engine_of
+        self._clock = clock
+        self._config = config
+        self._rate_rows_per_s = 0.0
+        self._copies: dict[int, tuple[Engine, Load]] = {}
+
+    def launch(self, executors: int) -> Source:
+        if executors in self._copies:
+            raise ValueError(f"a copy with {executors} executors runs already")
+        load = Load.of(Arrivals.constant(self._rate_rows_per_s), self._clock.now_s())
+        engine = self._engine_of(executors, load)
+        self._copies[executors] = (engine, load)
+        return SimulatedPlant(engine, self._clock, self._config)
+
+    def set_rate(self, rows_per_s: float) -> None:
+        now_s, self._rate_rows_per_s = self._clock.now_s(), rows_per_s
+        for executors, (engine, load) in self._copies.items():
+            engine.advance(now_s)
+            changed = load.then(now_s, rows_per_s)
+            engine.follow(changed)
+            self._copies[executors] = (engine, changed)
+
+    def stop(self, executors: int) -> None:
+        del self._copies[executors]

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.monitor.facts import ExecutorFact
 from penstock.core.shapes.chance import FloatArray, key_of
 from penstock.simulator.chance import CPU, normal, shares
-from penstock.simulator.continuous_settings import ContinuousSettings
+from penstock.simulator.engine_settings import ContinuousSettings
 
 MOST_WORKERS = 1 << 20
 """Of a run: what keeps the chance of one second apart from that of the next."""

@@ -9,11 +9,9 @@ from typing import Any
 
 from penstock.core.errors import UserMistake
 from penstock.core.policies.registry import PROFILED
-from penstock.profiling.plan import ProfilePlan
-from penstock.profiling.procedure import Profiled, profile
-from penstock.simulator.clock import SimulatedClock
+from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.simulator.graph import QueryGraph
-from penstock.simulator.testbed import SimulatedTestbed
+from penstock.simulator.plant import SimulatedClock, SimulatedTestbed
 from penstock.wiring.setup import Setup, engine_of
 
 PROFILED_SIZES = 8

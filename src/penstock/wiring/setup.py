@@ -10,13 +10,12 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.simulator.continuous import ContinuousEngine
-from penstock.simulator.continuous_settings import ContinuousSettings
 from penstock.simulator.engine import Engine
+from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault, FaultKind
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
-from penstock.simulator.microbatch_settings import MicroBatchSettings
 
 SHORTEST_RUN_S = 60.0
 """A load that lasts less long tells nothing of a policy."""

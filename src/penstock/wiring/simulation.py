@@ -16,11 +16,10 @@ from penstock.core.terms import Terms
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.inline_fitter import InlineFitter
-from penstock.simulator.clock import SimulatedClock
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
-from penstock.simulator.plant import SimulatedPlant
+from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.simulator.score import Score, score
 from penstock.stores.in_memory import MemoryStore
 from penstock.wiring.learning_capacity import FORETELLS, Foretelling
