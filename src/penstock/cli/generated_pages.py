@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 from penstock.core.config import Config
 from penstock.core.policies.registry import POLICIES, parameters_of
@@ -45,23 +46,34 @@ def number(value: object) -> str:
 HEADING = "## Parameters\n"
 BELOW_HEADING = """\
 
-Set by `[autopilot.parameters]` of the job file or `--param name=value`. What scales is multiplied by `time_scale`; a value outside its bounds is refused.
-From here on the page is generated from `src/penstock/core/policies`, and a test compares the two.
+Set by `[autopilot.parameters]` of the job file or `--param name=value`. A value outside its bounds is refused; * is multiplied by `time_scale`.
+`hpa_paper` and `reactive` have the parameters of `hpa`: only those that differ are listed.
+The table is generated from `src/penstock/core/policies`, and a test compares the two.
+
 """
 
 
 def renewed(page: str) -> str:
-    """The page with all below its heading of parameters made anew."""
-    return page[: page.index(HEADING)] + HEADING + BELOW_HEADING + "".join(map(_table, POLICIES))
+    """Return the page of policies with everything below its heading of parameters generated anew."""
+    rows = [("policy", "parameter", "default", "bounds", "meaning and source"), ("---", "---", "---:", "---", "---")]
+    for name in POLICIES:
+        rows += [("" if later else name, *_cells(each)) for later, each in enumerate(_own_parameters(name))]
+    return page[: page.index(HEADING)] + HEADING + BELOW_HEADING + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _table(name: str) -> str:
-    rows = [("parameter", "default", "lowest", "highest", "scales", "meaning and source"), ("---", "---:", "---:", "---:", "---", "---")]
-    for each in parameters_of(name).values():
-        bounds = each.metadata
-        scales = "yes" if bounds["scales"] else "no"
-        rows.append((f"`{each.name}`", number(each.default), number(bounds["lowest"]), number(bounds["highest"]), scales, bounds["meaning"]))
-    return f"\n### {name}\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+def _own_parameters(name: str) -> list[Field[Any]]:
+    """Return the parameters of a policy, without those that it inherits unchanged from another policy."""
+    inherited = [parameters_of(other) for other, base in POLICIES.items() if other != name and issubclass(POLICIES[name], base)]
+    return [
+        each for each in parameters_of(name).values()
+        if not any(each.name in other and (each.default, each.metadata) == (other[each.name].default, other[each.name].metadata) for other in inherited)
+    ]  # fmt: skip
+
+
+def _cells(parameter: Field[Any]) -> tuple[str, str, str, str]:
+    bounds = parameter.metadata
+    scales = "*" if bounds["scales"] else ""
+    return f"`{parameter.name}`{scales}", number(parameter.default), f"{number(bounds['lowest'])}–{number(bounds['highest'])}", bounds["meaning"]
 
 
 if __name__ == "__main__":
