@@ -65,10 +65,11 @@ def test_nothing_merged_with_nothing_is_nothing() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 9), st.floats(0.0, 1.0))
-def test_many_grow_at_once_as_they_do_one_by_one(seed: int, columns: int, rows: int, factor: float) -> None:
+def test_columns_decay_and_merge_as_each_pair_does(seed: int, columns: int, rows: int, factor: float) -> None:
     chance = np.random.default_rng(seed)
     xs, ys, weights = chance.uniform(0, 1, (rows, columns)), chance.uniform(0, 1e5, (rows, columns)), chance.uniform(0.1, 1, rows)
     before = [of(list(zip(chance.uniform(0, 1, size).tolist(), chance.uniform(0, 1e5, size).tolist(), strict=True))) for size in range(columns)]
     one_by_one = [each.decayed(factor).merged(PairedMoments.of(xs[:, column], ys[:, column], weights)) for column, each in enumerate(before)]
-    for many, one in zip(MomentColumns.of(before).grown(factor, xs, ys, weights).each(), one_by_one, strict=True):
-        assert numbers(many) == pytest.approx(numbers(one), rel=1e-9, abs=1e-9)
+    together = MomentColumns.of_rows(np.array([numbers(each) for each in before]).T).decayed(factor).merged(MomentColumns.of(xs, ys, weights))
+    for column, one in enumerate(one_by_one):
+        assert numbers(together.at(column)) == pytest.approx(numbers(one), rel=1e-9, abs=1e-9)

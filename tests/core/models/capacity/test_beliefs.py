@@ -1,4 +1,4 @@
-"""What is believed of many scale-outs at once is what is believed of each."""
+"""Capacity at scale-outs that were seen before, and at others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.models.capacity.beliefs import UNSEEN_SPREAD, Belief, Remembered, beliefs_elsewhere
+from penstock.core.models.capacity.beliefs import UNSEEN_SPREAD, Remembered, beliefs_elsewhere
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.capacity.worker_lines import CapacityLine
 from penstock.core.models.capacity.worker_readings import WorkersReading
@@ -27,23 +27,22 @@ LINES = st.builds(
 )
 
 
-def elsewhere(known: Remembered, at_utilization: float, scaleout: int) -> Belief:
-    """The average per worker times the scale-out, and less sure the further away."""
-    here, times = known.belief(at_utilization), scaleout / known.scaleout
-    carried = Belief(value=here.value * times, variance=here.variance * times * times, freedom=here.freedom)
-    return carried.doubted(UNSEEN_SPREAD * abs(math.log2(times)))
+def elsewhere(known: Remembered, at_utilization: float, scaleout: int) -> tuple[float, float]:
+    """The average per worker times the scale-out, less certain the further away."""
+    times, value = scaleout / known.scaleout, known.line.value_at(at_utilization)
+    doubts = known.doubt(at_utilization), UNSEEN_SPREAD * math.log2(times)
+    return value * times, times**2 * (known.line.variance_at(at_utilization) + sum((doubt * value) ** 2 for doubt in doubts))
 
 
 @given(LINES, st.integers(1, 50), st.floats(0.05, 1.0), st.lists(st.tuples(st.integers(1, 2000), st.floats(0.0, 1.0)), min_size=1, max_size=20))
-def test_scale_outs_asked_together_are_believed_as_each_would_be(line: CapacityLine, scaleout: int, highest: float, asked: list[tuple[int, float]]) -> None:
+def test_each_scale_out_is_predicted_from_the_average_per_worker(line: CapacityLine, scaleout: int, highest: float, asked: list[tuple[int, float]]) -> None:
     known = Remembered(scaleout=scaleout, at_s=0.0, readings=10.0, line=line, highest_utilization=highest)
-    sizes, busy = np.array([size for size, _ in asked]), np.array([busy for _, busy in asked])
-    told = beliefs_elsewhere(known, busy, sizes)
-    for place, (said, (size, at_utilization)) in enumerate(zip(told.estimates().each(), asked, strict=True)):
-        one = elsewhere(known, at_utilization, size)
-        together = told.at(place)
-        assert [together.value, together.variance, together.freedom] == pytest.approx([one.value, one.variance, one.freedom], rel=1e-9)
-        alone = student_estimate(one.value, one.variance, one.freedom)
+    beliefs = beliefs_elsewhere(known, np.array([busy for _, busy in asked]), np.array([size for size, _ in asked]))
+    expected = [elsewhere(known, busy, size) for size, busy in asked]
+    assert beliefs.value.tolist() == pytest.approx([value for value, _ in expected], rel=1e-9)
+    assert beliefs.variance.tolist() == pytest.approx([variance for _, variance in expected], rel=1e-9)
+    for said, (value, variance) in zip(beliefs.estimates().each(), expected, strict=True):
+        alone = student_estimate(value, variance, line.freedom)
         assert [said.value, said.low, said.high] == pytest.approx([alone.value, alone.low, alone.high], rel=1e-9, abs=1e-6)
 
 

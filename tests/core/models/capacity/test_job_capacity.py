@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import random
 from collections import defaultdict
 from dataclasses import replace
@@ -19,7 +18,6 @@ from penstock.core.models.capacity.job_capacity import JobCapacity, Method
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.selftest.worlds.workers import Workers, rising, skewed, waving
-from penstock.stores.codec import decode, encode
 
 QUIET = Workers(proportions=(1.0, 0.8, 0.6), speeds=(1000.0, 1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
 METHODS: list[Method] = ["utilization_law", "daedalus"]
@@ -143,7 +141,7 @@ def test_workers_that_are_not_idle_alike_are_told_apart_and_the_first_to_be_full
     assert answer(model).value == pytest.approx(2550.0, rel=1e-3), "worker 1 is full first, though worker 0 was the busiest of all that was seen"
     assert [worker.proportion for worker in model.workers()] == pytest.approx([0.96, 1.0, 0.64], rel=1e-3)
     assert model.skew() == pytest.approx((0.8 + 1.0 + 0.9) / (0.76 + 1.0 + 0.54), rel=1e-3)
-    half = model.foretell(workers.ramp(random.Random(0), [0.5])[0])
+    half = model.predict_throughput(workers.ramp(random.Random(0), [0.5])[0])
     assert isinstance(half, Estimate) and half.value == pytest.approx(1275.0, rel=1e-3)
 
 
@@ -166,15 +164,6 @@ def test_workers_that_differ_beyond_belief_are_taken_for_alike() -> None:
     ]
     throughput = mean(sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in full)
     assert answer(JobCapacity().learn(full)).value == pytest.approx(throughput / 0.98, rel=0.02)
-
-
-def test_a_stay_stored_before_co_moments_were_kept_takes_workers_for_alike_and_goes_on() -> None:
-    seen = replace(QUIET, idle=0.1).ramp(random.Random(0), rising(0.1, 0.5, 40))
-    now = JobCapacity().learn(seen[:20])
-    stored = json.loads(encode(now))
-    for worker in stored["stay"]["workers"]:
-        del worker["with_load"], worker["with_mean"]
-    assert answer(decode(JobCapacity, json.dumps(stored)).learn(seen[20:])).value == pytest.approx(2400.0)
 
 
 def test_noise_of_utilisation_does_not_bend_the_law_as_it_bends_the_paper() -> None:
@@ -299,7 +288,7 @@ def test_what_utilisations_mean_is_told_from_all_workers_and_not_from_the_highes
     chance = random.Random(5)
     workers = skewed(chance, utilization_noise=0.05)
     model = JobCapacity().learn(workers.ramp(chance, rising(0.1, 0.5, 80))).settled()
-    said = [model.foretell(reading) for reading in workers.ramp(chance, [0.8] * 30)]
+    said = [model.predict_throughput(reading) for reading in workers.ramp(chance, [0.8] * 30)]
     assert mean(each.value for each in said if isinstance(each, Estimate)) == pytest.approx(0.8 * workers.capacity, rel=0.03)
 
 

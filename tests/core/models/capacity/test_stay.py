@@ -1,35 +1,39 @@
-"""A stay in columns is the stay that is kept."""
+"""What a stay keeps of its workers."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
-from penstock.core.models.capacity.stay import Stay, columns_of, first_stay
+import numpy as np
+import pytest
+
+from penstock.core.models.capacity.stay import Stay, first_stay
+from penstock.core.models.capacity.worker_readings import WorkersReading, as_arrays
 from penstock.selftest.worlds.workers import rising, skewed
+from penstock.stores.codec import decode, encode
 
-HALF_LIFE_S = 3600.0
 
-
-def learnt(seed: int = 0) -> Stay:
+def seen(seed: int = 0) -> list[WorkersReading]:
     chance = random.Random(seed)
-    seen = skewed(chance, 5).ramp(chance, rising(0.1, 0.5, 12))
-    return columns_of(first_stay(seen[0])).learned(seen, HALF_LIFE_S).stay()
+    return skewed(chance, 5).ramp(chance, rising(0.1, 0.5, 12))
 
 
-def test_it_goes_to_columns_and_back_as_it_was() -> None:
-    stay = learnt()
-    assert columns_of(stay).stay() == stay and len(stay.workers) == 5
-    assert columns_of(stay).learned([], HALF_LIFE_S).stay() == stay
-    assert columns_of(stay).names == stay.names and columns_of(stay).readings == stay.load.count
+def test_it_keeps_the_moments_of_every_worker_and_their_co_moments_with_all() -> None:
+    readings = seen()
+    whole = first_stay(readings[0]).learned(readings, 1e12)
+    pieces = first_stay(readings[0]).learned(readings[:5], 1e12).learned(readings[5:], 1e12)
+    utilization, throughput = as_arrays(readings)
+    loads, means = throughput.sum(axis=1), utilization.mean(axis=1)
+    for stay in (whole, pieces):
+        workers = stay.workers
+        assert workers.moments.mean_x == pytest.approx(utilization.mean(axis=0)) and workers.moments.mean_y == pytest.approx(throughput.mean(axis=0))
+        assert workers.proportion == pytest.approx((utilization / utilization.max(axis=1)[:, None]).mean(axis=0))
+        assert workers.with_load == pytest.approx((loads - loads.mean()) @ (utilization - utilization.mean(axis=0)))
+        assert workers.with_mean == pytest.approx((means - means.mean()) @ (utilization - utilization.mean(axis=0)))
+        assert stay.readings == pytest.approx(12.0) and stay.highest_utilization == np.max(utilization)
 
 
-def test_a_worker_without_co_moments_stays_without_and_the_others_do_not_lose_theirs() -> None:
-    stay = learnt()
-    old = replace(stay, workers=(replace(stay.workers[0], with_load=None, with_mean=None), *stay.workers[1:]))
-    assert columns_of(old).stay() == old
-    chance = random.Random(0)
-    seen = skewed(chance, 5).ramp(chance, rising(0.1, 0.5, 12))
-    later = [replace(reading, at_s=reading.at_s + 600.0) for reading in seen]
-    grown, whole = (columns_of(each).learned(later, HALF_LIFE_S).stay() for each in (old, stay))
-    assert grown.workers[0].with_load is None and grown.workers[1:] == whole.workers[1:]
+def test_it_goes_through_json_and_back_and_learns_nothing_from_no_readings() -> None:
+    readings = seen()
+    stay = first_stay(readings[0]).learned(readings, 3600.0)
+    assert decode(Stay, encode(stay)) == stay == stay.learned([], 3600.0)

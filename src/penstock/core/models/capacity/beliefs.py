@@ -1,41 +1,53 @@
-"""Capacity measured at a scale-out, now or earlier."""
+"""Capacity measured at a scale-out, now or earlier, and what it implies for others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from penstock.core.models.arrays import Floats, Ints
 from penstock.core.models.capacity.worker_lines import CapacityLine
 from penstock.core.models.estimate import Estimates, student_estimates
+from penstock.core.models.moments import Number
 
 MODEL_SPREAD = 0.03
-"""Relative standard deviation of capacity around any line: rows cost more in one quarter of an hour than in the next, and scatter does not show it."""
-
+"""Relative standard deviation of capacity around any line: the cost of rows drifts over a quarter of an hour, which scatter does not show."""
 EXTRAPOLATION_SPREAD = 0.03
-"""Relative standard deviation that asking for twice the highest utilisation seen adds: no line is straight for ever."""
-
+"""Relative standard deviation added at twice the highest utilisation seen: no line is straight for ever."""
 UNSEEN_SPREAD = 0.1
-"""Relative standard deviation of the average per worker carried to twice or half the scale-out: the data will be split in another way."""
-
+"""Relative standard deviation of the average per worker at twice or half the scale-out, where the data is split in another way."""
 REVISIT_SPREAD = 0.05
 """Relative standard deviation between two stays at the same scale-out, for the same reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Belief:
-    """A rate with the variance of its error, and the degrees of freedom behind it."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Beliefs:
+    """Rates with the variances of their errors and the degrees of freedom behind them, one array element a rate."""
 
-    value: float
-    variance: float
-    freedom: float
+    value: Floats
+    variance: Floats
+    freedom: Floats
 
-    def doubted(self, relative_spread: float) -> Belief:
-        """The belief with one more independent relative error."""
-        return Belief(value=self.value, variance=self.variance + (relative_spread * self.value) ** 2, freedom=self.freedom)
+    def doubted(self, relative_spread: float | Floats) -> Beliefs:
+        """Return the beliefs with one more independent relative error."""
+        return replace(self, variance=self.variance + (relative_spread * self.value) ** 2)
+
+    def at(self, places: Sequence[int]) -> Beliefs:
+        chosen = list(places)
+        return Beliefs(value=self.value[chosen], variance=self.variance[chosen], freedom=self.freedom[chosen])
+
+    def replaced(self, places: Sequence[int], others: Beliefs) -> Beliefs:
+        """Return these beliefs with others at some places."""
+        columns = np.array([self.value, self.variance, self.freedom])
+        columns[:, list(places)] = others.value, others.variance, others.freedom
+        value, variance, freedom = columns
+        return Beliefs(value=value, variance=variance, freedom=freedom)
+
+    def estimates(self) -> Estimates:
+        return student_estimates(self.value, self.variance, self.freedom)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +60,15 @@ class Remembered:
     line: CapacityLine
     highest_utilization: float
     carried_rows_per_s: float = 0.0
-    """What it processed, on average; 0 in a memory that was stored before this was kept."""
+    """Mean throughput."""
 
-    def measured(self, at_utilization: float) -> Belief:
-        """Capacity when the busiest worker is at this utilisation, as sure as the scatter of the readings makes it."""
-        return Belief(value=self.line.value_at(at_utilization), variance=self.line.variance_at(at_utilization), freedom=self.line.freedom)
-
-    def doubt(self, at_utilization: float) -> float:
-        """Relative standard deviation that any line has beyond its scatter."""
-        return math.hypot(MODEL_SPREAD, EXTRAPOLATION_SPREAD * max(0.0, at_utilization / self.highest_utilization - 1.0))
-
-    def belief(self, at_utilization: float) -> Belief:
-        """What was measured, and the doubt about it, together."""
-        return self.measured(at_utilization).doubted(self.doubt(at_utilization))
+    def doubt(self, at_utilization: Number) -> Number:
+        """Return the relative standard deviation that any line has beyond its scatter."""
+        spread: Number = np.hypot(MODEL_SPREAD, EXTRAPOLATION_SPREAD * np.maximum(0.0, at_utilization / self.highest_utilization - 1.0))
+        return spread
 
     def joined(self, newer: Remembered, half_life_s: float) -> Remembered:
-        """This stay and a newer one at the same scale-out, each by its readings, the old ones decayed."""
+        """Return this stay and a newer one at the same scale-out as one, each weighted by its readings, the old ones decayed."""
         old = self.readings * math.exp2(-max(0.0, newer.at_s - self.at_s) / half_life_s)
         share = newer.readings / (old + newer.readings)
 
@@ -77,75 +82,65 @@ class Remembered:
             variance=(mixed(b0, a0), mixed(b1, a1), mixed(b2, a2)),
             freedom=mixed(self.line.freedom, newer.line.freedom),
         )
-        highest = max(self.highest_utilization, newer.highest_utilization)
         return Remembered(
             scaleout=self.scaleout,
             at_s=newer.at_s,
             readings=old + newer.readings,
             line=line,
-            highest_utilization=highest,
+            highest_utilization=max(self.highest_utilization, newer.highest_utilization),
             carried_rows_per_s=mixed(self.carried_rows_per_s, newer.carried_rows_per_s),
         )
 
 
-def weighed(first: Belief, second: Belief) -> Belief:
-    """Two independent beliefs in one, each by the inverse of its variance; a certain one wins.
-
-    >>> weighed(Belief(value=100.0, variance=1.0, freedom=5.0), Belief(value=110.0, variance=4.0, freedom=3.0))
-    Belief(value=102.0, variance=0.8, freedom=5.0)
-    """
-    if first.variance + second.variance <= 0.0:
-        return first
-    share = first.variance / (first.variance + second.variance)
-    return Belief(value=first.value + share * (second.value - first.value), variance=first.variance * (1.0 - share), freedom=max(first.freedom, second.freedom))
-
-
-def mixture(first: Belief, second: Belief, share_of_first: float) -> Belief:
-    """One of two is right, the first with this probability: the mean of both, and a variance that knows how far they are apart.
-
-    >>> mixture(Belief(value=100.0, variance=0.0, freedom=5.0), Belief(value=120.0, variance=0.0, freedom=5.0), 0.5)
-    Belief(value=110.0, variance=100.0, freedom=5.0)
-    """
-    value = share_of_first * first.value + (1.0 - share_of_first) * second.value
-    variance = share_of_first * (first.variance + (first.value - value) ** 2) + (1.0 - share_of_first) * (second.variance + (second.value - value) ** 2)
-    return Belief(value=value, variance=variance, freedom=min(first.freedom, second.freedom))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Beliefs:
-    """Column by column what `Belief` is."""
-
-    value: Floats
-    variance: Floats
-    freedom: Floats
-
-    def at(self, place: int) -> Belief:
-        return Belief(value=float(self.value[place]), variance=float(self.variance[place]), freedom=float(self.freedom[place]))
-
-    def with_those(self, others: Mapping[int, Belief]) -> Beliefs:
-        """These, but others at some places."""
-        if not others:
-            return self
-        columns = np.array([self.value, self.variance, self.freedom])
-        columns[:, list(others)] = np.array([(each.value, each.variance, each.freedom) for each in others.values()]).T
-        value, variance, freedom = columns
-        return Beliefs(value=value, variance=variance, freedom=freedom)
-
-    def estimates(self) -> Estimates:
-        return student_estimates(self.value, self.variance, self.freedom)
+def measured(known: Sequence[Remembered], at_utilization: Floats) -> Beliefs:
+    """Return each capacity when its busiest worker is at its utilisation; the variance is that of the scatter of its readings."""
+    asked = list(zip([each.line for each in known], at_utilization.tolist(), strict=True))
+    return Beliefs(
+        value=np.array([line.value_at(at) for line, at in asked]),
+        variance=np.array([line.variance_at(at) for line, at in asked]),
+        freedom=np.array([line.freedom for line, _ in asked]),
+    )
 
 
 def beliefs_elsewhere(known: Remembered, at_utilization: Floats, scaleouts: Ints) -> Beliefs:
-    """Capacity at other scale-outs: the average per worker times the scale-out (Daedalus sec. 3.1), each at its utilisation of the busiest worker.
+    """Return the capacity at other scale-outs: the average per worker times the scale-out (Daedalus sec. 3.1), each at its utilisation of the busiest worker.
 
-    >>> from penstock.core.models.capacity.worker_lines import CapacityLine
     >>> line = CapacityLine(intercept=0.0, slope=400.0, variance=(0.0, 0.0, 0.0), freedom=8.0)
     >>> known = Remembered(scaleout=4, at_s=0.0, readings=10.0, line=line, highest_utilization=0.9)
     >>> beliefs_elsewhere(known, np.array([0.9, 0.5]), np.array([2, 8])).value.tolist()
     [180.0, 400.0]
     """
-    value, times = known.line.values_at(at_utilization), scaleouts / known.scaleout
-    doubt = np.hypot(MODEL_SPREAD, EXTRAPOLATION_SPREAD * np.maximum(0.0, at_utilization / known.highest_utilization - 1.0))
+    value, times = known.line.value_at(at_utilization), scaleouts / known.scaleout
     carried, spread = value * times, UNSEEN_SPREAD * np.abs(np.log2(times))
-    variance = (known.line.variances_at(at_utilization) + (doubt * value) ** 2) * times * times + (spread * carried) ** 2
+    variance = (known.line.variance_at(at_utilization) + (known.doubt(at_utilization) * value) ** 2) * times * times + (spread * carried) ** 2
     return Beliefs(value=carried, variance=variance, freedom=np.full(len(carried), known.line.freedom))
+
+
+def weighed(first: Beliefs, second: Beliefs) -> Beliefs:
+    """Return two independent beliefs as one, weighted by the inverse of their variances; a certain one wins.
+
+    >>> one, other = (Beliefs(value=np.array([v]), variance=np.array([s]), freedom=np.array([f])) for v, s, f in ((100.0, 1.0, 5.0), (110.0, 4.0, 3.0)))
+    >>> both = weighed(one, other)
+    >>> both.value.tolist(), both.variance.tolist(), both.freedom.tolist()
+    ([102.0], [0.8], [5.0])
+    """
+    total = first.variance + second.variance
+    share = np.divide(first.variance, total, out=np.zeros(len(total)), where=total > 0.0)
+    return Beliefs(
+        value=first.value + share * (second.value - first.value),
+        variance=first.variance * (1.0 - share),
+        freedom=np.where(total > 0.0, np.maximum(first.freedom, second.freedom), first.freedom),
+    )
+
+
+def mixture(first: Beliefs, second: Beliefs, share_of_first: Floats) -> Beliefs:
+    """Return the mixture of two beliefs of which the first is right with this probability; its variance includes their distance.
+
+    >>> one, other = (Beliefs(value=np.array([value]), variance=np.zeros(1), freedom=np.array([5.0])) for value in (100.0, 120.0))
+    >>> both = mixture(one, other, np.array([0.5]))
+    >>> both.value.tolist(), both.variance.tolist()
+    ([110.0], [100.0])
+    """
+    value = share_of_first * first.value + (1.0 - share_of_first) * second.value
+    variance = share_of_first * (first.variance + (first.value - value) ** 2) + (1.0 - share_of_first) * (second.variance + (second.value - value) ** 2)
+    return Beliefs(value=value, variance=variance, freedom=np.minimum(first.freedom, second.freedom))

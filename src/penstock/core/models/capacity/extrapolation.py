@@ -64,7 +64,7 @@ def total(reading: WorkersReading) -> float:
 def _predicted(model: JobCapacity, readings: Sequence[WorkersReading]) -> list[float] | NotReady:
     model, values = model.settled(), []
     for reading in readings:
-        answer = model.foretell(reading)
+        answer = model.predict_throughput(reading)
         if isinstance(answer, NotReady):
             return answer
         values.append(answer.value)

@@ -1,4 +1,4 @@
-"""Capacity of a job: all its workers together, at this scale-out and at others."""
+"""Capacity of a job from the utilisation of its workers, at this scale-out and at others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Literal, Self
 import numpy as np
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.capacity.beliefs import REVISIT_SPREAD, Belief, Remembered, beliefs_elsewhere, mixture, weighed
+from penstock.core.models.capacity.beliefs import REVISIT_SPREAD, Beliefs, Remembered, beliefs_elsewhere, measured, mixture, weighed
 from penstock.core.models.capacity.samples import SampledStay, score_stays, with_readings
-from penstock.core.models.capacity.stay import Stay, StayColumns, WorkersLaw, columns_of, first_stay, job_law_line, job_regression_line, workers_law
-from penstock.core.models.capacity.worker_lines import AVERAGING_S, IDLE_SPREAD, MIN_READINGS, CapacityLine, regression_line
+from penstock.core.models.capacity.stay import Stay, WorkersLaw, first_stay, job_law_line, job_regression_line, worker_regressions, workers_law
+from penstock.core.models.capacity.worker_lines import AVERAGING_S, IDLE_SPREAD, MIN_READINGS, CapacityLine
 from penstock.core.models.capacity.worker_readings import WINDOW, WorkersReading, as_arrays, glitches, leading_glitches
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.once import once
@@ -41,8 +41,10 @@ class WorkerShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCapacity:
-    """Learns from moments at which all workers were read (Daedalus sec. 3.1); `stay` is the present set of workers, `waiting` its newest readings,
-    held back until enough came after them to tell a glitch, `remembered` the scale-outs seen before, by scale-out, `samples` a few of each for the score.
+    """Learns from moments at which all workers were read (Daedalus sec. 3.1).
+
+    `stay` is the present set of workers. `waiting` are its newest readings, held back until enough came after them to recognise a glitch. `remembered` are
+    the scale-outs seen before, by scale-out. `samples` are a few moments of each stay, for the score.
 
     Utilisation of micro-batches saturates at 1 - a/T (overhead a, batch time T): ask for the capacity there, not at 1.
 
@@ -67,20 +69,20 @@ class JobCapacity:
     samples: tuple[SampledStay, ...] = ()
 
     def learn(self, seen: Sequence[WorkersReading]) -> Self:
-        """Readings in the order of time; those during warm-up, with a worker missing or with nothing going on are left out."""
-        telling = [reading for reading in seen if self.tells(reading)]
-        model = replace(self, samples=with_readings(self.samples, telling)) if telling else self
-        for names, run in groupby(telling, key=lambda reading: reading.names):
+        """Learn readings in the order of time; those during warm-up, with a worker missing or with all workers idle are left out."""
+        used = [reading for reading in seen if self.uses(reading)]
+        model = replace(self, samples=with_readings(self.samples, used)) if used else self
+        for names, run in groupby(used, key=lambda reading: reading.names):
             if model.stay is not None and model.stay.names != names:
                 model = model._left()
             model = model._stayed(tuple(run))
         return model
 
     def predict(self, *, at_utilization: float = 1.0, scaleout: int | None = None) -> Estimate | NotReady:
-        """Rows/s of all workers when the busiest is at `at_utilization`; at the present scale-out unless another is named.
+        """Return the rows/s of all workers when the busiest is at `at_utilization`, by default at the present scale-out.
 
-        The present scale-out is measured; one seen before is remembered and fades into the average per worker times the scale-out, which is what
-        there is for one never seen.
+        The present scale-out is measured. One seen before is remembered, and fades into the average per worker times the scale-out, which is also the
+        answer for one never seen.
         """
         if scaleout is None and self.stay is not None:
             scaleout = self.stay.scaleout
@@ -90,31 +92,30 @@ class JobCapacity:
         return answers if isinstance(answers, NotReady) else answers.each()[0]
 
     def predict_each(self, scaleouts: Sequence[int], at_utilization: Floats) -> Estimates | NotReady:
-        """The same for several scale-outs, each at a utilisation of its own, for little more than one costs."""
+        """Predict several scale-outs, each at a utilisation of its own; that costs little more than one."""
         here = self._here()
         known = [*self.remembered, *([here] if here else [])]
         if not known:
             return self._not_ready()
         newest, memories = max(known, key=lambda each: each.at_s), {each.scaleout: each for each in self.remembered}
-        elsewhere = beliefs_elsewhere(newest, at_utilization, np.array(scaleouts))
-        remembered = {
-            place: self._belief(memories[scaleout], here, newest, float(at_utilization[place]), elsewhere.at(place))
-            for place, scaleout in enumerate(scaleouts)
-            if scaleout in memories
-        }
-        return elsewhere.with_those(remembered).estimates()
+        beliefs = beliefs_elsewhere(newest, at_utilization, np.array(scaleouts))
+        places = [place for place, scaleout in enumerate(scaleouts) if scaleout in memories]
+        if places:
+            asked = [memories[scaleouts[place]] for place in places]
+            beliefs = beliefs.replaced(places, self._beliefs(asked, here, newest, at_utilization[places], beliefs.at(places)))
+        return beliefs.estimates()
 
     def carried(self) -> dict[int, float]:
-        """Rows/s that each scale-out was seen to carry on average, faded as the memory of it is: whatever a line says, it can take so much."""
+        """Return the mean throughput seen at each scale-out, decayed like its memory: a proven lower bound of its capacity."""
         here = self._here()
         known = {each.scaleout: each for each in (*self.remembered, *([here] if here else []))}
         newest_s = max((each.at_s for each in known.values()), default=0.0)
         return {scaleout: each.carried_rows_per_s * math.exp2((each.at_s - newest_s) / self.half_life_s) for scaleout, each in known.items()}
 
-    def foretell(self, reading: WorkersReading) -> Estimate | NotReady:
-        """The throughput that these utilisations mean.
+    def predict_throughput(self, reading: WorkersReading) -> Estimate | NotReady:
+        """Return the throughput that the utilisations of a reading imply.
 
-        How busy the busiest worker is, is told from the mean of all and its share in the past: the highest of noisy readings is too high.
+        The utilisation of the busiest worker is derived from the mean of all and its share in the past: the highest of noisy readings is too high.
         """
         stay, law = self._settled(), self._law()
         utilizations = [worker.utilization for worker in reading.workers]
@@ -122,40 +123,39 @@ class JobCapacity:
         if law is not None:
             busiest = law.first_at(sum(utilizations) / len(utilizations))
         elif stay is not None and stay.load.mean_y > 0.0:
-            busiest = sum(utilizations) / len(utilizations) * float(stay.moments.mean_x.max()) / stay.load.mean_y
+            busiest = sum(utilizations) / len(utilizations) * float(stay.workers.moments.mean_x.max()) / stay.load.mean_y
         return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
 
     def score(self) -> Score | NotReady:
-        """How wrong the method is about the busiest third of the moments kept, learnt from the rest, beside their mean and the paper's sum of regressions.
+        """Return the error on the busiest third of the samples, learnt from the rest, beside their mean and the paper's sum of regressions.
 
-        A few workers of a few moments are kept for that; who has the readings of all takes `score_extrapolation`.
+        Samples are a few workers at a few moments; with all readings at hand use `score_extrapolation`.
         """
         found = score_stays(self.samples, self.idle_spread)
         return replace(found, mape=found.paper_mape) if isinstance(found, Score) and found.paper_mape is not None and self.method == "daedalus" else found
 
     def settled(self) -> JobCapacity:
-        """The model after the readings that wait were judged and learnt: many questions are then cheap."""
-        return _settled(self)
+        """Return the model after it has judged and learnt the waiting readings: many questions are then cheap."""
+        return replace(self, stay=self._settled(), waiting=())
 
     def workers(self, *, at_utilization: float = 1.0) -> tuple[WorkerShare, ...]:
-        """Every present worker when the busiest is at `at_utilization`; together they are the capacity measured here. Empty before there is one."""
+        """Return every present worker when the busiest is at `at_utilization`; they add up to the capacity measured here. Empty before there is one."""
         stay = self._settled()
         line = self._line(stay) if stay else None
         if stay is None or line is None:
             return ()
-        law, seen = self._law(), stay.stay().workers
+        law, workers = self._law(), stay.workers
         if law is None:
-            lines = [(worker, regression_line(worker.moments, idle_spread=self.idle_spread, overlap=stay.overlap)) for worker in seen]
-            rates = {worker.worker: line.along(worker.proportion).value_at(at_utilization) if line else 0.0 for worker, line in lines}
-            return tuple(WorkerShare(worker=each.worker, capacity_rows_per_s=rates[each.worker], proportion=each.proportion) for each in seen)
-        whole = line.value_at(at_utilization)
-        return tuple(
-            WorkerShare(worker=each.worker, capacity_rows_per_s=whole * each.moments.mean_y / stay.load.mean_x, proportion=proportion)
-            for each, proportion in zip(seen, law.at_full.tolist(), strict=True)
-        )
+            known, lines = worker_regressions(stay, idle_spread=self.idle_spread)
+            rates, proportions = np.zeros(len(stay.names)), workers.proportion
+            rates[known] = lines.along(proportions[known]).values_at(at_utilization)
+        else:
+            rates, proportions = line.value_at(at_utilization) * workers.moments.mean_y / stay.load.mean_x, law.at_full
+        columns = zip(stay.names, rates.tolist(), proportions.tolist(), strict=True)
+        return tuple(WorkerShare(worker=name, capacity_rows_per_s=rate, proportion=proportion) for name, rate, proportion in columns)
 
     def skew(self, *, at_utilization: float = 1.0) -> float | NotReady:
-        """Capacity if every worker could be as busy as the busiest, over capacity as it is: 1 is balanced, 1.25 a fifth of the workers idle."""
+        """Return the capacity if every worker could be as busy as the busiest, over the capacity: 1 is balanced, 1.25 leaves a fifth of the workers idle."""
         stay = self._settled()
         line = self._line(stay) if stay else None
         if stay is None or line is None:
@@ -163,20 +163,20 @@ class JobCapacity:
         law = self._law()
         if law is not None:
             return law.skew
-        lines = [regression_line(moments, idle_spread=self.idle_spread, overlap=stay.overlap) for moments in stay.moments.each()]
-        with_skew = line.value_at(at_utilization)
-        return sum(each.value_at(at_utilization) for each in lines if each) / with_skew if with_skew > 0.0 else 1.0
+        _, lines = worker_regressions(stay, idle_spread=self.idle_spread)
+        with_skew = float(line.value_at(at_utilization))
+        return sum(lines.values_at(at_utilization).tolist()) / with_skew if with_skew > 0.0 else 1.0
+
+    def uses(self, reading: WorkersReading) -> bool:
+        """Return whether a reading has all workers, is past warm-up, and at least one worker was busy."""
+        settled = reading.since_change_s is None or reading.since_change_s >= self.warm_up_s
+        return settled and reading.is_whole and any(worker.utilization > 0.0 for worker in reading.workers)
 
     def _not_ready(self) -> NotReady:
         stay = self._settled()
         if stay is not None and round(stay.readings) >= MIN_READINGS:
             return NotReady(why="no worker processed anything in them")
         return NotReady(why=f"fewer than {MIN_READINGS} readings of all workers at work, outside of warm-up")
-
-    def tells(self, reading: WorkersReading) -> bool:
-        """Whether a reading is of all workers, of a time past warm-up, and of a job at work."""
-        settled = reading.since_change_s is None or reading.since_change_s >= self.warm_up_s
-        return settled and reading.is_whole and any(worker.utilization > 0.0 for worker in reading.workers)
 
     def _stayed(self, readings: tuple[WorkersReading, ...]) -> Self:
         """Add readings of the present workers, and judge and learn those with a whole window after them."""
@@ -185,24 +185,9 @@ class JobCapacity:
         judged = len(waiting) - WINDOW + 1
         if judged > 0:
             off = leading_glitches(*as_arrays(waiting))
-            believed = [reading for reading, glitch in zip(waiting[:judged], off, strict=True) if not glitch]
-            stay = columns_of(stay).learned(believed, self.half_life_s, self.averaging_s).stay() if believed else stay
+            stay = stay.learned([reading for reading, glitch in zip(waiting[:judged], off, strict=True) if not glitch], self.half_life_s, self.averaging_s)
             waiting = waiting[judged:]
         return replace(self, stay=stay, waiting=waiting)
-
-    def _settled(self) -> StayColumns | None:
-        return _stay_here(self)
-
-    def _here(self) -> Remembered | None:
-        return _measured_here(self)
-
-    def _law(self) -> WorkersLaw | None:
-        """The law of every present worker; None for the paper's method."""
-        return _law_here(self) if self.method == "utilization_law" else None
-
-    def _line(self, stay: StayColumns) -> CapacityLine | None:
-        line_of = job_regression_line if self.method == "daedalus" else job_law_line
-        return line_of(stay, idle_spread=self.idle_spread)
 
     def _left(self) -> Self:
         """The present workers are gone: what they showed becomes the memory of their scale-out."""
@@ -214,46 +199,54 @@ class JobCapacity:
         others = [each for each in self.remembered if each.scaleout != here.scaleout]
         return replace(self, stay=None, waiting=(), remembered=tuple(sorted([*others, joined], key=lambda each: each.scaleout)))
 
-    def _belief(self, memory: Remembered, here: Remembered | None, newest: Remembered, at_utilization: float, elsewhere: Belief) -> Belief:
-        """The capacity believed of a scale-out that is remembered; `elsewhere` is what would be believed were it not."""
-        fresh = math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s)
-        if here is None or here.scaleout != memory.scaleout:
-            before = memory.belief(at_utilization).doubted(REVISIT_SPREAD)
-            return mixture(before, elsewhere, fresh)
-        before = memory.measured(at_utilization).doubted(REVISIT_SPREAD)
-        faded = Belief(value=before.value, variance=before.variance / max(fresh, 1e-9), freedom=before.freedom)
-        return weighed(here.measured(at_utilization), faded).doubted(here.doubt(at_utilization))
+    def _settled(self) -> Stay | None:
+        return _settled_stay(self)
+
+    def _here(self) -> Remembered | None:
+        return _measured_here(self)
+
+    def _law(self) -> WorkersLaw | None:
+        """The law of every present worker; None for the paper's method."""
+        return _law_here(self) if self.method == "utilization_law" else None
+
+    def _line(self, stay: Stay) -> CapacityLine | None:
+        line_of = job_regression_line if self.method == "daedalus" else job_law_line
+        return line_of(stay, idle_spread=self.idle_spread)
+
+    def _beliefs(self, memories: Sequence[Remembered], here: Remembered | None, newest: Remembered, at_utilization: Floats, elsewhere: Beliefs) -> Beliefs:
+        """The capacity of scale-outs that are remembered; `elsewhere` is the belief without the memory."""
+        fresh = np.array([math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s) for memory in memories])
+        before = measured(memories, at_utilization)
+        doubt = np.array([memory.doubt(at) for memory, at in zip(memories, at_utilization.tolist(), strict=True)])
+        beliefs = mixture(before.doubted(doubt).doubted(REVISIT_SPREAD), elsewhere, fresh)
+        places = [place for place, memory in enumerate(memories) if here is not None and memory.scaleout == here.scaleout]
+        if here is None or not places:
+            return beliefs
+        at, faded = at_utilization[places], before.doubted(REVISIT_SPREAD).at(places)
+        faded = replace(faded, variance=faded.variance / np.maximum(fresh[places], 1e-9))
+        return beliefs.replaced(places, weighed(measured([here] * len(places), at), faded).doubted(here.doubt(at)))
 
 
 @once(16)
-def _settled(model: JobCapacity) -> JobCapacity:
-    stay = model._settled()
-    return replace(model, stay=None if stay is None else stay.stay(), waiting=())
-
-
-@once(16)
-def _stay_here(model: JobCapacity) -> StayColumns | None:
+def _settled_stay(model: JobCapacity) -> Stay | None:
     """The present stay with its waiting readings, judged by what is known now."""
-    if model.stay is None:
-        return None
-    stay = columns_of(model.stay)
-    if not model.waiting:
-        return stay
+    if model.stay is None or not model.waiting:
+        return model.stay
     off = glitches(*as_arrays(model.waiting))
     believed = [reading for reading, glitch in zip(model.waiting, off, strict=True) if not glitch]
-    return stay.learned(believed, model.half_life_s, model.averaging_s)
+    return model.stay.learned(believed, model.half_life_s, model.averaging_s)
 
 
 @once(16)
 def _law_here(model: JobCapacity) -> WorkersLaw | None:
-    """The law of every present worker; once, as many readings are judged by it."""
+    """The law of every present worker, cached because many readings are judged by it."""
     stay = model._settled()
     return workers_law(stay, idle_spread=model.idle_spread) if stay else None
 
 
 @once(16)
 def _measured_here(model: JobCapacity) -> Remembered | None:
-    """What the present workers show, a line for each of them; once a turn, as every size is judged by it."""
+    """The line of the present workers, cached because every scale-out is predicted from it."""
     stay = model._settled()
     line = model._line(stay) if stay else None
     if stay is None or line is None:

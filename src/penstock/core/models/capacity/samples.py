@@ -1,4 +1,4 @@
-"""A few moments of a few workers, kept to tell how wrong their capacity is: those of low load foretell those of high."""
+"""A few moments of a few workers, kept to measure the error of their capacity: those of low load predict those of high load."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from itertools import groupby
 
 import numpy as np
 
-from penstock.core.models.capacity.stay import StayColumns, columns_of, first_stay, job_law_line, job_regression_line, workers_law
+from penstock.core.models.capacity.stay import Stay, first_stay, job_law_line, job_regression_line, workers_law
 from penstock.core.models.capacity.worker_lines import AVERAGING_S
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score, mape
 
 MOST_WORKERS = 6
-"""Workers of which samples are kept: as many as it takes to see that they differ."""
+"""Workers of which samples are kept: enough to see that they differ."""
 PARTS = 20
-"""Utilisations within so small a part of the whole are alike."""
+"""Utilisations in the same of this many parts of the whole are alike."""
 MOST_ALIKE = 4
-"""The newest of those that are alike are kept, so that a steady hour does not push out what was seen at other loads."""
+"""The newest samples kept of those that are alike, so that a steady hour does not push out other loads."""
 MOST_STAYS = 3
 FEWEST = 9
-"""With fewer moments a third of them is too few to tell an error."""
+"""With fewer moments a third of them is too few to measure an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +51,12 @@ class SampledStay:
     samples: tuple[Sample, ...]
 
 
-Foretell = Callable[[Sample], float]
-"""The rows/s of all workers that their utilisations mean."""
-Learn = Callable[[Sequence[Sample]], tuple[Foretell, Foretell] | None]
-"""What moments teach a model and the paper's regression; None for nothing."""
-
-
-def sample_of(workers: Sequence[WorkerReading]) -> Sample:
-    return Sample(utilization=tuple(worker.utilization for worker in workers), throughput_rows_per_s=tuple(worker.throughput_rows_per_s for worker in workers))
+Predict = Callable[[Sample], float]
+"""Returns the throughput of all workers in rows/s, given their utilisations."""
 
 
 def newest_of_each(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The newest of each part of the utilisation, in their order; what is dropped would be dropped in any batching.
+    """Return the newest samples of each part of the utilisation, in their order; the result does not depend on the batching.
 
     >>> quiet, busy = (Sample(utilization=(each,), throughput_rows_per_s=(100.0 * each,)) for each in (0.2, 0.9))
     >>> [each.mean_utilization for each in newest_of_each((busy,) + (quiet,) * 100)]
@@ -79,10 +73,9 @@ def newest_of_each(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 
 def with_readings(stays: tuple[SampledStay, ...], seen: Sequence[WorkersReading]) -> tuple[SampledStay, ...]:
-    """With samples of these readings, in the order of time; a stay too short to tell an error makes room for the next one."""
+    """Add samples of these readings, in the order of time; a stay with too few samples for a score makes room for the next one."""
     for names, run in groupby(seen, key=lambda reading: reading.names[:MOST_WORKERS]):
-        chosen = set(names)
-        more = [sample_of(sorted((each for each in reading.workers if each.worker in chosen), key=lambda each: each.worker)) for reading in run]
+        more = [_sample(reading, set(names)) for reading in run]
         if stays and stays[-1].workers == names:
             stays = (*stays[:-1], replace(stays[-1], samples=newest_of_each((*stays[-1].samples, *more))))
             continue
@@ -91,51 +84,52 @@ def with_readings(stays: tuple[SampledStay, ...], seen: Sequence[WorkersReading]
     return stays
 
 
-def score_busiest(stays: Sequence[Sequence[Sample]], learn: Learn) -> Score | NotReady:
-    """Learn from the quieter two thirds of each stay, and score the throughput of all its workers in the rest; the constant is the mean of the quieter ones.
-
-    A capacity is asked for at a utilisation that was not seen: an error at those that were would flatter. What is quiet is told by throughput: to pick
-    the highest of utilisations, which are the noisier of the two, is to pick those that are too high.
-    """
-    said: list[tuple[float, float, float, float]] = []
-    for samples in stays:
-        limit = float(np.quantile([each.total_rows_per_s for each in samples], 2 / 3)) if samples else 0.0
-        low = [each for each in samples if each.total_rows_per_s <= limit]
-        learnt = learn(low) if len(samples) >= FEWEST else None
-        if learnt is not None:
-            model, paper = learnt
-            mean = sum(each.total_rows_per_s for each in low) / len(low)
-            said += [(model(each), mean, paper(each), each.total_rows_per_s) for each in samples if each.total_rows_per_s > limit]
-    if not said:
-        most = max((len(samples) for samples in stays), default=0)
-        return NotReady(why=f"{most} moments kept of the same workers: at least {FEWEST} are needed, not all equally busy")
-    by_model, constant, by_paper, actual = zip(*said, strict=True)
-    return Score(mape=mape(by_model, actual), constant_mape=mape(constant, actual), paper_mape=mape(by_paper, actual), held_out=len(said))
+def _sample(reading: WorkersReading, chosen: set[str]) -> Sample:
+    workers = sorted((each for each in reading.workers if each.worker in chosen), key=lambda each: each.worker)
+    return Sample(utilization=tuple(each.utilization for each in workers), throughput_rows_per_s=tuple(each.throughput_rows_per_s for each in workers))
 
 
 def score_stays(stays: Sequence[SampledStay], idle_spread: float) -> Score | NotReady:
-    """Of the utilisation law; of what is kept of each set of workers, the busiest third is foretold by the rest."""
-    return score_busiest([stay.samples for stay in stays], lambda samples: _learnt(samples, idle_spread))
+    """Learn from the quieter two thirds of each stay, and score the throughput of all its workers in the rest.
+
+    `mape` is the error of the utilisation law, `paper_mape` that of the paper's regressions, `constant_mape` that of the mean of the quieter moments. A
+    capacity is asked for at a utilisation that was not seen, so an error at those that were would flatter. Throughput decides what is quiet: utilisation is
+    the noisier of the two, and its highest values are too high.
+    """
+    said: list[tuple[float, float, float, float]] = []
+    for samples in (stay.samples for stay in stays):
+        limit = float(np.quantile([each.total_rows_per_s for each in samples], 2 / 3)) if samples else 0.0
+        low = [each for each in samples if each.total_rows_per_s <= limit]
+        learnt = _learnt(low, idle_spread) if len(samples) >= FEWEST else None
+        if learnt is not None:
+            law, paper = learnt
+            mean = sum(each.total_rows_per_s for each in low) / len(low)
+            said += [(law(each), mean, paper(each), each.total_rows_per_s) for each in samples if each.total_rows_per_s > limit]
+    if not said:
+        most = max((len(stay.samples) for stay in stays), default=0)
+        return NotReady(why=f"{most} moments kept of the same workers: at least {FEWEST} are needed, not all equally busy")
+    by_law, constant, by_paper, actual = zip(*said, strict=True)
+    return Score(mape=mape(by_law, actual), constant_mape=mape(constant, actual), paper_mape=mape(by_paper, actual), held_out=len(said))
 
 
-def _learnt(samples: Sequence[Sample], idle_spread: float) -> tuple[Foretell, Foretell] | None:
+def _learnt(samples: Sequence[Sample], idle_spread: float) -> tuple[Predict, Predict] | None:
     readings = [_reading(sample, number * AVERAGING_S) for number, sample in enumerate(samples)]
-    stay = columns_of(first_stay(readings[0])).learned(readings, math.inf)
+    stay = first_stay(readings[0]).learned(readings, math.inf)
     law, paper = _by_law(stay, idle_spread), _by_paper(stay, idle_spread)
     return None if law is None or paper is None else (law, paper)
 
 
-def _by_law(stay: StayColumns, idle_spread: float) -> Foretell | None:
+def _by_law(stay: Stay, idle_spread: float) -> Predict | None:
     line, law = job_law_line(stay, idle_spread=idle_spread), workers_law(stay, idle_spread=idle_spread)
     return None if line is None or law is None else lambda sample: line.value_at(law.first_at(sample.mean_utilization))
 
 
-def _by_paper(stay: StayColumns, idle_spread: float) -> Foretell | None:
-    """Asked at the utilisation of the busiest as the mean of all tells it: the highest of noisy readings would be too high."""
+def _by_paper(stay: Stay, idle_spread: float) -> Predict | None:
+    """The utilisation of the busiest worker is derived from the mean of all: the highest of noisy readings would be too high."""
     line = job_regression_line(stay, idle_spread=idle_spread)
     if line is None or stay.load.mean_y <= 0.0:
         return None
-    busiest = float(stay.moments.mean_x.max()) / stay.load.mean_y
+    busiest = float(stay.workers.moments.mean_x.max()) / stay.load.mean_y
     return lambda sample: line.value_at(sample.mean_utilization * busiest)
 
 

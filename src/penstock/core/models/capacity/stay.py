@@ -1,4 +1,4 @@
-"""What one set of workers showed while it was together."""
+"""One set of workers while it stays together: what each of them showed, and the capacity of all."""
 
 from __future__ import annotations
 
@@ -8,95 +8,74 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.models.arrays import Floats
+from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.capacity.worker_lines import (
     AVERAGING_S,
     IDLE_SPREAD,
     MIN_READINGS,
     CapacityLine,
+    LineColumns,
     have_lines,
     idle_utilization,
-    line_above_idle,
-    mean_utilization_variance,
     regression_lines,
-    tells_idle,
+    shows_idle,
+    utilization_law_line,
 )
 from penstock.core.models.capacity.worker_readings import WorkersReading, as_arrays
 from penstock.core.models.moments import NOTHING, MomentColumns, PairedMoments
 from penstock.core.models.once import once
 
+LIKELY_SPREADS = 2.0
+"""Workers that differ without load by more than this many times `IDLE_SPREAD` differ in something else: one is full, for example."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSeen:
-    """One worker of a stay: moments of x = utilisation and y = throughput, and `proportion`, its mean utilisation as a share of the busiest one's.
 
-    `with_load` and `with_mean` are the co-moments of its utilisation with the throughput of all workers and with their mean utilisation; None in a
-    stay that was stored before there were any.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WorkerColumns:
+    """Every worker of a stay, one array element a worker: moments of x = utilisation and y = throughput, and `proportion`, the mean utilisation as a share
+    of the busiest worker's. `with_load` and `with_mean` are the co-moments of its utilisation with the throughput and with the mean utilisation of all."""
 
-    worker: str
-    moments: PairedMoments = NOTHING
-    proportion: float = 0.0
-    with_load: float | None = None
-    with_mean: float | None = None
+    moments: MomentColumns
+    proportion: Floats
+    with_load: Floats
+    with_mean: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stay:
     """A stretch of time with the same workers: names of executors and the split of the data among them are new after every rescale.
 
-    `load` has moments of x = throughput of all workers and y = their mean utilisation; all moments are decayed to `at_s`, the newest reading.
-    `independent` is how many independent readings they are worth: one that came g seconds after the one before it tells g / `averaging_s` of
-    something new, and at most 1, where utilisation is an average over so long. `highest_utilization` is the most that the busiest worker showed.
+    `columns` are the six moments, the proportion and the two co-moments of `WorkerColumns`, in the order of `names`. `load` has moments of x = throughput
+    of all workers and y = their mean utilisation. All moments are decayed to `at_s`, the newest reading. `independent` is the number of independent
+    readings: one that came g seconds after the one before it counts g / `averaging_s`, at most 1. `highest_utilization` is the most of the busiest worker.
     """
 
     scaleout: int
     at_s: float
-    workers: tuple[WorkerSeen, ...]
+    names: tuple[str, ...]
+    columns: tuple[tuple[float, ...], ...]
     load: PairedMoments = NOTHING
     independent: float = 0.0
     highest_utilization: float = 0.0
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(worker.worker for worker in self.workers)
-
-
-def first_stay(reading: WorkersReading) -> Stay:
-    """Nothing learnt yet about the workers of this reading."""
-    return Stay(scaleout=reading.scaleout, at_s=reading.at_s, workers=tuple(WorkerSeen(worker=name, with_load=0.0, with_mean=0.0) for name in reading.names))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StayColumns:
-    """What `Stay` is; `with_load` and `with_mean` are not a number where a worker has none."""
-
-    scaleout: int
-    at_s: float
-    names: tuple[str, ...]
-    moments: MomentColumns
-    proportion: Floats
-    with_load: Floats
-    with_mean: Floats
-    load: PairedMoments
-    independent: float
-    highest_utilization: float
+    def workers(self) -> WorkerColumns:
+        return _workers(self)
 
     @property
     def readings(self) -> float:
-        """How many readings it stands for, old ones counting less."""
+        """Number of readings, old ones counting less."""
         return self.load.count
 
     @property
     def overlap(self) -> float:
-        """How many readings make one independent one."""
+        """Readings that make one independent one."""
         return self.load.count / self.independent if self.independent > 0.0 else 1.0
 
-    def learned(self, readings: Sequence[WorkersReading], half_life_s: float, averaging_s: float = AVERAGING_S) -> StayColumns:
-        """With these readings of the same workers too, in the order of time; each weighs half after `half_life_s`."""
+    def learned(self, readings: Sequence[WorkersReading], half_life_s: float, averaging_s: float = AVERAGING_S) -> Stay:
+        """Return the stay after these readings of the same workers, in the order of time; each weighs half after `half_life_s`."""
         if not readings:
             return self
-        at_s = np.array([reading.at_s for reading in readings])
+        workers, at_s = self.workers, np.array([reading.at_s for reading in readings])
         newest_s = max(self.at_s, float(at_s.max()))
         fade = math.exp2((self.at_s - newest_s) / half_life_s)
         weights = np.exp2((at_s - newest_s) / half_life_s)
@@ -106,77 +85,51 @@ class StayColumns:
         since_s = np.diff(at_s, prepend=self.at_s if before > 0.0 else -math.inf)
         loads, means = throughput.sum(axis=1), utilization.mean(axis=1)
         batch = PairedMoments.of(loads, means, weights)
-        off, since = utilization - weights @ utilization / batch.count, weights @ utilization / batch.count - self.moments.mean_x
+        off, since = utilization - weights @ utilization / batch.count, weights @ utilization / batch.count - workers.moments.mean_x
         cross = before * batch.count / (before + batch.count)
         with_load = (weights * (loads - batch.mean_x)) @ off + since * ((batch.mean_x - self.load.mean_x) * cross)
         with_mean = (weights * (means - batch.mean_y)) @ off + since * ((batch.mean_y - self.load.mean_y) * cross)
-        return StayColumns(
+        columns = (
+            *workers.moments.decayed(fade).merged(MomentColumns.of(utilization, throughput, weights)).rows,
+            (workers.proportion * before + weights @ (utilization / top[:, None])) / (before + batch.count),
+            workers.with_load * fade + with_load,
+            workers.with_mean * fade + with_mean,
+        )
+        return Stay(
             scaleout=self.scaleout,
             at_s=newest_s,
             names=self.names,
-            moments=self.moments.grown(fade, utilization, throughput, weights),
-            proportion=(self.proportion * before + weights @ (utilization / top[:, None])) / (before + batch.count),
-            with_load=self.with_load * fade + with_load,
-            with_mean=self.with_mean * fade + with_mean,
+            columns=tuple(tuple(column.tolist()) for column in columns),
             load=self.load.decayed(fade).merged(batch),
             independent=self.independent * fade + float(weights @ np.clip(since_s / averaging_s, 0.0, 1.0)),
             highest_utilization=max(self.highest_utilization, float(top.max())),
         )
 
-    def stay(self) -> Stay:
-        """As it is kept, a row for each worker."""
-        columns = zip(self.names, self.moments.each(), self.proportion.tolist(), self.with_load.tolist(), self.with_mean.tolist(), strict=True)
-        return Stay(
-            scaleout=self.scaleout,
-            at_s=self.at_s,
-            workers=tuple(
-                WorkerSeen(
-                    worker=name,
-                    moments=moments,
-                    proportion=proportion,
-                    with_load=None if math.isnan(by_load) else by_load,
-                    with_mean=None if math.isnan(by_mean) else by_mean,
-                )
-                for name, moments, proportion, by_load, by_mean in columns
-            ),
-            load=self.load,
-            independent=self.independent,
-            highest_utilization=self.highest_utilization,
-        )
+
+def first_stay(reading: WorkersReading) -> Stay:
+    """Return a stay of the workers of this reading that has learnt nothing yet."""
+    return Stay(scaleout=reading.scaleout, at_s=reading.at_s, names=reading.names, columns=((0.0,) * len(reading.names),) * 9)
 
 
 @once(16)
-def columns_of(stay: Stay) -> StayColumns:
-    """Once, as the same stay is learnt from and then asked."""
-    told = [(worker.proportion, worker.with_load, worker.with_mean) for worker in stay.workers]
-    proportion, with_load, with_mean = np.array(told, dtype=float).T
-    return StayColumns(
-        scaleout=stay.scaleout,
-        at_s=stay.at_s,
-        names=stay.names,
-        moments=MomentColumns.of([worker.moments for worker in stay.workers]),
-        proportion=proportion,
-        with_load=with_load,
-        with_mean=with_mean,
-        load=stay.load,
-        independent=stay.independent,
-        highest_utilization=stay.highest_utilization,
-    )
+def _workers(stay: Stay) -> WorkerColumns:
+    rows = np.array(stay.columns)
+    return WorkerColumns(moments=MomentColumns.of_rows(rows[:6]), proportion=rows[6], with_load=rows[7], with_mean=rows[8])
 
 
-def job_regression_line(stay: StayColumns, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
-    """Capacity of all workers over the utilisation u of the busiest: the sum of each worker's regression at x_w * u (Daedalus sec. 3.1).
+def worker_regressions(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> tuple[Flags, LineColumns]:
+    """Return which workers have a regression, and the regressions of these."""
+    known = have_lines(stay.workers.moments)
+    return known, regression_lines(stay.workers.moments.where(known), idle_spread=idle_spread, overlap=stay.overlap)
+
+
+def job_regression_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
+    """Return the capacity of all workers over the utilisation u of the busiest: the sum of each worker's regression at x_w * u (Daedalus sec. 3.1).
 
     x_w is the worker's proportion to the busiest one of each moment, averaged. A worker that did nothing adds nothing.
     """
-    known = have_lines(stay.moments)
-    if not known.any() or stay.load.mean_x <= 0.0:
-        return None
-    return regression_lines(stay.moments.where(known), idle_spread=idle_spread, overlap=stay.overlap).along(stay.proportion[known]).together()
-
-
-LIKELY_SPREADS = 2.0
-"""Workers whose lines say that they differ without load by more than so many times `IDLE_SPREAD` differ in something else: one is full, for example."""
+    known, lines = worker_regressions(stay, idle_spread=idle_spread)
+    return lines.along(stay.workers.proportion[known]).together() if known.any() and stay.load.mean_x > 0.0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,12 +142,12 @@ class WorkersLaw:
 
     @property
     def first_full(self) -> int:
-        """The worker that is the first to be at 1 when the load rises: its line is the capacity of the job."""
+        """The worker that is the first at utilisation 1 when the load rises: its line is the capacity of the job."""
         return int(np.argmax((self.mean - self.idle) / np.maximum(1.0 - self.idle, 1e-9)))
 
     @property
     def first_idle(self) -> float:
-        """Without load, the worker that is full first is here."""
+        """Utilisation without load of the worker that is full first."""
         return float(self.idle[self.first_full])
 
     @property
@@ -202,7 +155,7 @@ class WorkersLaw:
         return float(self.mean[self.first_full])
 
     def first_at(self, mean_utilization: float) -> float:
-        """The utilisation of the worker that is full first when the mean of all is here."""
+        """Return the utilisation of the worker that is full first when this is the mean of all."""
         load = (mean_utilization - float(self.idle.mean())) / float((self.mean - self.idle).mean())
         return self.first_idle + (self.first_mean - self.first_idle) * load
 
@@ -215,49 +168,48 @@ class WorkersLaw:
 
     @property
     def skew(self) -> float:
-        """What all workers could do if all were full, over what they do when the first is."""
+        """Throughput if all workers were full, over throughput when the first is."""
         return float((1.0 - self.idle).sum() / (self.at_full - self.idle).sum())
 
 
-def workers_law(stay: StayColumns, *, idle_spread: float = IDLE_SPREAD) -> WorkersLaw | None:
-    """None without load, or where a worker is no busier than without load.
+def workers_law(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> WorkersLaw | None:
+    """Return the utilisation law of every worker; None without load, or where the worker that is full first is no busier than without load.
 
     All share the idle utilisation a of `idle_utilization`. A worker's own differs from it by e = (b_w - a) - p_w * (b - a), where b_w and b are the mean
     utilisations of the worker and of all, and p_w = cov(u_w, z) / cov(u, z) is its part of what the load z adds: whatever bends the line of all alike
     (utilisation that comes later than the load, rows that cost more) cancels out in it. Each e is shrunk to zero by variance: v_w from the scatter of
     u_w - p_w * u, and t^2 = var(e) - mean(v) * (1 + sqrt(2 / (n - 1))), not below 0, for how different the n workers are: one standard deviation more
-    than chance makes of workers that are alike. So these, or readings too few to tell, leave the common a. What is beyond a likely t^2 is doubt too.
+    than chance makes of workers that are alike. So these, or too few readings, leave the common a. What is beyond a likely t^2 adds to the variance.
     """
-    load, workers = stay.load, len(stay.names)
+    workers, load, number = stay.workers, stay.load, len(stay.names)
     a, a_variance = idle_utilization(load, idle_spread=idle_spread, overlap=stay.overlap)
-    mean = stay.moments.mean_x
-    idle, variance = np.full(workers, a), np.full(workers, a_variance)
-    if workers > 1 and tells_idle(load) and not np.isnan([stay.with_load, stay.with_mean]).any():
-        part = stay.with_load / load.c_xy
+    mean = workers.moments.mean_x
+    idle, variance = np.full(number, a), np.full(number, a_variance)
+    if number > 1 and shows_idle(load):
+        part = workers.with_load / load.c_xy
         own = (mean - a) - part * (load.mean_y - a)
-        scatter = stay.moments.m2_x - part * (2.0 * stay.with_mean - part * load.m2_y)
+        scatter = workers.moments.m2_x - part * (2.0 * workers.with_mean - part * load.m2_y)
         reach = 1.0 / load.count + load.m2_x * ((load.mean_y - a) / load.c_xy) ** 2
         own_variance = stay.overlap * np.maximum(scatter, 0.0) / (load.count - 2.0) * reach
-        by_chance = 1.0 + (2.0 / (workers - 1)) ** 0.5
+        by_chance = 1.0 + (2.0 / (number - 1)) ** 0.5
         between = max(0.0, float(own.var(ddof=1)) - by_chance * float(own_variance.mean()))
         likely = min(between, (LIKELY_SPREADS * idle_spread) ** 2)
         own_variance += between - likely
-        kept = np.divide(likely, likely + own_variance, out=np.zeros(workers), where=likely + own_variance > 0.0)
+        kept = np.divide(likely, likely + own_variance, out=np.zeros(number), where=likely + own_variance > 0.0)
         idle = a + kept * own
         variance = a_variance * (1.0 - kept + kept * part) ** 2 + kept * own_variance
     law = WorkersLaw(mean=mean, idle=idle, idle_variance=variance)
     return law if load.mean_x > 0.0 and law.first_mean > law.first_idle else None
 
 
-def job_law_line(stay: StayColumns, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
-    """Capacity of all workers by the utilisation law on the load of the whole job, over the utilisation of the worker that is full first.
+def job_law_line(stay: Stay, *, idle_spread: float = IDLE_SPREAD) -> CapacityLine | None:
+    """Return the capacity of all workers by the utilisation law on the load of the whole job, over the utilisation of the worker that is full first.
 
-    Not in the paper; see `utilization_line`. Twelve workers average out most of the noise of each, before the line is drawn. Which worker is full first
-    is told from means, as the highest of every moment is too high by the noise of whichever worker happened to be on top.
+    Summing over workers averages out most of the noise of each before the line is fitted. Which worker is full first follows from means: the highest
+    utilisation of each moment is biased upwards by noise.
     """
     law = workers_law(stay, idle_spread=idle_spread) if round(stay.readings) >= MIN_READINGS else None
     if law is None:
         return None
-    first = stay.moments.at(law.first_full)
-    variance, overlap = mean_utilization_variance(first, overlap=stay.overlap), stay.overlap
-    return line_above_idle(stay.load, first.mean_x, variance, law.first_idle, float(law.idle_variance[law.first_full]), overlap=overlap)
+    first = stay.workers.moments.at(law.first_full)
+    return utilization_law_line(stay.load, first, law.first_idle, float(law.idle_variance[law.first_full]), overlap=stay.overlap)

@@ -11,7 +11,7 @@ from operator import attrgetter
 import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats
-from penstock.core.models.capacity.worker_lines import AVERAGING_S, tells_idle
+from penstock.core.models.capacity.worker_lines import AVERAGING_S, shows_idle
 from penstock.core.models.moments import PairedMoments
 from penstock.core.models.once import once
 
@@ -184,7 +184,7 @@ def busier_than_later(since_s: Floats, load: Floats, utilization: Floats) -> flo
     moments = PairedMoments.of(load[later:], utilization[later:])
     if moments.mean_x <= 0.0:
         return None
-    told = tells_idle(moments)
+    told = shows_idle(moments)
     slope = moments.c_xy / moments.m2_x if told else moments.mean_y / moments.mean_x
     off_load, busier = float(load[:first].mean()) - moments.mean_x, float(utilization[:first].mean()) - moments.mean_y
     overlap = max(1.0, STEP_S / float(np.median(np.diff(since_s))))
