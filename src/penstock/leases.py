@@ -1,4 +1,4 @@
-"""A file lock that dies with its holder: one controller a job, and a cluster that knows which jobs still use it."""
+"""File locks that end with their holder: they allow one controller a job, and show the cluster which jobs still use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class FileLease:
-    """An exclusive lock on a file, given back when closed or when the process ends, however it ends."""
+    """An exclusive lock on a file, released when closed or when the process ends in any way."""
 
     def __init__(self, path: Path, *, wait: bool = False) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -36,12 +36,12 @@ class FileLease:
 
 
 def start_lock(folder: Path) -> Path:
-    """The lock under which the cluster in `folder` starts, is joined and stops; beside the folder, as that goes with the cluster."""
+    """Return the lock under which the cluster in `folder` starts, is joined and stops; beside the folder, which is removed with the cluster."""
     return folder.with_name(f"{folder.name}.lock")
 
 
 def is_held(path: Path) -> bool:
-    """Whether some living process holds the lease on `path`."""
+    """Return whether a living process holds the lease on `path`."""
     if not path.exists():
         return False
     try:

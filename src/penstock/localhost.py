@@ -14,10 +14,10 @@ _LOWEST, _EPHEMERAL = 10_000, 32_768
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all different.
+    """Return different free ports, below those that the kernel gives to outgoing connections.
 
-    They lie below those the kernel gives to outgoing connections: a client that tries to reach a server that is away
-    could be given the server's own port, connect to itself, and so keep the server from coming back.
+    A client that tries to reach a stopped server could otherwise be given the server's own port, connect to itself, and keep the server from
+    starting again.
     """
     with ExitStack() as held:
         found: list[int] = []

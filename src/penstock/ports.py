@@ -1,4 +1,4 @@
-"""What the controller wants from the world: each port two or three methods, implemented by Spark, the simulator and fakes."""
+"""The ports of the controller: Protocols with a few methods, implemented by Spark, the simulator and fakes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.core.knowledge import Knowledge
 
 
 class Clock(Protocol):
-    """Time: seconds since 1970 that never jump back, so that differences are durations."""
+    """Seconds since 1970 that never jump back, so that differences are durations."""
 
     def now_s(self) -> float: ...
 
@@ -28,15 +28,15 @@ class Source(Protocol):
 
 
 class Actuator(Protocol):
-    """What instructions go to. `perform` returns at once; `report` is called with the outcome, from any thread."""
+    """Carries out instructions. `perform` returns at once; `report` is called with the outcome, from any thread."""
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None: ...
 
 
 class Fitter(Protocol):
-    """Where slow fits are done. `ask` returns at once; `report` is called with the result, from any thread, also when there is none.
+    """Runs slow fits. `ask` returns at once; `report` is called from any thread with the result, also if the fit failed.
 
-    `close` gives up what is under way; who asks after it is told so.
+    `close` gives up the fits under way; a fit that is asked for after it fails.
     """
 
     def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None: ...
@@ -45,7 +45,7 @@ class Fitter(Protocol):
 
 
 class Testbed(Protocol):
-    """Where copies of a job run beside each other on the same rows, one of each size; `set_rate` is the rate of all of them."""
+    """Runs copies of a job side by side on the same rows, one for each number of executors; `set_rate` is the rate of all of them."""
 
     def launch(self, executors: int) -> Source: ...
 
@@ -55,13 +55,13 @@ class Testbed(Protocol):
 
 
 class EventSink(Protocol):
-    """Where events go: history, terminal, log."""
+    """Takes events: history, terminal, log."""
 
     def emit(self, events: Sequence[Event]) -> None: ...
 
 
 class KnowledgeStore(Protocol):
-    """Where the controller's knowledge outlives it."""
+    """Stores the controller's knowledge beyond its life."""
 
     def load(self) -> Knowledge | None: ...
 
@@ -69,7 +69,7 @@ class KnowledgeStore(Protocol):
 
 
 class BesideCheckpoint(Protocol):
-    """A small folder beside the job's checkpoint, wherever that is: what must travel with the job to another machine."""
+    """A small folder beside the job's checkpoint, on its file system: for what must move with the job to another machine."""
 
     def read(self, name: str) -> bytes | None: ...
 

@@ -1,4 +1,4 @@
-"""Children that end when their parent does."""
+"""Child processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """For `preexec_fn`: let the kernel end this child when the thread that started it ends (Linux)."""
+    """For `preexec_fn`: make the kernel end this child when the thread that started it ends (Linux)."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end_process(process: subprocess.Popen[bytes], grace_s: float = 10.0) -> None:
-    """End a child that we started, politely, then not."""
+    """End a child process: terminate it, and kill it after the grace time."""
     if process.poll() is not None:
         return
     process.terminate()

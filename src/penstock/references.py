@@ -1,4 +1,4 @@
-"""Find the function a text such as `job.py:enrich` or `package.module:enrich` names."""
+"""References to functions, such as `job.py:enrich` or `package.module:enrich`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.core.errors import UserMistake
 
 
 def load_function(reference: str, folder: str | Path = ".", *, what: str = "function") -> Callable[..., Any]:
-    """The function named by `reference`; files are looked for in `folder`. Errors inside the user's module pass through.
+    """Return the function that `reference` names; files are searched in `folder`. Errors inside the user's module pass through.
 
     >>> load_function("json:loads")('[1]')
     [1]
@@ -33,7 +33,7 @@ def load_function(reference: str, folder: str | Path = ".", *, what: str = "func
 
 
 def load_module(text: str, folder: Path, what: str) -> ModuleType:
-    """A module by name, or by file: then under the file's stem, as executors to which the file was shipped know it."""
+    """Import a module by name, or by file, under the file's stem: so executors, to which the file is sent, find it."""
     return load_file(folder / text, what) if text.endswith(".py") else load_named(text, folder, what)
 
 
@@ -71,7 +71,7 @@ def load_file(path: Path, what: str) -> ModuleType:
 
 
 def load_shipped(path: Path, what: str) -> ModuleType:
-    """On an executor: the file is not where the driver found it, but a module of its name can be imported."""
+    """Import the module of a file that was sent to this executor: it is not where the driver found it."""
     try:
         return importlib.import_module(path.stem)
     except ModuleNotFoundError as missing:

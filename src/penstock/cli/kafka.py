@@ -133,7 +133,7 @@ def watch(running: Feed, signals: StopSignals, as_json: bool) -> None:
     while running.is_running and not signals.asked.wait(POLL_S):
         if running.last is not None and running.last is not shown:
             shown = running.last
-            told = shown.told(running.order.topic)
+            told = shown.summary(running.order.topic)
             typer.echo(json.dumps(told) if as_json else feed_words(told))
 
 

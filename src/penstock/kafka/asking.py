@@ -1,4 +1,4 @@
-"""Ask a broker something: patiently while it does not answer, not at all once it has refused us."""
+"""Questions to a broker: repeated while it does not answer, given up once it refuses the client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.core.errors import NotReachable, UserMistake
 ANSWER_S = 30.0
 _FIRST_TRY_S = 1.0
 _PAUSE_S = 0.2
-"""After an answer that came at once, and was none: a leader that is just being elected is not there any sooner for being asked a thousand times."""
+"""The pause after an error that came at once, such as while a leader is being elected."""
 REFUSALS = (
     KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 class Asking:
-    """A client that neither reads nor writes, for questions about topics."""
+    """An admin client, for questions about topics."""
 
     def __init__(self, client: Mapping[str, str], timeout_s: float = ANSWER_S) -> None:
         self._servers = client.get("bootstrap.servers", "")
@@ -33,7 +33,7 @@ class Asking:
         self._admin = make_client(AdminClient, {**client, "error_cb": self._hear})
 
     def ask(self, question: Callable[[AdminClient, float], Answer]) -> Answer:
-        """What `question(admin, timeout_s)` gives, tried again until it gives something."""
+        """Return what `question(admin, timeout_s)` returns, repeated until it succeeds or time is up."""
         deadline, try_s = time.monotonic() + self._timeout_s, _FIRST_TRY_S
         while True:
             asked_s = time.monotonic()
@@ -58,7 +58,7 @@ class Asking:
 
 
 def make_client(kind: Callable[[dict[str, Any]], Any], options: Mapping[str, Any]) -> Any:
-    """A client of librdkafka that keeps quiet; options that it does not take are the user's mistake."""
+    """Return a client of librdkafka that logs nothing; raise a `UserMistake` for options that it does not accept."""
     try:
         return kind({**options, "log_level": 0})
     except KafkaException as error:
@@ -70,7 +70,7 @@ def refusal_words(servers: str, error: KafkaError) -> str:
 
 
 def words_of(error: KafkaError) -> str:
-    """What librdkafka says, without how long it took.
+    """Return what librdkafka says, without how long it took.
 
     >>> words_of(KafkaError(KafkaError._AUTHENTICATION, "sasl_ssl://a:1/bootstrap: SASL error: Invalid password (after 306ms in state AUTH_REQ)"))
     'SASL error: Invalid password'

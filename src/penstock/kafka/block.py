@@ -1,4 +1,4 @@
-"""Rows made ready a little before their time, so that sending one when it is due costs next to nothing."""
+"""Rows made ready a little before they are due, so that sending them costs little."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MICROS = 1_000_000
 class Block:
     """The rows up to `end` that the topic does not hold yet, as columns; the first `sent` of them have been sent.
 
-    `reports` has a delivery callback for the last row of each partition. `offsets` and `held` are those before the block, `all_partitions` is where
-    each of its rows belongs, those included that the topic holds already and that are therefore left out.
+    `reports` has a delivery callback for the last row of each partition. `offsets` and `held` are those before the block. `all_partitions` is the
+    partition of each row, those included that the topic already holds and that are left out.
     """
 
     end: int
@@ -50,19 +50,19 @@ class Block:
         return self.end if self.is_sent else self.positions[self.sent]
 
     def due(self, now_s: float) -> int:
-        """How many of its rows have come by now."""
+        """Return how many of its rows are due."""
         return int(np.searchsorted(self.arrival_us, round(now_s * _MICROS), side="right"))
 
     def arrival_s(self) -> float:
-        """When the row to be sent next was to come."""
+        """Return when the row to be sent next is due."""
         return float(self.arrival_us[self.sent]) / _MICROS
 
     def offsets_now(self) -> Ints:
-        """Where the rows before the next one end in each partition."""
+        """Return where the rows before the next one end in each partition."""
         return self.offsets + self._passed()
 
     def held_now(self) -> Ints:
-        """How many rows of each partition, from the next one on, the topic holds already."""
+        """Return how many rows of each partition, from the next one on, the topic already holds."""
         return (self.held - self._passed()).clip(min=0)
 
     def _passed(self) -> Ints:
@@ -72,7 +72,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockMaker:
-    """Makes the records of a trace; `report(partition, end)` is called when the broker has told of a delivery that brings a partition to that offset."""
+    """Makes the records of a trace; `report(partition, end, ...)` is called with each delivery that brings a partition to offset `end`."""
 
     rows: RowMaker
     seed: int
@@ -81,12 +81,12 @@ class BlockMaker:
     report: Report
 
     def try_out(self) -> None:
-        """Make one row of a schedule of its own: what is wrong with the rows shows before any is due, and what loads slowly is loaded."""
+        """Make one row before any is due: this finds errors in the row maker, and loads its modules."""
         schedule = Schedule.begin(TraceRecipe(shape="constant(1)"), 0.0)
         self.make(schedule, 0, 1, np.zeros(self.partitions, dtype=np.int64), np.zeros(self.partitions, dtype=np.int64))
 
     def make(self, schedule: Schedule, first: int, end: int, offsets: Ints, held: Ints) -> Block:
-        """The block of positions first to end - 1; the first `held` rows of each partition are in the topic already and are left out."""
+        """Return the block of positions first to end - 1, without the first `held` rows of each partition, which the topic already holds."""
         (batch,) = make_rows(self.rows, self.seed, first, end, schedule.slice(first, end).arrival_of)
         positions = np.arange(first, end, dtype=np.int64)
         keys = keys_of(batch)
@@ -115,7 +115,7 @@ class BlockMaker:
 
 
 def count_by_partition(placed: Ints, partitions: int) -> Ints:
-    """How many rows go to each partition.
+    """Return how many rows go to each partition.
 
     >>> count_by_partition(np.array([0, 2, 2]), 4).tolist()
     [1, 0, 2, 0]
@@ -124,7 +124,7 @@ def count_by_partition(placed: Ints, partitions: int) -> Ints:
 
 
 def not_held(placed: Ints, held: Ints) -> Ints:
-    """Which rows are still to be sent, when the first few of each partition are in the topic already.
+    """Return the indices of the rows to send, without the first `held` of each partition, which the topic already holds.
 
     >>> not_held(np.array([0, 1, 0, 1, 0]), np.array([2, 0])).tolist()
     [1, 3, 4]

@@ -1,4 +1,4 @@
-"""A real Kafka broker of a job's own: one KRaft process on free ports of this machine, gone with whoever started it."""
+"""An embedded Kafka broker: one KRaft process on free ports of this machine, which dies with the process that started it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from penstock.processes import die_with_parent, end_process
 START_S = 90.0
 STOP_S = 20.0
 PLAIN = "PLAINTEXT"
-# Java's second compiler would double the time to start, and take half a core for the first minutes beside the job.
+# Java's second compiler would double the start time, and take half a core for the first minutes.
 _JAVA_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _CAUSE = re.compile(r"^(?:Caused by: |Exception in thread \S+ )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (.+)$", re.MULTILINE)
 DATA = "data"
 
 
 class EmbeddedBroker:
-    """A broker over a folder: what its topics hold stays there and is found again by the next start.
+    """A broker over a folder, in which its topics stay for the next start.
 
-    `jars` are Kafka's own; `properties` change or add to its settings; `listeners` are further ones beside the plain one, as security protocols by name.
-    To be started from a thread that outlives it: the kernel ends it with that thread.
+    `jars` are Kafka's own; `properties` override or extend its settings; `listeners` are added to the plain one, as security protocols by name.
+    Start it from a thread that outlives it: the kernel ends it with that thread.
     """
 
     def __init__(self, folder: Path, jars: Sequence[str], properties: Mapping[str, str] | None = None, listeners: Mapping[str, str] | None = None) -> None:
@@ -46,7 +46,7 @@ class EmbeddedBroker:
         return self.address(PLAIN)
 
     def address(self, listener: str) -> str:
-        """Where one of its listeners is reached."""
+        """Return the address of one of its listeners."""
         return f"{HOST}:{self._ports[listener]}"
 
     @property
@@ -57,7 +57,7 @@ class EmbeddedBroker:
         return listens_at(self._ports[PLAIN])
 
     def start(self) -> None:
-        """Start it and wait until it listens; on the same ports each time."""
+        """Start it, on the same ports each time, and wait until it listens."""
         if self._process is not None and self._process.poll() is None:
             return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ class EmbeddedBroker:
             self._process = None
 
     def _take_folder(self) -> int:
-        """A lock on the folder that the broker's own process inherits: two over the same data would ruin it. One whose owner has died may still be ending."""
+        """Lock the folder; the broker's process inherits the lock, as two brokers would ruin the data. One whose owner has died may still be ending."""
         lock = os.open(self.folder / "broker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + STOP_S
         while True:
@@ -129,20 +129,20 @@ class EmbeddedBroker:
         return self.folder / "broker.log"
 
     def _reason(self) -> str:
-        """The innermost cause in what this start has logged."""
+        """Return the innermost cause in the log of this start."""
         causes = _CAUSE.findall(self._log.read_text(errors="replace"))
         return f"it said: {causes[-1][:300]}" if causes else f"see {self._log}, and that Java 17 or newer works (`java -version`)"
 
 
 def new_identity() -> str:
-    """A cluster id as Kafka makes them; one with a dash in front would be taken for an option."""
+    """Return a cluster id as Kafka makes them; one that begins with a dash would be taken for an option."""
     while (identity := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return identity
 
 
 def broker_settings(controller_port: int, listeners: Mapping[str, tuple[str, int]]) -> dict[str, str]:
-    """A single node that is broker and controller; `listeners` are its security protocols and ports by name, its data is in the folder it runs in."""
+    """Return the settings of a single node, broker and controller; `listeners` are (security protocol, port) by name."""
     addresses = [f"{name}://{HOST}:{port}" for name, (_, port) in listeners.items()]
     protocols = [f"{name}:{protocol}" for name, (protocol, _) in listeners.items()]
     return {
@@ -163,7 +163,7 @@ def broker_settings(controller_port: int, listeners: Mapping[str, tuple[str, int
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
-        "broker.session.timeout.ms": "6000",  # what one that was killed makes its next start wait
+        "broker.session.timeout.ms": "6000",  # how long a restart waits after a kill
         "broker.heartbeat.interval.ms": "1000",
         "num.network.threads": "2",
         "num.io.threads": "2",
@@ -171,7 +171,7 @@ def broker_settings(controller_port: int, listeners: Mapping[str, tuple[str, int
 
 
 def as_properties(settings: Mapping[str, str]) -> str:
-    r"""Settings as Java reads them from a file.
+    r"""Return settings in the format of a Java properties file.
 
     >>> print(as_properties({"login": 'a="b\\c"', "name": " ü"}), end="")
     login=a="b\\c"

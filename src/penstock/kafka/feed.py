@@ -1,4 +1,4 @@
-"""A feeder as its owner holds it: a process of its own, told what to do, heard, and ended."""
+"""A feeder process, seen from its owner: started with an order, heard, and ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +21,7 @@ START_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a feeder is to do: `options` are those of a trace, with its state file among them; `client` may hold secrets."""
+    """What a feeder is to do: `options` are those of a trace, its state file included; `client` may hold secrets."""
 
     topic: str
     partitions: int
@@ -32,22 +32,12 @@ class Order:
     limit: int | None = None
 
     def text(self) -> str:
-        return json.dumps(
-            {
-                "topic": self.topic,
-                "partitions": self.partitions,
-                "client": dict(self.client),
-                "options": dict(self.options),
-                "mark": str(self.mark),
-                "value_format": self.value_format,
-                "limit": self.limit,
-                "parent": os.getpid(),
-            }
-        )
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        return json.dumps({**plain, "client": dict(self.client), "options": dict(self.options), "mark": str(self.mark), "parent": os.getpid()})
 
 
 class Feed:
-    """A running feeder; `heard` is called with every report, and with None if it fails, from a thread of its own."""
+    """A running feeder; `heard` is called from a thread of its own with every report, and with None if it fails."""
 
     def __init__(self, order: Order, heard: Callable[[Keeping | None], None] = lambda keeping: None) -> None:
         self.order = order
@@ -75,19 +65,19 @@ class Feed:
         return self._process.poll() is None
 
     def wait_first(self, timeout_s: float = START_S) -> None:
-        """Wait until it feeds; raise what it says if it cannot."""
+        """Wait until it feeds; raise its error if it cannot."""
         if not self._first.wait(timeout_s) or self.last is None:
             raise UserMistake(self.close() or f"feed: the feeder of {self.order.topic} did not start")
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until it has sent all it was to send; raise what it says if it cannot."""
+        """Wait until it has sent everything; raise its error if it cannot."""
         self._process.wait(timeout_s)
         self._listener.join(timeout=5)
         if self._process.returncode:
             raise UserMistake(self.close() or f"feed: the feeder of {self.order.topic} was killed")
 
     def close(self) -> str:
-        """End it, with what it has taken up sent; what it said that went wrong, or ""."""
+        """End it after it has sent what it has taken up; return its error, or ""."""
         if self.is_running:
             self._process.terminate()
             try:
@@ -117,9 +107,9 @@ class Feed:
 
 
 def give(pipe: IO[str], order: str) -> None:
-    """Hand over the order: through a pipe, as a command line or a file could be read by others."""
+    """Write the order to a pipe: other users could read a command line or a file."""
     try:
         with pipe:
             pipe.write(order)
     except BrokenPipeError:
-        pass  # it has died already; what it said tells why
+        pass  # it has died already; its standard error has the reason

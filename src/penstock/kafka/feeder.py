@@ -38,7 +38,7 @@ PROBE_S = 2.0
 QUEUE_ROWS = 200_000
 PRODUCER = {
     "enable.idempotence": True,
-    "message.timeout.ms": 0,  # a broker that is away for a while costs time, never rows
+    "message.timeout.ms": 0,  # never give up on a row while the broker is away
     "reconnect.backoff.max.ms": 1_000,
     "linger.ms": 2,
     "queue.buffering.max.messages": QUEUE_ROWS,
@@ -48,7 +48,7 @@ PRODUCER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
-    """Rows in the topic and rows scheduled so far, and how long the next row to get there has been due: now, and at most since the feeder started."""
+    """How a feeder keeps up: rows in the topic, rows scheduled so far, and how long the next row has been due, now and at most since the start."""
 
     sent_rows: int
     scheduled_rows: int
@@ -61,8 +61,8 @@ class Keeping:
     def behind_rows(self) -> int:
         return max(0, self.scheduled_rows - self.sent_rows)
 
-    def told(self, topic: str) -> dict[str, Any]:
-        """What people and other programs are told of the feeder of this topic."""
+    def summary(self, topic: str) -> dict[str, Any]:
+        """Return what the commands show of the feeder of this topic."""
         return {
             "topic": topic, "sent_rows": self.sent_rows, "rate_rows_per_s": self.rate_rows_per_s, "behind_s": self.behind_s,
             "worst_behind_s": self.worst_behind_s,
@@ -70,7 +70,7 @@ class Keeping:
 
 
 class Feeder:
-    """Feeds one topic, exactly once each row, from where its mark says it was left; `limit` rows end it, if given. It must be the topic's only writer."""
+    """Feeds one topic, each row exactly once, from its mark on, up to `limit` rows if given. It must be the topic's only writer."""
 
     def __init__(self, order: Mapping[str, Any], out: int) -> None:
         options = order["options"]
@@ -89,7 +89,7 @@ class Feeder:
         self._stopping = False
 
     def _open(self, mark: Mark, ends: list[int]) -> None:
-        """Begin to send where the mark and the ends of the topic say."""
+        """Open a producer, to go on after the mark and the ends of the topic."""
         order = self._order
         self._deliveries = Deliveries(self._topic, ends)
         self._maker = BlockMaker(
@@ -146,13 +146,13 @@ class Feeder:
         return sent
 
     def _next_block(self, schedule: Schedule, now_s: float) -> Block | None:
-        """The rows that are due soon, if there are any."""
+        """Return the rows that are due soon, if any."""
         soon = schedule.newest_at(now_s + AHEAD_S)
         end = min(soon, self._position + CHUNK_ROWS, soon if self._limit is None else self._limit)
         return self._maker.make(schedule, self._position, end, self._offsets, self._held) if end > self._position else None
 
     def _send(self, block: Block, now_s: float) -> bool:
-        """Hand what is due to the producer, as far as its queue has room."""
+        """Hand the rows that are due to the producer, as far as its queue has room; return whether any were."""
         first = block.sent
         end = min(block.due(now_s), first + QUEUE_ROWS - len(self._producer))
         if end <= first:
@@ -169,7 +169,7 @@ class Feeder:
         return block.sent > first
 
     def _put_back(self) -> None:
-        """Be done with the block; what is not sent of it is made again when it is wanted, with the arrivals that it has then."""
+        """Drop the block; rows of it that were not sent are made again later, with the arrivals that they have then."""
         if self._block is not None:
             self._position, self._offsets, self._held = self._block.position, self._block.offsets_now(), self._block.held_now()
             self._block = None
@@ -185,9 +185,9 @@ class Feeder:
             raise UserMistake(self._deliveries.problem)
 
     def _see_that_rows_move(self) -> None:
-        """Take a new producer if the old one delivers nothing though the broker answers.
+        """Open a new producer if the old one delivers nothing though the broker answers.
 
-        librdkafka gives up for good when a broker, while it shuts down or is short of CPU, answers that the cluster has no brokers (its issue 5301).
+        librdkafka gives up for good if a broker answers, as it shuts down or is short of CPU, that the cluster has no brokers (its issue 5301).
         """
         waiting, now_s = len(self._producer), time.monotonic()
         delivered = self._position - waiting
@@ -224,7 +224,7 @@ class Feeder:
 
 
 def watch_parent(parent: int, feeder: Feeder) -> None:
-    """End with whoever gave the order, even if they could not say so."""
+    """End when the parent process has ended."""
     while os.getppid() == parent:
         time.sleep(0.5)
     feeder.stop()
@@ -234,7 +234,7 @@ def watch_parent(parent: int, feeder: Feeder) -> None:
 
 def main() -> int:
     out = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a row maker prints is no report
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a row maker may print
     try:
         order = json.load(sys.stdin)
         feeder = Feeder(order, out)

@@ -1,4 +1,4 @@
-"""Up to where a feeder has sent its rows: confirmed by deliveries, kept on disk, and made exact again from the topic's offsets after a crash."""
+"""How far a feeder has sent its rows: confirmed by deliveries, stored in a file, and made exact from the topic's offsets after a crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTLE_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """All rows before `position` are in the topic; `offsets` is where they end in each partition."""
+    """All rows before `position` are in the topic; they end at `offsets`, by partition."""
 
     position: int
     offsets: tuple[int, ...]
@@ -41,7 +41,7 @@ class Mark:
             raise UserMistake(f"feed: its mark {path} is damaged; restore it, or feed another topic") from None
 
     def sent_since(self, ends: Sequence[int]) -> list[int]:
-        """How many records of each partition went into the topic after the mark: those are not to be sent again.
+        """Return how many records of each partition were sent after the mark: they must not be sent again.
 
         >>> Mark(position=100, offsets=(60, 40)).sent_since([63, 40])
         [3, 0]
@@ -57,7 +57,10 @@ class Mark:
 
 
 class Deliveries:
-    """Confirms marks; `problem` says what has gone wrong, if anything has. Within a partition, records are delivered in order."""
+    """Confirms marks, by the delivery of the last record of each partition of a block: within a partition, records are delivered in order.
+
+    `problem` says what went wrong, if something did.
+    """
 
     def __init__(self, topic: str, ends: Sequence[int]) -> None:
         self._topic = topic
@@ -66,7 +69,7 @@ class Deliveries:
         self.problem: str | None = None
 
     def report(self, partition: int, end: int, error: Any, message: Any) -> None:
-        """The broker has taken, or refused, the record that brings a partition to offset `end`; it need not know again which offset a repeated one got."""
+        """Take in a delivery, or the refusal, of the record that brings a partition to offset `end`; a repeated record may come without an offset."""
         offset = message.offset()
         if error is not None:
             self.problem = f"feed: {self._topic} does not take the rows: {words_of(error)}"
@@ -80,7 +83,7 @@ class Deliveries:
         self._marks.append(mark)
 
     def confirmed(self) -> Mark | None:
-        """The newest of the awaited marks that all partitions have reached, given once."""
+        """Return the newest awaited mark that all partitions have reached, once."""
         newest = None
         while self._marks and all(end >= at for end, at in zip(self._ends, self._marks[0].offsets, strict=True)):
             newest = self._marks.popleft()
@@ -88,7 +91,7 @@ class Deliveries:
 
 
 def take_lease(mark: Path, timeout_s: float) -> FileLease:
-    """Be the only one that feeds by this mark; an earlier feeder may still be ending."""
+    """Lock this mark for one feeder; wait for an earlier one that is still ending."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:
@@ -100,7 +103,7 @@ def take_lease(mark: Path, timeout_s: float) -> FileLease:
 
 
 def find_mark(order: Mapping[str, Any]) -> tuple[Mark, list[int]]:
-    """Where to go on, and where the topic ends; a new topic is fed from its end."""
+    """Return the mark from which to go on, and the ends of the topic; a new topic is fed from its end."""
     client, topic, wanted, path = order["client"], order["topic"], order["partitions"], Path(order["mark"])
     there = partitions_of(client).get(topic)
     if there != wanted:
@@ -110,7 +113,7 @@ def find_mark(order: Mapping[str, Any]) -> tuple[Mark, list[int]]:
         mark = Mark(position=0, offsets=tuple(ends))
         mark.write(path)
         return mark, ends
-    # What a feeder that was killed had under way may still be arriving.
+    # Records of a feeder that was killed may still be arriving.
     while True:
         time.sleep(SETTLE_S)
         before, ends = ends, end_offsets(client, topic, wanted)

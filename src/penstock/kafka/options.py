@@ -1,4 +1,4 @@
-"""The options of a Kafka client, from the names Spark's connector takes (Java's) to those of librdkafka."""
+"""Options of Kafka clients, translated from those of Spark's connector (Java's) to those of librdkafka."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOGIN = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:
 
 
 def java_options(options: Mapping[str, str]) -> dict[str, str]:
-    """What the options of a source or a sink say to the Kafka client itself; Spark takes `KAFKA.` for `kafka.`, and the rest as it is written.
+    """Return the options of a source or sink that are for the Kafka client; Spark ignores case in the prefix `kafka.` only.
 
     >>> java_options({"KAFKA.bootstrap.servers": "a:9092", "subscribe": "clicks"})
     {'bootstrap.servers': 'a:9092'}
@@ -26,7 +26,7 @@ def java_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def certificates(store: str, password: str | None) -> str:
-    """The certificates of a Java trust store, as PEM text, by the JDK's own keytool."""
+    """Return the certificates of a Java trust store as PEM text, by the JDK's keytool."""
     home = os.environ.get("JAVA_HOME")
     command = [f"{home}/bin/keytool" if home else "keytool", "-list", "-rfc", "-keystore", store]
     secret = {} if password is None else {"PENSTOCK_STORE_PASSWORD": password}
@@ -36,13 +36,13 @@ def certificates(store: str, password: str | None) -> str:
     )  # fmt: skip
     found = re.findall(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", done.stdout, re.DOTALL)
     if done.returncode or not found:
-        told = (done.stdout or done.stderr).strip().splitlines()
-        raise UserMistake(f"kafka.ssl.truststore.location: {store} cannot be read: {told[0] if told else 'it holds no certificate'}")
+        lines = (done.stdout or done.stderr).strip().splitlines()
+        raise UserMistake(f"kafka.ssl.truststore.location: {store} cannot be read: {lines[0] if lines else 'it holds no certificate'}")
     return "\n".join(found) + "\n"
 
 
 def client_options(java: Mapping[str, str], pem_of: Callable[[str, str | None], str] = certificates) -> dict[str, str]:
-    """The same client for librdkafka; what only tunes Java's client is left out, what cannot be had is one line.
+    """Return the same options for librdkafka, without those that only tune Java's client; raise for those it does not support.
 
     >>> client_options({"bootstrap.servers": "a:9092", "max.poll.records": "7"})
     {'bootstrap.servers': 'a:9092'}

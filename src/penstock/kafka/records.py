@@ -1,4 +1,4 @@
-"""Rows as the records of a topic: a key, and a value that is a JSON object or the row maker's own."""
+"""Rows as records of a topic: a key, and a value that is a JSON object or the row maker's own."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TO_ESCAPE = r'["\\\x00-\x1f]'
 
 
 def keys_of(batch: pa.RecordBatch) -> pa.Array | None:
-    """The record keys, as bytes: the column `key`, if there is one."""
+    """Return the record keys as bytes: the column `key`, if there is one."""
     return _as_bytes(batch, "key") if "key" in batch.schema.names else None
 
 
 def partitions_of_rows(keys: pa.Array | None, positions: npt.NDArray[np.int64], partitions: int) -> npt.NDArray[np.int64]:
-    """Where each record goes: by its key, else in turn. A function of the row alone, so that a feeder that starts again knows what it has sent.
+    """Return the partition of each record: by its key, else round-robin. It depends on the row alone, so that a feeder that restarts knows what it sent.
 
     >>> partitions_of_rows(None, np.array([6, 7]), 4).tolist(), partitions_of_rows(pa.array([b"a", b"b", b"a"]), np.arange(3), 4).tolist()
     ([2, 3], [3, 1, 3])
@@ -39,7 +39,7 @@ def partitions_of_rows(keys: pa.Array | None, positions: npt.NDArray[np.int64], 
 
 
 def values_of(batch: pa.RecordBatch, form: str) -> list[bytes | None]:
-    """The record values: all columns as one JSON object, or ("raw") the column `value` as it is.
+    """Return the record values: all columns as one JSON object, or ("raw") the column `value` as it is.
 
     >>> batch = pa.RecordBatch.from_pydict({"position": [7], "key": ['a"b'], "value": [0.5]})
     >>> values_of(batch, "json"), values_of(pa.RecordBatch.from_pydict({"value": ["x"]}), "raw")
@@ -57,7 +57,7 @@ def values_of(batch: pa.RecordBatch, form: str) -> list[bytes | None]:
 
 
 def as_json(column: pa.Array) -> pa.Array:
-    """Each value of a column as JSON text, null for what JSON cannot say; by Arrow where it can, as a feeder makes many.
+    """Return each value of a column as JSON text, null for what JSON cannot express; by Arrow if possible, for speed.
 
     >>> as_json(pa.array([1.5, float("nan"), None])).to_pylist(), as_json(pa.array([{"a": [b"x"]}])).to_pylist()
     (['1.5', 'null', 'null'], ['{"a": ["eA=="]}'])
@@ -79,7 +79,7 @@ def as_json(column: pa.Array) -> pa.Array:
 
 
 def _times(column: pa.Array) -> pa.Array:
-    """ISO 8601. Arrow writes a time with a zone twenty times slower than one without."""
+    """Return times in ISO 8601. Arrow formats a time with a zone twenty times slower than one without."""
     zone = "" if column.type.tz is None else "Z"
     texts = pc.replace_substring(column.cast(pa.timestamp(column.type.unit)).cast(pa.string()), " ", "T")
     return pc.binary_join_element_wise('"', texts, f'{zone}"', "")
@@ -93,7 +93,7 @@ def _strings(column: pa.Array) -> pa.Array:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold: bytes in base 64, as Spark reads them, and nothing for what is no number."""
+    """Return a value that JSON can hold: bytes in base 64, as Spark reads them, and None for NaN and infinity."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Samples of what arrives in a topic: when a record was written, and when its input had arrived."""
+"""Samples of the records that arrive in a topic: when each was written, and when its input had arrived."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONSUMER = {
     "enable.auto.commit": "false",
     "auto.offset.reset": "latest",
     "reconnect.backoff.max.ms": 1_000,
-    # It jumps about: fetch little at a time, and never wait on one place while another is wanted.
+    # It reads short runs at many places: fetch little at a time, and do not wait for more at one place.
     "queued.min.messages": 1_000,
     "max.partition.fetch.bytes": 128 * 1024,
     "fetch.wait.max.ms": 10,
@@ -35,9 +35,9 @@ _SECONDS_BELOW, _MILLIS_BELOW, _MICROS_BELOW = 1e11, 1e14, 1e17
 
 
 class TopicTail:
-    """Samples a topic in a thread of its own: every half second a few runs of records, spread evenly over what has come since.
+    """Samples a topic in a thread of its own: every half second a few runs of records, spread evenly over the new ones.
 
-    `written_rows` is how many records the topic has got so far, None while the broker is away; `unreadable` counts those looked at that tell no arrival.
+    `written_rows` is the number of records in the topic, None while the broker is away; `unreadable` counts sampled records without an arrival.
     """
 
     def __init__(self, client: Mapping[str, str], topic: str, partitions: int, arrival_field: str) -> None:
@@ -47,7 +47,7 @@ class TopicTail:
         self._partitions = partitions
         self._field = arrival_field
         self._seen: dict[int, int] = {}
-        self._short: set[int] = set()  # partitions that did not give all that was wanted, and are asked once more
+        self._short: set[int] = set()  # partitions that returned fewer records than asked for, and are read once more
         self._fresh: deque[OutputSample] = deque(maxlen=100_000)
         self._stopping = threading.Event()
         self.written_rows: int | None = None
@@ -56,11 +56,8 @@ class TopicTail:
         self._thread.start()
 
     def take(self) -> list[OutputSample]:
-        """What was sampled since the last call."""
-        taken = []
-        while self._fresh:
-            taken.append(self._fresh.popleft())
-        return taken
+        """Return the samples since the last call."""
+        return [self._fresh.popleft() for _ in range(len(self._fresh))]
 
     def close(self) -> None:
         self._stopping.set()
@@ -72,7 +69,7 @@ class TopicTail:
                 try:
                     self._look()
                 except KafkaException:
-                    # The broker is away; what it holds is looked at when it is back. librdkafka may have given up on it for good (its issue 5301).
+                    # The broker is away. librdkafka may have given up on it for good (its issue 5301), so take a new client.
                     self.written_rows = None
                     self._consumer.close()
                     self._consumer = make_client(Consumer, self._client)
@@ -103,7 +100,7 @@ class TopicTail:
 
     @property
     def _run_records(self) -> int:
-        """As many of all partitions together as of four."""
+        """Records in a run: with more than four partitions, as many in all as with four."""
         return max(5, RUN_RECORDS * 4 // max(4, self._partitions))
 
     def _read(self, spans: dict[int, tuple[int, int]], read: dict[int, list[Message]]) -> None:
@@ -133,7 +130,7 @@ class TopicTail:
 
 
 def runs(first: int, end: int, records: int = RUN_RECORDS) -> list[tuple[int, int]]:
-    """Which offsets to read of [first, end): all of a few, else some runs of so many records, spread evenly.
+    """Return which offsets to read of [first, end): all if they are few, else evenly spread runs of `records` each.
 
     >>> runs(0, 100), runs(0, 4000)
     ([(0, 100)], [(0, 50), (1000, 1050), (2000, 2050), (3000, 3050)])
@@ -146,7 +143,7 @@ def runs(first: int, end: int, records: int = RUN_RECORDS) -> list[tuple[int, in
 
 
 def arrival_of(value: bytes | None, headers: Any, field: str) -> float | None:
-    """Seconds since 1970 from the header or the field of a JSON value with this name; None if neither tells.
+    """Return seconds since 1970 from the header, or else the field of the JSON value, with this name; None if there is neither.
 
     >>> arrival_of(b'{"arrival": 1700000000}', None, "arrival"), arrival_of(b"x", [("arrival", b"1700000000")], "arrival"), arrival_of(b"x", None, "arrival")
     (1700000000.0, 1700000000.0, None)
@@ -162,7 +159,7 @@ def arrival_of(value: bytes | None, headers: Any, field: str) -> float | None:
 
 
 def as_seconds(said: Any) -> float | None:
-    """Seconds since 1970 from a number (seconds, milli-, micro- or nanoseconds, told apart by size) or a time in ISO 8601, as Spark's `to_json` writes it.
+    """Return seconds since 1970 from a number (seconds, milli-, micro- or nanoseconds, by magnitude) or from ISO 8601, as Spark's `to_json` writes it.
 
     >>> as_seconds(1700000000), as_seconds("1700000000123"), as_seconds("2023-11-14T22:13:20.500Z"), as_seconds("soon")
     (1700000000.0, 1700000000.123, 1700000000.5, None)

@@ -1,4 +1,4 @@
-"""Topics: made with an explicit number of partitions, and asked how far they have come."""
+"""Topics: created with a given number of partitions, and asked for their end offsets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.kafka.asking import ANSWER_S, Asking, make_client, words_of
 
 
 def make_topics(client: Mapping[str, str], partitions: Mapping[str, int], timeout_s: float = ANSWER_S) -> dict[str, int]:
-    """Create the topics that are not there, and give the partitions of each; one that is there with another number is refused."""
+    """Create the topics that do not exist; refuse those that exist with another number of partitions."""
     there = partitions_of(client, timeout_s)
     missing = {topic: count for topic, count in partitions.items() if topic not in there}
     if missing:
@@ -26,13 +26,13 @@ def make_topics(client: Mapping[str, str], partitions: Mapping[str, int], timeou
 
 
 def partitions_of(client: Mapping[str, str], timeout_s: float = ANSWER_S) -> dict[str, int]:
-    """The partitions of every topic the broker knows."""
+    """Return the number of partitions of every topic."""
     found = Asking(client, timeout_s).ask(lambda admin, within_s: admin.list_topics(timeout=within_s)).topics
     return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
 
 
 def end_offsets(client: Mapping[str, str], topic: str, partitions: int, timeout_s: float = ANSWER_S) -> list[int]:
-    """The next offset of each partition of a topic."""
+    """Return the next offset of each partition of a topic."""
     wanted = {TopicPartition(topic, each): OffsetSpec.latest() for each in range(partitions)}  # type: ignore[no-untyped-call]
 
     def ends(admin: AdminClient, within_s: float) -> dict[int, int]:
@@ -44,14 +44,14 @@ def end_offsets(client: Mapping[str, str], topic: str, partitions: int, timeout_
 
 
 def known_offset(topic: str, partition: int, offset: int) -> int:
-    """The offset, if it is one: of a partition whose leader is just being elected librdkafka says -1001, and no word of an error."""
+    """Return the offset if it is valid: while a leader is being elected, librdkafka returns -1001 and no error."""
     if offset < 0:
         raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"partition {partition} of {topic} has no leader yet"))
     return offset
 
 
 def _create(client: Mapping[str, str], partitions: Mapping[str, int], timeout_s: float) -> None:
-    """Ask for new topics, replicated as the broker does by default; one that somebody else has made meanwhile is as good."""
+    """Create topics with the broker's default replication; one that exists by now is fine."""
     admin = make_client(AdminClient, client)
     for topic, made in admin.create_topics([NewTopic(topic, count) for topic, count in partitions.items()]).items():
         try:
@@ -62,7 +62,7 @@ def _create(client: Mapping[str, str], partitions: Mapping[str, int], timeout_s:
 
 
 def _wait_known(client: Mapping[str, str], wanted: set[str], timeout_s: float) -> dict[str, int]:
-    """Wait until the broker tells of all these topics: it may answer a little before it knows them everywhere."""
+    """Wait until the broker lists all these topics: it confirms their creation a little earlier."""
     deadline = time.monotonic() + timeout_s
     while True:
         there = partitions_of(client, timeout_s)

@@ -1,4 +1,4 @@
-"""The Actuator port on Spark: carries out instructions, each in a thread of its own, and reports what it took and cost."""
+"""The Actuator port on Spark: carries out each instruction in a thread of its own, and reports its outcome."""
 
 from __future__ import annotations
 
@@ -38,19 +38,17 @@ class SparkActuator:
         def work() -> None:
             began = time.monotonic()
             try:
-                outcome = self._carry_out(instruction)
+                if isinstance(instruction, ScaleExecutors):
+                    outcome = self._scale(instruction)
+                elif isinstance(instruction, ChangeQuery):
+                    outcome = self._change(instruction)
+                else:
+                    raise TypeError(f"{type(instruction).__name__} is not for Spark")
             except Exception as error:
                 outcome = Outcome(number=instruction.number, done=False, took_s=time.monotonic() - began, reason=cause_of(error, self._redact)[0])
             report(outcome)
 
         threading.Thread(target=work, name=f"penstock-{instruction.knob}", daemon=True).start()
-
-    def _carry_out(self, instruction: Instruction) -> Outcome:
-        if isinstance(instruction, ScaleExecutors):
-            return self._scale(instruction)
-        if isinstance(instruction, ChangeQuery):
-            return self._change(instruction)
-        raise TypeError(f"{type(instruction).__name__} is not for Spark")
 
     def _scale(self, instruction: ScaleExecutors) -> Outcome:
         flowing = [query for query in self._queries if query.state == "running" and query.is_real_time]
@@ -62,7 +60,7 @@ class SparkActuator:
         return Outcome(number=instruction.number, done=scaled.done, took_s=scaled.took_s, delayed_rows=delayed, reason=scaled.reason)
 
     def _shrink_under(self, flowing: Sequence[ManagedQuery], instruction: ScaleExecutors) -> Outcome:
-        """Take executors away from queries in Real-Time Mode: their tasks never end and are not retried, so they are stopped meanwhile."""
+        """Remove executors while the queries in Real-Time Mode are stopped: their tasks never end and are not retried."""
         needed, left = sum(query.recipe.slots_needed for query in flowing), instruction.executors * self._pool.slots_each
         if needed > left:
             raise Refused(f"{needed} slots are needed all the time in Real-Time Mode, {instruction.executors} executors have {left}")
@@ -84,7 +82,7 @@ class SparkActuator:
         )
 
     def _while_stopped(self, queries: list[ManagedQuery], act: Callable[[], None]) -> list[Changed]:
-        """Stop the queries, each right after a commit, act, and start them again."""
+        """Stop the queries, each right after a commit, call `act`, and start them again."""
         inner: list[Changed] = []
 
         def then() -> None:
@@ -96,7 +94,7 @@ class SparkActuator:
         return [*inner, queries[0].change(queries[0].settings, self._config.commit_wait_s, then)]
 
     def _wait_for_gap(self) -> None:
-        """Until no query is in the middle of a batch: between two, or just past a commit. Several busy queries may leave no gap; then time runs out."""
+        """Wait until no query is in the middle of a batch, or until `gap_wait_s` has passed: several busy queries may leave no gap."""
         deadline = time.monotonic() + self._config.gap_wait_s
         running = [query for query in self._queries if query.state == "running"]
         counts = [query.commits.count for query in running]
@@ -134,14 +132,14 @@ class SparkActuator:
 
 
 def delayed_between(before: Reading | None, after: Reading | None) -> float | None:
-    """The rows by which the excess lag grew from one reading to another; None if one does not tell, or if they are the same: nothing was read meanwhile."""
+    """Return by how many rows the excess lag grew between two readings; None if it is unknown, or if no reading was taken in between."""
     if before is None or after is None or after is before or before.excess_lag_rows is None or after.excess_lag_rows is None:
         return None
     return max(0.0, after.excess_lag_rows - before.excess_lag_rows)
 
 
 def changed_words(changed: Changed) -> str:
-    """What a restart cost, in words.
+    """Return what a restart cost, in words.
 
     >>> changed_words(Changed(down_s=0.5, between_batches=True, delayed_rows=None, replayed_rows=120.0))
     'down 0.50 s, 120 rows replayed'

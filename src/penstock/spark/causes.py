@@ -1,4 +1,4 @@
-"""Why a query failed, in one line, and the user's own traceback where there is one."""
+"""Why a query failed: one line, and the traceback of the user's code if there is one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _NOISE = re.compile(r"\s*(SQLSTATE: \w+|JVM stacktrace:.*)", re.DOTALL)
 
 
 def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[str, str]:
-    """(one line, traceback or "") for an exception of a query: the innermost Python error of the user's code wins over Spark's wrapping.
-    What Spark's JVM has to say beyond its first sentence is in Spark's log.
+    """Return (one line, traceback or "") for an exception of a query. The innermost Python error wins over Spark's wrapping of it.
 
-    Both are redacted before anything is cut: half a secret would pass.
+    Both are redacted before they are cut: half a secret would pass.
 
     >>> cause_of(ValueError("no such column"))[0]
     'ValueError: no such column'
@@ -38,7 +37,7 @@ def cause_of(error: BaseException, redact: Callable[[str], str] = str) -> tuple[
 
 
 def first_sentence(text: str) -> str:
-    """The first telling line of one of Spark's messages."""
+    """Return the first line of one of Spark's messages that names an error."""
     lines = [line.strip() for line in _NOISE.sub("", text).splitlines() if line.strip() and not line.startswith("===")]
     telling = [line for line in lines if re.search(r"Exception|Error|\[[A-Z_.]+\]", line)]
     return (telling[0] if telling else lines[0] if lines else "unknown error")[:500]

@@ -1,4 +1,4 @@
-"""A checkpoint folder: the logs of offsets and commits that Structured Streaming writes there, and the folder that Penstock keeps beside them."""
+"""A checkpoint folder: what Structured Streaming writes there, and the folder that Penstock keeps in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = "_penstock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateFormat:
-    """The version of the state's checkpoints, the class that keeps the state, and its partitions: frozen since the query's first start."""
+    """The version of the state's checkpoints, its state store provider, and its partitions: fixed at the query's first start."""
 
     version: int
     provider: str
@@ -22,7 +22,7 @@ class StateFormat:
 
 
 class Checkpoint:
-    """Reads what Structured Streaming writes there; writes nothing."""
+    """Reads the logs of one query; writes nothing."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
@@ -38,7 +38,7 @@ class Checkpoint:
         return max((int(name) for name in self._files.names(f"{self.path}/{folder}") if name.isdigit()), default=None)
 
     def state_format(self) -> StateFormat | None:
-        """How the state is kept; None for a query without state, or before the first commit."""
+        """Return how the state is stored; None for a query without state, or before the first commit."""
         batch = self.last_committed()
         if batch is None or not self._files.names(f"{self.path}/state"):
             return None
@@ -52,11 +52,11 @@ class Checkpoint:
         )
 
     def committed_offsets(self) -> tuple[Any, ...] | None:
-        """The offsets of each source up to which everything is committed; None before the first commit."""
+        """Return the offsets of each source up to which everything is committed; None before the first commit."""
         return self._offsets(self.last_committed())
 
     def logged_offsets(self) -> tuple[Any, ...] | None:
-        """The offsets up to which the newest batch reads, committed or not; None before the first one is logged."""
+        """Return the offsets up to which the newest batch reads, committed or not; None before the first is logged."""
         return self._offsets(self.last_logged())
 
     def _offsets(self, batch: int | None) -> tuple[Any, ...] | None:
@@ -68,7 +68,7 @@ class Checkpoint:
 
 
 class CheckpointFolder:
-    """`<checkpoint>/_penstock`: Spark leaves it alone, and it goes where the checkpoint goes."""
+    """`<checkpoint>/_penstock`, on the checkpoint's own file system: Spark ignores it, and it moves with the checkpoint."""
 
     def __init__(self, files: Files, checkpoint: str) -> None:
         self._files = files
@@ -87,6 +87,6 @@ class CheckpointFolder:
         return self._files.download(f"{self.path}/{name}", str(local))
 
     def local_path(self, name: str) -> Path | None:
-        """The plain path of a file, where the checkpoint is on this machine."""
+        """Return the plain path of a file if the checkpoint is on this machine."""
         found = self._files.local_path(f"{self.path}/{name}")
         return Path(found) if found else None

@@ -1,4 +1,4 @@
-"""Spark's Kafka connector and a broker's jars: what the user gives, what is there, or what Spark's resolver finds."""
+"""The jars of Spark's Kafka connector and of a broker: those the user gives, else those that Spark has, else those that its resolver finds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ REMEDY = 'give jars of your own: [kafka] connector = ["/path/a.jar", ...], or ot
 
 
 def provide_connector(jvm: Any, given: Sequence[str] = ()) -> tuple[Resolved, str]:
-    """Put the connector on the class path of Spark's driver; its jars, for the executors, and one line that says which it is.
+    """Put the connector on the class path of Spark's driver; return its jars, for the executors, and one line that names it.
 
-    Nothing is done where Spark has one already, by `spark.jars`, `spark.jars.packages` or spark-submit.
+    Do nothing if Spark already has one, by `spark.jars`, `spark.jars.packages` or spark-submit.
     """
     if not given and has_class(jvm, PROVIDER_CLASS):
         return Resolved(coordinates=(), jars=()), ""
@@ -43,7 +43,7 @@ def provide_connector(jvm: Any, given: Sequence[str] = ()) -> tuple[Resolved, st
 
 
 def resolve_connector(jvm: Any, folder: Path) -> Resolved:
-    """The connector for the Spark that runs, else the nearest older one."""
+    """Resolve the connector for the Spark that runs, else the nearest older one."""
     resolver = Resolver(jvm, folder)
     try:
         version, jars = resolver.newest(CONNECTOR, pyspark.__version__, without=(TOKEN_PROVIDER,))
@@ -54,12 +54,12 @@ def resolve_connector(jvm: Any, folder: Path) -> Resolved:
 
 
 def resolve_token_provider(resolver: Resolver, version: str) -> tuple[str, tuple[str, ...]]:
-    """What the connector of this version needs and not every repository has: it may be older still."""
+    """Resolve the token provider of a connector; not every repository has it, so it may be older than the connector."""
     return resolver.newest(TOKEN_PROVIDER, version, transitive=False)
 
 
 def given_connector(jvm: Any, given: Sequence[str]) -> Resolved:
-    """Jars and coordinates that the user named."""
+    """Return the jars that the user gave as paths or coordinates."""
     missing = [each for each in given if each.endswith(".jar") and not os.path.exists(each)]
     if missing:
         raise UserMistake(f"kafka.connector: there is no file {missing[0]}")
@@ -73,7 +73,7 @@ def given_connector(jvm: Any, given: Sequence[str]) -> Resolved:
 
 
 def resolve_given(jvm: Any, folder: Path, coordinates: Sequence[str]) -> Resolved:
-    """Each of the coordinates with all it needs; the token provider of a connector apart, unless it is among them."""
+    """Resolve coordinates with their dependencies; the token provider of a connector is resolved apart, unless it is among them."""
     resolver = Resolver(jvm, folder)
     connector = next((each for each in coordinates if each.startswith(f"{CONNECTOR}:")), None)
     try:
@@ -87,9 +87,9 @@ def resolve_given(jvm: Any, folder: Path, coordinates: Sequence[str]) -> Resolve
 
 
 def broker_jars() -> Resolved:
-    """The jars of a Kafka broker, with the logging and the Scala library that Spark brings.
+    """Return the jars of a Kafka broker, with the logging and the Scala library that Spark brings.
 
-    Spark's JVM is started for it only where they are not kept already.
+    Spark's JVM is started to resolve them only if they are not cached.
     """
 
     def resolve(folder: Path) -> Resolved:
@@ -105,7 +105,7 @@ def broker_jars() -> Resolved:
 
 
 def any_jvm() -> Any:
-    """The JVM of this process; one with nothing but Spark's classes, which ends with the process, if there is none yet."""
+    """Return the JVM of this process; if it has none, start one with only Spark's classes, which ends with the process."""
     if SparkContext._jvm is not None:
         return SparkContext._jvm
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
@@ -113,19 +113,18 @@ def any_jvm() -> Any:
 
 
 def new_jars(jars: Sequence[str]) -> tuple[str, ...]:
-    """Those of the jars that Spark does not bring itself, in whatever version."""
+    """Return the jars that Spark does not bring itself in any version."""
     brought = {artifact_of(jar.name) for jar in spark_jars().glob("*.jar")}
     return tuple(jar for jar in jars if artifact_of(Path(jar).name) not in brought)
 
 
 def artifact_of(name: str) -> str:
-    """The artifact of a jar, without group and version.
+    """Return the artifact of a jar, without group and version.
 
     >>> artifact_of("org.slf4j_slf4j-api-2.0.17.jar"), artifact_of("slf4j-api-2.0.17.jar"), artifact_of("org.apache.kafka_kafka_2.13-4.1.1.jar")
     ('slf4j-api', 'slf4j-api', 'kafka_2.13')
     """
-    stem = name.removesuffix(".jar")
-    parts = stem.split("-")
+    parts = name.removesuffix(".jar").split("-")
     while len(parts) > 1 and (parts[-1][:1].isdigit() or parts[-1].startswith("preview")):
         parts.pop()
     artifact = "-".join(parts)
@@ -146,18 +145,15 @@ def has_class(jvm: Any, name: str) -> bool:
 
 
 def connector_words(found: Resolved) -> str:
-    """Which connector was found, and why not the one of this Spark.
+    """Return which connector was found, and why not the one of this Spark.
 
     >>> connector_words(Resolved(coordinates=(f"{CONNECTOR}:0.9.0",), jars=())).startswith("Kafka connector 0.9.0: there is none for Spark")
     True
     """
     version = next(each.rpartition(":")[2] for each in found.coordinates if each.startswith(f"{CONNECTOR}:"))
-    why = (
-        ""
-        if version == pyspark.__version__
-        else f": there is none for Spark {pyspark.__version__} in the repositories that answer, this is the nearest older one"
-    )
-    return f"Kafka connector {version}{why}"
+    if version == pyspark.__version__:
+        return f"Kafka connector {version}"
+    return f"Kafka connector {version}: there is none for Spark {pyspark.__version__} in the repositories that answer, this is the nearest older one"
 
 
 def given_words(found: Resolved) -> str:

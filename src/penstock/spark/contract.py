@@ -1,4 +1,4 @@
-"""The job contract: a query that its owner declared as a function, its sources and its sink."""
+"""The job contract: a query that is declared in a job file as a function, its sources and its sink."""
 
 from __future__ import annotations
 
@@ -33,25 +33,24 @@ ARRIVAL_COLUMNS = {"trace": "arrival", "kafka": "timestamp"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A trace source made ready: where its state is, and what reads its positions."""
+    """A trace source that was checked: its state, and its positions."""
 
     state: TraceState
     positions: TracePositions
 
 
 def prepare_trace(source: SourceSpec, folder: str, state_path: Path) -> Trace:
-    """Check a trace source before anything starts; raises one clear line."""
-    options = {**source.options, "folder": folder}
-    state = TraceState(state_path, recipe_of(options))
+    """Check a trace source before anything starts."""
+    state = TraceState(state_path, recipe_of({**source.options, "folder": folder}))
     if state_path.exists():
         state.schedule()
     return Trace(state=state, positions=TracePositions(state))
 
 
 class ContractRecipe:
-    """Starts a declared query: builds its sources anew, calls the user's function on them, and writes to the declared sink.
+    """Starts a declared query: builds its sources, calls the user's function on them, and writes to the declared sink.
 
-    `taken` tells the slots of the pool that other queries in Real-Time Mode have.
+    `taken` returns the slots of the pool that other queries in Real-Time Mode hold.
     """
 
     def __init__(
@@ -66,8 +65,8 @@ class ContractRecipe:
         self._query = query
         self._traces = traces
         self._sources = [job.source(name) for name in query.sources]
-        self._told: dict[tuple[Any, ...], Positions | None] = {}
-        self._positions: list[Positions | None] = [self._traces[s.name].positions if s.name in self._traces else None for s in self._sources]
+        self._known_positions: dict[tuple[Any, ...], Positions | None] = {}
+        self._positions: list[Positions | None] = [traces[s.name].positions if s.name in traces else None for s in self._sources]
         self._function = load_function(query.function, job.folder, what=f"queries.{query.name}.function")
         self._foreach = (
             load_function(query.sink.foreach_batch, job.folder, what=f"queries.{query.name}.sink.foreach_batch") if query.sink.foreach_batch else None
@@ -86,9 +85,7 @@ class ContractRecipe:
     @property
     def unable(self) -> Mapping[str, str]:
         unlimited = [source.name for source in self._sources if source.format not in LIMIT_OPTIONS]
-        if not unlimited:
-            return {}
-        return {"rate-limit": f"source {unlimited[0]!r} has no limit in rows; those of the formats {', '.join(LIMIT_OPTIONS)} have"}
+        return {"rate-limit": f"source {unlimited[0]!r} has no limit in rows; those of the formats {', '.join(LIMIT_OPTIONS)} have"} if unlimited else {}
 
     @property
     def output(self) -> OutputTopic | None:
@@ -126,7 +123,7 @@ class ContractRecipe:
         return started(self._session, writer, settings.partitions)
 
     def _result(self, settings: QuerySettings) -> DataFrame:
-        """What the user's function makes of its sources."""
+        """Return the DataFrame that the user's function makes of its sources."""
         activate(self._session)
         register_formats(self._session)
         frames = [
@@ -146,28 +143,20 @@ class ContractRecipe:
         if newest is not None:
             partitions = settings.partitions or (state.partitions if state else None)
             slots = Slots(source_partitions=len(newest), shuffle_partitions=shuffles_in(plan, partitions))
-        available = self._pool.capacity if self._pool else (0, 0)
-        sink = self._query.sink.format or "foreach_batch"
         lines = refusals(
-            sources=sources,
-            sink=sink,
-            output_mode=self._query.output_mode,
-            plan=plan,
-            state=state,
-            slots=slots if self._pool else None,
-            available=available,
-            taken=self._taken(),
-        )
+            sources=sources, sink=self._query.sink.format or "foreach_batch", output_mode=self._query.output_mode, plan=plan, state=state,
+            slots=slots if self._pool else None, available=self._pool.capacity if self._pool else (0, 0), taken=self._taken(),
+        )  # fmt: skip
         refuse(self._query.name, lines)
         self._slots = slots
 
     def _positions_in(self, result: DataFrame) -> list[Positions | None]:
-        """Whose positions Spark will report, in the order in which it does: that of the plan, not of the function's arguments."""
+        """Return the positions of the sources in the order of the plan, in which Spark reports them, not of the function's arguments."""
         found = []
         for name, options, _ in sources_of(result):
             known = next((trace.positions for trace in self._traces.values() if str(trace.state.path) == options.get("state")), None)
             key = (name, *sorted((option, value) for option, value in options.items() if option not in LIMIT_OPTIONS.values()))
-            found.append(self._told.setdefault(key, known or positions_of(name, options)))
+            found.append(self._known_positions.setdefault(key, known or positions_of(name, options)))
         return list(dict.fromkeys(found)) if None not in found else found
 
     def _read(self, source: SourceSpec, settings: QuerySettings) -> DataFrame:
@@ -182,7 +171,7 @@ class ContractRecipe:
 
 
 def register_formats(session: SparkSession) -> None:
-    """Make Penstock's own formats known to Spark, once a session."""
+    """Register Penstock's own formats, once a session."""
     if not getattr(session, "_knows_penstock", False):
         session.dataSource.register(TraceSource)
         session.dataSource.register(LedgerSink)

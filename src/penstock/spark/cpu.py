@@ -17,7 +17,7 @@ BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 class ExecutorProcesses:
-    """Finds the processes of one application's executors, once each, and reads what they and their children have taken."""
+    """Finds the processes of one application's executors on this machine, and reads the CPU time of their process trees, Python workers included."""
 
     def __init__(self, application_id: str) -> None:
         self._application_id = application_id
@@ -25,11 +25,11 @@ class ExecutorProcesses:
         self._addresses = {address.address for addresses in psutil.net_if_addrs().values() for address in addresses} | {socket.gethostname(), socket.getfqdn()}
 
     def is_here(self, host: str) -> bool:
-        """Whether an executor's host is this machine: elsewhere there is nothing to look for."""
+        """Return whether an executor's host is this machine."""
         return host in self._addresses
 
     def process(self, executor_id: str) -> psutil.Process | None:
-        """The executor's own process, if it runs on this machine."""
+        """Return the executor's own process, if it runs on this machine."""
         known = self._found.get(executor_id)
         if known is not None and known.is_running():
             return known
@@ -41,7 +41,7 @@ class ExecutorProcesses:
         return self._found.get(executor_id)
 
     def cpu_s(self, executor_id: str) -> float | None:
-        """CPU seconds its whole process tree has taken; None if it cannot be read here."""
+        """Return the CPU seconds of its process tree; None if they cannot be read here."""
         process = self.process(executor_id)
         if process is None:
             return None
@@ -53,9 +53,9 @@ class ExecutorProcesses:
 
 
 class ExecutorCpu(Protocol):
-    """Tells the CPU of one executor on a host: its cores now, or the seconds it has taken in all; None where neither is known.
+    """The CPU of one executor on a host: the cores it uses now, or the seconds it has used in all; None if unknown.
 
-    `problem` is one line on why nothing is known of any, if there is such a reason.
+    `problem` is one line on why nothing is known of any executor, if so.
     """
 
     @property
@@ -67,7 +67,7 @@ class ExecutorCpu(Protocol):
 
 
 class MeasuredCpu:
-    """What the user's Prometheus query says wins; else the process tree of an executor on this machine, else what the executor itself reports."""
+    """The user's Prometheus query wins; else the process tree of an executor on this machine; else what the executor itself reports."""
 
     def __init__(self, processes: ExecutorProcesses, reported: GraphiteCpu | None = None, asked: PrometheusCpu | None = None) -> None:
         self._processes = processes
@@ -90,7 +90,7 @@ class MeasuredCpu:
 
 
 def reports_cpu(job: JobSpec) -> bool:
-    """Whether the executors of this job are to report their CPU: they may be on other machines, and nobody was named who knows better."""
+    """Return whether the executors of this job are to report their CPU: they may be on other machines, and there is no Prometheus query."""
     if not job.ask_executors_cpu:
         return False
     given = job.master or given_settings().get("spark.master") or os.environ.get("MASTER", "")
@@ -98,13 +98,13 @@ def reports_cpu(job: JobSpec) -> bool:
 
 
 def reporting_settings(job: JobSpec, reported: GraphiteCpu) -> dict[str, str]:
-    """The Spark settings by which executors report to this driver."""
+    """Return the Spark settings by which executors report to this driver."""
     host = (given_settings() | dict(job.spark_conf)).get("spark.driver.host") or os.environ.get("SPARK_LOCAL_IP") or own_address()
     return graphite_settings(host, reported.address[1])
 
 
 def own_address() -> str:
-    """This machine's address as others see it: that of the way out of it."""
+    """Return this machine's address as others see it: that of its default route."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))

@@ -29,7 +29,7 @@ KEEPER_START_S = 90.0
 DAEMONS_START_S = 60.0
 DAEMON_SETTINGS = {
     "spark.master.rest.enabled": "false",
-    # It is the Worker that writes what its executors print, and keeps the folders of applications that have ended.
+    # The Worker writes the logs of its executors, and keeps the folders of applications that have ended.
     "spark.executor.logs.rolling.strategy": "size",
     "spark.executor.logs.rolling.maxSize": str(20 << 20),
     "spark.executor.logs.rolling.maxRetainedFiles": "2",
@@ -39,7 +39,7 @@ DAEMON_SETTINGS = {
 
 
 class EmbeddedCluster:
-    """A job's membership in the cluster: `master` is its URL; `close` leaves it, and the last one to leave stops it."""
+    """A job's membership in the cluster: `master` is its URL; the cluster stops after the last job has closed its own."""
 
     def __init__(self, folder: Path, master: str, ui_port: int, lease: FileLease) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class EmbeddedCluster:
         self._lease.close(remove=True)
 
     def wait_gone(self, timeout_s: float) -> bool:
-        """Whether the cluster has stopped within the time: it has when this was its last job."""
+        """Return whether the cluster stops within the time: it does if this was its last job."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if not self.folder.exists() or not is_held(self.folder / "keeper.lock"):
@@ -119,7 +119,7 @@ def spawn(folder: Path, class_name: str, *arguments: str) -> subprocess.Popen[by
 
 
 def workers_alive(ui_port: int) -> int:
-    """How many the Master knows; none while it does not answer, or answers with an empty page, as it does while its pages are being put up."""
+    """Return how many Workers the Master knows; 0 while it does not answer, or answers with an empty page, as it does while it starts."""
     try:
         with urllib.request.urlopen(f"http://{HOST}:{ui_port}/json/", timeout=2) as answer:
             return int(json.load(answer)["aliveworkers"])
@@ -132,7 +132,7 @@ def launch(folder: Path, slots: int) -> tuple[list[subprocess.Popen[bytes]], dic
     url = f"spark://{HOST}:{port}"
     package = "org.apache.spark.deploy"
     master = spawn(folder, f"{package}.master.Master", "--host", HOST, "--port", str(port), "--webui-port", str(ui_port))
-    # Cores and memory of a standalone Worker are book-keeping: how many executors really run is each job's own limit.
+    # Cores and memory of a standalone Worker are book-keeping only: each job limits its own executors.
     worker = spawn(
         folder, f"{package}.worker.Worker", "--host", HOST, "--cores", str(slots), "--memory", f"{4 * slots}g",
         "--webui-port", "0", "--work-dir", str(folder / "work"), url,
@@ -171,7 +171,7 @@ def keep(folder: Path, slots: int) -> None:
     ready.with_suffix(".new").rename(ready)
     used = time.monotonic()
     while not asked_to_stop and all(process.poll() is None for process in processes):
-        # Only under the lock is it certain that no job is just joining.
+        # No job can join while the lock is held.
         with FileLease(start_lock(folder), wait=True):
             if living_jobs(folder):
                 used = time.monotonic()

@@ -1,4 +1,4 @@
-"""One Spark application under Penstock: its queries, its executors, and everything that watches and moves them."""
+"""One Spark application under Penstock: its queries, its executors, and what watches and changes them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIVING = ("starting", "running", "restarting", "failed")
 
 
 class SparkEngine:
-    """Source and Actuator of one application, and the keeper of its queries; `executors` is None where nobody has said how many it should have."""
+    """Source and Actuator of one application, and owner of its queries; `executors` is the number it starts with, None if unknown."""
 
     def __init__(
         self, session: SparkSession, *, executors: int | None, config: Config, clock: Clock,
@@ -71,7 +71,7 @@ class SparkEngine:
         self._actuator.perform(instruction, report)
 
     def add(self, name: str, recipe: Recipe, settings: QuerySettings) -> ManagedQuery:
-        """Take in a query, in place of one of that name that has ended: start it, observe it, keep it alive; say what cannot be done for it."""
+        """Start a query, in place of one of that name that has ended, observe it and keep it alive; report the knobs that it does not have."""
         checkpoint = Checkpoint(self.files, recipe.checkpoint) if recipe.checkpoint else None
         query = ManagedQuery(name, recipe, settings, self._listener, self._clock, checkpoint, LiveRows(self._store, heartbeat_s(self.session)))
         self.queries[:] = [*(each for each in self.queries if each.name != name), query]
@@ -88,7 +88,7 @@ class SparkEngine:
         return [query for query in self.queries if query.state in LIVING]
 
     def stop_queries(self, grace_s: float, stop_now: Callable[[], bool]) -> bool:
-        """Stop all queries, each right after a commit; whether all were between batches. None is started any more."""
+        """Stop all queries for good, each right after a commit; return whether all were between batches."""
         for query in self.queries:
             query.close(grace_s, stop_now)
         self._supervisor.close()
@@ -96,7 +96,7 @@ class SparkEngine:
             return all(list(pool.map(lambda query: stop_one(query, grace_s, stop_now), self.queries)))
 
     def lives(self) -> bool:
-        """Whether Spark's driver is still there: its owner may have stopped it, or its JVM may die under us."""
+        """Return whether Spark's driver still runs: its owner may have stopped it, or its JVM may have died."""
         context = self.session.sparkContext._jsc
         try:
             return context is not None and not context.sc().isStopped()
@@ -104,7 +104,7 @@ class SparkEngine:
             return False
 
     def close(self) -> None:
-        """Stop watching; the session stays, it may be the user's own."""
+        """Stop watching; the session, which may be the user's own, stays open."""
         self._supervisor.close()
         self.monitor.close()
         if self.lives():
@@ -112,15 +112,14 @@ class SparkEngine:
 
 
 def heartbeat_s(session: SparkSession) -> float:
-    """How often executors tell what their tasks have read."""
+    """Return how often executors report what their tasks have read."""
     jvm: Any = session._jvm
-    return (
-        float(jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(session.sparkContext.getConf().get("spark.executor.heartbeatInterval", "10s"))) / 1000
-    )
+    interval = session.sparkContext.getConf().get("spark.executor.heartbeatInterval", "10s")
+    return float(jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(interval)) / 1000
 
 
 def stop_one(query: ManagedQuery, grace_s: float, stop_now: Callable[[], bool]) -> bool:
-    """Stop a query for good; whether no batch was interrupted. What cannot be stopped ends with Spark."""
+    """Stop a query for good; return whether no batch was interrupted. One that cannot be stopped ends with Spark."""
     with query.lock:
         clean = query.last_stop is None or query.last_stop.between_batches
         try:

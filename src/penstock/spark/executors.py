@@ -1,4 +1,4 @@
-"""Executors of the running application: asked for, let go between batches, replaced when they crash."""
+"""Executors of the running application: requested, removed between batches, and replaced when they crash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNSAID = "the application does not say how many executors it has: give penstock.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled:
-    """Whether the wanted executors run, and after how long."""
+    """Whether the requested executors run, and how long that took."""
 
     done: bool
     took_s: float
@@ -28,7 +28,7 @@ class Scaled:
 class ExecutorPool:
     """Spark's own allocation client, which is the same on standalone clusters, YARN and Kubernetes.
 
-    `requested` is None where nobody has said how many there should be: then nobody can ask for another number either.
+    With `requested` None, the wanted number is unknown, and it cannot be changed.
     """
 
     def __init__(self, session: SparkSession, store: StatusStore, requested: int | None) -> None:
@@ -53,27 +53,27 @@ class ExecutorPool:
 
     @property
     def requested(self) -> int:
-        """How many were asked for; where nobody has said a number, those that run are right."""
+        """The number requested; the number that runs if none was."""
         return len(self.running()) if self._requested is None else self._requested
 
     def running(self) -> list[str]:
-        """Ids of the living executors, oldest first; those on their way out do not count."""
+        """Return the ids of the living executors, oldest first, without those that were dismissed."""
         alive = sorted(self._store.executors(), key=lambda each: (each["addTime"], each["id"]))
         return [each["id"] for each in alive if each["id"] not in self.dismissed]
 
     @property
     def capacity(self) -> tuple[int, int]:
-        """Executors asked for, and the slots of each; a local master is one with the slots of the driver."""
+        """(Executors requested, slots of each); a local master counts as one executor with the slots of the driver."""
         return (1, self._local_slots) if self._local_slots else (self.requested, self.slots_each)
 
     def request(self, executors: int) -> bool:
-        """Set Spark's target: it starts what is missing, and from then on replaces what crashes; False if the cluster manager refuses."""
+        """Set Spark's target: it starts what is missing and replaces what crashes from then on. Return False if the cluster manager refuses."""
         taken = bool(self._context.requestTotalExecutors(executors, 0, self._no_localities))
         self._requested = executors if taken else self._requested
         return taken
 
     def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object], *, see_them_gone: bool = True) -> Scaled:
-        """Grow or shrink to so many executors. Surplus ones leave between batches; those that never come end in `MISSING`."""
+        """Grow or shrink to a number of executors. Surplus ones leave between batches; the reason is `MISSING` if some do not come in time."""
         began = time.monotonic()
         if not self.request(executors):
             return Scaled(done=False, took_s=time.monotonic() - began, reason="the cluster manager refused the request")
@@ -93,7 +93,7 @@ class ExecutorPool:
                 self._context.killExecutor(executor_id)
 
     def _await(self, executors: int, deadline: float, see_them_gone: bool) -> bool:
-        """Wait until exactly so many run and, if asked for, those dismissed are gone."""
+        """Wait until this number runs and, if `see_them_gone`, the dismissed ones are gone."""
         while True:
             alive = {each["id"] for each in self._store.executors()}
             if len(alive - self.dismissed) >= executors and not (see_them_gone and alive & self.dismissed):

@@ -1,7 +1,7 @@
-"""Files on whatever file system the checkpoint is on, through the file manager with which Spark itself writes checkpoints.
+"""Files on the file system of the checkpoint, through the file manager with which Spark writes checkpoints.
 
-On a local disk they are replaced in one step by the system: Hadoop's own local rename removes the old file first, and a driver
-killed in that moment would leave none.
+On a local disk they are replaced by one system call: Hadoop's local rename removes the old file first, and a driver killed in
+that moment would leave none.
 """
 
 from __future__ import annotations
@@ -20,24 +20,19 @@ from penstock.core.errors import NotReachable
 
 
 class Files:
-    """Read and atomically write small files by path or URI; a file system that does not answer is `NotReachable`."""
+    """Reads and atomically writes small files by path or URI; raises `NotReachable` if the file system does not answer."""
 
     def __init__(self, session: SparkSession) -> None:
         self._jvm: Any = session._jvm
         self._conf = session._jsparkSession.sessionState().newHadoopConf()
 
-    def exists(self, path: str) -> bool:
-        with said(path):
-            system, place = self._at(path)
-            return bool(system.exists(place))
-
     def names(self, folder: str) -> list[str]:
-        with said(folder):
+        with naming(folder):
             system, place = self._at(folder)
             return [status.getPath().getName() for status in system.listStatus(place)] if system.exists(place) else []
 
     def read(self, path: str) -> bytes | None:
-        with said(path):
+        with naming(path):
             system, place = self._at(path)
             if not system.exists(place):
                 return None
@@ -48,24 +43,24 @@ class Files:
                 stream.close()
 
     def write(self, path: str, content: bytes) -> None:
-        """A reader sees the old content or the new, never a part."""
-        with said(path):
+        """Write a file atomically: a reader sees the old content or the new."""
+        with naming(path):
             if local := self.local_path(path):
                 replace(Path(local), lambda fresh: fresh.write_bytes(content))
             else:
                 self._put(path, self._jvm.java.io.ByteArrayInputStream(content))
 
     def upload(self, local: str, path: str) -> None:
-        """Copy a local file there, as atomically, without its bytes passing through Python."""
-        with said(path):
+        """Copy a local file there atomically, without passing its bytes through Python."""
+        with naming(path):
             if target := self.local_path(path):
                 replace(Path(target), lambda fresh: shutil.copyfile(local, fresh))
             else:
                 self._put(path, self._jvm.java.io.FileInputStream(local))
 
     def download(self, path: str, local: str) -> bool:
-        """Copy a file from there; whether there was one."""
-        with said(path):
+        """Copy a file from there; return whether there was one."""
+        with naming(path):
             system, place = self._at(path)
             if not system.exists(place):
                 return False
@@ -73,8 +68,8 @@ class Files:
             return True
 
     def local_path(self, path: str) -> str | None:
-        """The plain path, where this is the local file system."""
-        with said(path):
+        """Return the plain path if this is the local file system."""
+        with naming(path):
             system, place = self._at(path)
             full = system.makeQualified(place).toUri()
             return str(full.getPath()) if full.getScheme() == "file" else None
@@ -99,7 +94,7 @@ class Files:
 
 
 def replace(path: Path, fill: Callable[[Path], object]) -> None:
-    """Put a fresh file in the place of the old one, without the checksum that Hadoop may have kept of that."""
+    """Replace a file atomically, and remove the checksum that Hadoop may have kept of the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -111,8 +106,8 @@ def replace(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 @contextmanager
-def said(path: str) -> Iterator[None]:
-    """Say which file it was when the disk or Hadoop's client fails."""
+def naming(path: str) -> Iterator[None]:
+    """Raise `NotReachable` with the name of the file when the disk or Hadoop's client fails."""
     try:
         yield
     except Py4JJavaError as error:

@@ -29,9 +29,9 @@ FORGOTTEN_AFTER_S = 3600.0
 
 
 def graphite_settings(host: str, port: int, period_s: int = 1) -> dict[str, str]:
-    """The Spark settings by which every executor sends its CPU time, and nothing else, to this address.
+    """Return the Spark settings by which every executor sends its CPU time, and nothing else, to this address.
 
-    The sink has a name of its own, so that a Graphite sink of the user's stays as it is. The source needs no setting: executors always have it.
+    The sink has a name of its own, so that a Graphite sink of the user's stays as it is.
 
     >>> graphite_settings("driver", 2003)["spark.metrics.conf.executor.sink.penstock.class"]
     'org.apache.spark.metrics.sink.GraphiteSink'
@@ -51,7 +51,7 @@ def graphite_settings(host: str, port: int, period_s: int = 1) -> dict[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuLine:
-    """One line understood: whose CPU time it tells. The owner is the application, behind whatever prefix the sink has."""
+    """A parsed line. The owner is the application id, after the prefix of the sink."""
 
     owner: str
     executor_id: str
@@ -59,7 +59,7 @@ class CpuLine:
 
 
 def parse_line(line: bytes) -> CpuLine | None:
-    """What a line `path value timestamp` says of an executor's CPU, the value in nanoseconds; None if it is about something else or nonsense.
+    """Parse a line `path value timestamp` with CPU time in nanoseconds; return None for any other line.
 
     >>> parse_line(b"app-1.7.JVMCPU.jvmCpuTime 2500000000 1700000000")
     CpuLine(owner='app-1', executor_id='7', cpu_s=2.5)
@@ -78,7 +78,7 @@ def parse_line(line: bytes) -> CpuLine | None:
 
 
 def value_at(samples: Sequence[tuple[float, float]], at_s: float) -> float | None:
-    """A counter's value at a moment, on the line between the samples around it; the newest after the last of them, None before the first.
+    """Interpolate a counter at a moment; return the newest value after the last sample, None before the first.
 
     >>> samples = [(10.0, 4.0), (11.0, 5.0)]
     >>> value_at(samples, 10.5), value_at(samples, 12.0), value_at(samples, 9.0)
@@ -93,7 +93,7 @@ def value_at(samples: Sequence[tuple[float, float]], at_s: float) -> float | Non
 
 
 class CpuReports:
-    """The latest reports of one application's executors, the longest unheard first; safe to use from several threads."""
+    """The latest reports of one application's executors, the longest silent first; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -101,13 +101,13 @@ class CpuReports:
         self._samples: dict[str, deque[tuple[float, float]]] = {}
 
     def belong_to(self, application_id: str) -> None:
-        """Forget everything and take the reports of this application from now on; the sink writes blanks as dashes."""
+        """Forget everything, and accept the reports of this application from now on; the sink writes blanks as dashes."""
         with self._lock:
             self._application_id = re.sub(r"\s+", "-", application_id.strip())
             self._samples.clear()
 
     def hear(self, line: bytes, now_s: float) -> None:
-        """Keep what a line says, if it is this application's and there is room."""
+        """Keep a line, if it is this application's and there is room."""
         said = parse_line(line)
         with self._lock:
             self._forget_old(now_s)
@@ -119,7 +119,7 @@ class CpuReports:
                 self._samples[said.executor_id] = samples
 
     def cpu_s(self, executor_id: str, at_s: float, now_s: float) -> float | None:
-        """The executor's CPU seconds at a moment; None if it has not been heard of lately, or not yet at that moment."""
+        """Return the executor's CPU seconds at a moment; None if it has not reported lately, or not yet at that moment."""
         with self._lock:
             samples = tuple(self._samples.get(executor_id, ()))
         return value_at(samples, at_s) if samples and now_s - samples[-1][0] <= FRESH_S else None
@@ -130,17 +130,17 @@ class CpuReports:
 
     def _forget_old(self, now_s: float) -> None:
         while self._samples:
-            longest_unheard = next(iter(self._samples))
-            if now_s - self._samples[longest_unheard][-1][0] <= FORGOTTEN_AFTER_S:
+            longest_silent = next(iter(self._samples))
+            if now_s - self._samples[longest_silent][-1][0] <= FORGOTTEN_AFTER_S:
                 return
-            del self._samples[longest_unheard]
+            del self._samples[longest_silent]
 
 
 class GraphiteCpu:
     """Listens for the CPU time of one application's executors from a daemon thread until closed; port 0 takes any free one.
 
-    The counter told is the one of two reporting periods ago: between two reports it is then known, and rates made of it do not jump by
-    whether a report came just before or just after a reading.
+    It returns the counter of two reporting periods ago, which lies between two known reports: so rates do not depend on whether a report came
+    just before or just after a reading.
     """
 
     def __init__(
@@ -162,11 +162,11 @@ class GraphiteCpu:
         self._thread.start()
 
     def listen_to(self, application_id: str) -> None:
-        """Take the lines of this application only (its id, or what `spark.metrics.namespace` says in its place); before this none is taken."""
+        """Accept the lines of this application only (its id, or its `spark.metrics.namespace`); before this call, none are accepted."""
         self._reports.belong_to(application_id)
 
     def cpu_s(self, executor_id: str) -> float | None:
-        """CPU seconds the executor's JVM has taken; None if nothing was heard of it in the last 30 s or it has only just begun to report."""
+        """Return the CPU seconds of the executor's JVM; None if it has not reported in the last 30 s, or has only just begun to."""
         now_s = self._now()
         return self._reports.cpu_s(executor_id, now_s - self._behind_s, now_s)
 
@@ -194,9 +194,9 @@ class GraphiteCpu:
 
 
 class _Connection(asyncio.BufferedProtocol):
-    """One sender's lines, cut out of a buffer that never grows; a line that does not fit ends the connection.
+    """Splits one sender's lines in a buffer of fixed size; a line that does not fit ends the connection.
 
-    Spark opens a new connection for each report, so one that lasts is cut. What comes after the last line's end is never read: half a number is a number too.
+    Spark opens a new connection for each report, so one that lasts is cut. An unfinished line is never parsed: half a number is a number too.
     """
 
     def __init__(self, connections: set[_Connection], hear: Callable[[bytes], None]) -> None:

@@ -1,4 +1,4 @@
-"""Jars from Maven by the resolver inside Spark: no Maven, no address, nothing to install; kept, so that the next time needs no network."""
+"""Jars from Maven repositories, by the resolver inside Spark; cached, so that the next time needs no network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,42 +20,42 @@ OLDEST_MINOR = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """Jars on this machine, and the coordinates they came from."""
+    """Jars on this machine, and their coordinates."""
 
     coordinates: tuple[str, ...]
     jars: tuple[str, ...]
 
 
 def cache_folder() -> Path:
-    """Where jars are kept for all jobs of this user."""
+    """Return the folder in which jars are cached for all jobs of this user."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
 
 
 class Resolver:
-    """Asks Spark's own resolver, which reads the user's usual Maven repositories but not ~/.m2: poms without jars there make it fail."""
+    """Spark's own resolver on the user's usual Maven repositories, without ~/.m2: poms without jars there make it fail."""
 
     def __init__(self, jvm: Any, folder: Path) -> None:
         self._jvm = jvm
         self._folder = folder
 
     def jars(self, coordinates: str, *, transitive: bool = True, without: Sequence[str] = ()) -> tuple[str, ...]:
-        """The jars of `group:artifact:version` and, if asked for, of all it needs; raises `NotReachable` where they cannot be had."""
+        """Return the jars of `group:artifact:version` and, if `transitive`, of its dependencies; raise `NotReachable` if they cannot be had."""
         jvm = self._jvm
         maven, scala = jvm.org.apache.spark.util.MavenUtils, jvm.scala.jdk.javaapi.CollectionConverters
         exclusions = jvm.java.util.ArrayList()
         for each in without:
             exclusions.add(each)
-        told = jvm.java.io.PrintStream(jvm.java.io.ByteArrayOutputStream())
+        printed = jvm.java.io.PrintStream(jvm.java.io.ByteArrayOutputStream())
         nothing = jvm.scala.Option.empty()
         try:
-            settings = maven.buildIvySettings(nothing, jvm.scala.Option.apply(str(self._folder)), False, told)
-            found = maven.resolveMavenCoordinates(coordinates, settings, nothing, transitive, scala.asScala(exclusions).toSeq(), False, told)
+            settings = maven.buildIvySettings(nothing, jvm.scala.Option.apply(str(self._folder)), False, printed)
+            found = maven.resolveMavenCoordinates(coordinates, settings, nothing, transitive, scala.asScala(exclusions).toSeq(), False, printed)
         except Py4JError as error:
             raise NotReachable(f"{coordinates}: {resolver_words(str(error))}") from None
         return tuple(str(jar) for jar in scala.asJava(found))
 
     def newest(self, artifact: str, version: str, *, transitive: bool = True, without: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
-        """The jars of the given version, else of the nearest older one that exists; with its number."""
+        """Return (version, jars) of the given version, else of the nearest older one that exists."""
         problem: NotReachable | None = None
         for each in older_versions(version):
             try:
@@ -69,7 +68,7 @@ class Resolver:
 
 
 def older_versions(version: str) -> Iterator[str]:
-    """A version, and what to ask for next if it does not exist: older patches of its minor version, then the newest of each older one.
+    """Yield a version, then those to try if it does not exist: older patches of its minor version, then the newest of each older one.
 
     >>> list(older_versions("4.2.1"))
     ['4.2.1', '4.2.0', '4.1.+', '4.0.+']
@@ -82,7 +81,7 @@ def older_versions(version: str) -> Iterator[str]:
 
 
 def version_in(jars: Sequence[str], artifact: str) -> str | None:
-    """The version of an artifact, from the name of its jar.
+    """Return the version of an artifact, from the name of its jar.
 
     >>> version_in(["/ivy/jars/org.apache.kafka_kafka_2.13-4.1.1.jar"], "org.apache.kafka:kafka_2.13")
     '4.1.1'
@@ -92,15 +91,15 @@ def version_in(jars: Sequence[str], artifact: str) -> str | None:
 
 
 def resolver_words(text: str) -> str:
-    """What the resolver's exception says, in one line."""
+    """Return what the resolver's exception says, in one line."""
     found = re.search(r"(?:RuntimeException|IllegalArgumentException): (.+)", text)
     return " ".join((found[1] if found else text.splitlines()[0]).split())[:200]
 
 
 def kept(name: str, resolve: Callable[[Path], Resolved]) -> Resolved:
-    """What was resolved under this name before, if all of it is still there; else it is resolved now, by one process at a time."""
+    """Return what is cached under this name, if all its jars still exist; else resolve it, one process at a time."""
     folder = cache_folder()
-    with locked(folder):
+    with FileLease(folder / "resolving.lock", wait=True):
         note = folder / f"{name}.json"
         known = noted(note)
         if known is not None and all(os.path.exists(jar) for jar in known.jars):
@@ -113,15 +112,9 @@ def kept(name: str, resolve: Callable[[Path], Resolved]) -> Resolved:
 
 
 def noted(note: Path) -> Resolved | None:
-    """What a note says; None if it says nothing that can be read."""
+    """Return the content of a note; None if it cannot be read."""
     try:
         said = json.loads(note.read_text())
         return Resolved(coordinates=tuple(said["coordinates"]), jars=tuple(said["jars"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    with FileLease(folder / "resolving.lock", wait=True):
-        yield

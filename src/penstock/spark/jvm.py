@@ -1,4 +1,4 @@
-"""The few things Penstock asks of Spark's JVM beyond PySpark's own interface."""
+"""What Penstock asks of Spark's JVM beyond PySpark's own interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_TASKS = 10_000
 
 
 class StatusStore:
-    """What Spark knows about its executors, jobs and stages, without the web UI: each answer one call, as JSON."""
+    """Spark's status store: executors, jobs, stages and tasks, each answer one call, as JSON; the web UI is not needed."""
 
     def __init__(self, session: SparkSession) -> None:
         jvm: Any = session._jvm
@@ -26,25 +26,25 @@ class StatusStore:
         return json.loads(self._mapper.writeValueAsString(value))
 
     def executors(self) -> list[dict[str, Any]]:
-        """Living executors, the driver left out."""
+        """Return the living executors, without the driver."""
         return [each for each in self._json(self._store.executorList(True)) if each["id"] != "driver"]
 
     def removed_executors(self) -> list[dict[str, Any]]:
-        """Executors that are gone, with the reason Spark gives."""
+        """Return executors that are gone, with the reason Spark gives."""
         return [each for each in self._json(self._store.executorList(False)) if not each["isActive"]]
 
     def job_ids(self, group: str) -> list[int]:
         return sorted(self._json(self._tracker.getJobIdsForGroup(group)))
 
     def job(self, job_id: int) -> dict[str, Any] | None:
-        """A Spark job; None if Spark has already forgotten it."""
+        """Return a Spark job; None if Spark no longer keeps it."""
         try:
             return dict(self._json(self._store.job(job_id)))
         except Py4JJavaError:
             return None
 
     def stage_shares(self, stage_id: int) -> dict[str, dict[str, Any]] | None:
-        """What each executor did for a stage, over all its attempts; None for a stage that never ran, or is forgotten."""
+        """Return what each executor did for a stage, over all attempts; None for a stage that never ran, or is no longer kept."""
         shares: dict[str, dict[str, Any]] = {}
         try:
             for attempt in range(self._store.lastStageAttempt(stage_id).attemptId() + 1):
@@ -57,14 +57,14 @@ class StatusStore:
         return shares
 
     def stage(self, stage_id: int) -> dict[str, Any] | None:
-        """A stage's last attempt; None for a stage that never ran, or is forgotten."""
+        """Return a stage's last attempt; None for a stage that never ran, or is no longer kept."""
         try:
             return dict(self._json(self._store.lastStageAttempt(stage_id)))
         except Py4JJavaError:
             return None
 
     def tasks(self, stage_id: int) -> list[dict[str, Any]]:
-        """The tasks of a stage's last attempt, with what they have read so far; none for a stage that never ran, or is forgotten."""
+        """Return the tasks of a stage's last attempt, with what they have read so far; none for a stage that never ran, or is no longer kept."""
         try:
             attempt = self._store.lastStageAttempt(stage_id).attemptId()
             return list(self._json(self._store.taskList(stage_id, attempt, MOST_TASKS)))
@@ -73,18 +73,18 @@ class StatusStore:
 
 
 def activate(session: SparkSession) -> None:
-    """Make this the session of the calling thread: Spark finds registered formats through it, and only the first thread has it by itself."""
+    """Make this the active session of the calling thread: Spark finds registered formats through it, and only the first thread has it."""
     jvm: Any = session._jvm
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def singleton(package: Any, name: str) -> Any:
-    """A Scala object."""
+    """Return a Scala object."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 def field_of(instance: Any, name: str) -> Any:
-    """A private field of a JVM object, as a `java.lang.reflect.Field` that may be read and set."""
+    """Return a private field of a JVM object, as a `java.lang.reflect.Field` that can be read and set."""
     found = instance.getClass().getDeclaredField(name)
     found.setAccessible(True)
     return found

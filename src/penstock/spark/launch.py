@@ -29,10 +29,10 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def launch_apart(master: str | None, settings: Mapping[str, str], archive: Path, log: Path | None, redact: Callable[[str], str]) -> None:
-    """Start Spark's JVM in a session of its own: a Ctrl-C at the terminal reaches Penstock alone, which then stops it in order.
+    """Start Spark's JVM in a process session of its own: a Ctrl-C at the terminal reaches Penstock alone, which then stops it in order.
 
-    It still ends with this process, as it reads from a pipe that closes then. Under spark-submit there already is one.
-    Settings that hold a secret are not given on its command line, which everybody can read; they reach Spark a moment later.
+    It still ends with this process, as it reads from a pipe that closes then. Under spark-submit it already runs.
+    Settings that hold a secret are left out of its command line, which every user can read; the session builder sets them.
     """
     if SparkContext._gateway is not None or SUBMITTED in os.environ:
         return
@@ -55,7 +55,7 @@ def launch_apart(master: str | None, settings: Mapping[str, str], archive: Path,
 
 @contextmanager
 def python_path(archive: Path) -> Iterator[None]:
-    """PYTHONPATH with this archive in front, for processes that are started meanwhile."""
+    """Put this archive in front of PYTHONPATH, for processes that are started in the block."""
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(archive), *filter(None, [before])])
     try:
@@ -70,7 +70,7 @@ def python_path(archive: Path) -> Iterator[None]:
 class LogPipe:
     """A pipe whose lines go, redacted, to `path`, or to the terminal if that is None; the JVM writes to `end`.
 
-    What was at `path` before moves to `<path>.1`, as does a file that grows too large.
+    An older file at `path` moves to `<path>.1`, as does one that grows too large.
     """
 
     def __init__(self, path: Path | None, redact: Callable[[str], str]) -> None:
@@ -90,7 +90,7 @@ class LogPipe:
         os.close(self.end)
 
     def said(self) -> str:
-        """The latest lines of a JVM that has ended."""
+        """Return the latest lines of a JVM that has ended."""
         self._thread.join(timeout=5)
         return "".join(self._latest)
 
@@ -102,7 +102,7 @@ class LogPipe:
                 try:
                     self._write(masked)
                 except (OSError, ValueError):
-                    # A full disk under the log is no reason to stop reading: the JVM would block on the pipe.
+                    # The disk may be full. Go on reading: else the JVM would block on the pipe.
                     pass
 
     def _write(self, line: str) -> None:
@@ -116,7 +116,7 @@ class LogPipe:
 
 
 def opened(path: Path) -> TextIO:
-    """A new file at `path`; the one before it is kept beside it."""
+    """Open a new file at `path`; the old one is kept as `<path>.1`."""
     if path.exists():
         path.replace(path.with_name(f"{path.name}.1"))
     return open(path, "w", buffering=1, errors="replace")
@@ -136,7 +136,10 @@ class _Listener:
 
 
 def hear_for_jvm(gateway: Any, pass_on: Callable[[int], None]) -> None:
-    """Let `pass_on` hear the signals that ask the JVM to stop, in place of the JVM; those that are ignored here stay ignored there."""
+    """Call `pass_on` with the signals that ask the JVM of spark-submit to stop; by itself it would stop Spark at once, in the middle of a batch.
+
+    Signals that are ignored here are left to the JVM.
+    """
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     signals = gateway.jvm.sun.misc.Signal
     for number in STOPPING:
@@ -144,4 +147,4 @@ def hear_for_jvm(gateway: Any, pass_on: Callable[[int], None]) -> None:
             try:
                 signals.handle(signals(number.name.removeprefix("SIG")), _Listener(partial(pass_on, number)))
             except Py4JJavaError:
-                continue  # a JVM that was told to leave signals alone (-Xrs) has no handler to replace
+                continue  # a JVM started with -Xrs has no handler to replace

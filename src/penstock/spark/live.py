@@ -18,12 +18,12 @@ from penstock.spark.recipe import Recipe
 
 LOOKED_AT_JOBS = 3
 LOOKED_BACK_JOBS = 20
-"""Of older jobs only those with failed tasks are looked at: what these had read, others read again."""
+"""Of older jobs only those with failed tasks are looked at: other tasks have read those rows again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTasks:
-    """The tasks of one batch that read a source: rows by task, when the first began, and when the last ended (None: it runs), by wall time."""
+    """The tasks of one batch that read a source: rows by task, and the wall times when the first began and the last ended (None: it runs)."""
 
     rows: tuple[int, ...]
     launched_wall_s: float | None
@@ -36,15 +36,15 @@ class BatchTasks:
 
 @dataclass
 class _Stage:
-    """One stage: rows by task, and tasks that another attempt has overtaken."""
+    """One stage: rows by task, and tasks that a newer attempt has replaced."""
 
     seen: dict[int, int] = field(default_factory=dict)
-    overtaken: set[int] = field(default_factory=set)
+    replaced: set[int] = field(default_factory=set)
 
 
 @dataclass
 class _Run:
-    """One run of the query, from its start to its stop: rows by batch, and the newest jobs with their stages, and which of them are over."""
+    """One run of the query: its tasks by batch, its newest jobs with their stages, and which of these jobs are over."""
 
     run_id: str = ""
     batches: dict[int, BatchTasks] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class _Run:
     stages: dict[int, _Stage] = field(default_factory=dict)
 
     def forget_all_but(self, jobs: list[int]) -> None:
-        """Jobs that are not looked at any more go, and what was counted of their stages."""
+        """Drop all other jobs, and what was counted of their stages."""
         self.jobs = {job: stages for job, stages in self.jobs.items() if job in jobs}
         self.over.intersection_update(jobs)
         kept = {stage for stages in self.jobs.values() for stage in stages}
@@ -61,9 +61,10 @@ class _Run:
 
 
 class LiveRows:
-    """Counts the rows of one query across its runs. `read_rows` never falls: what is replayed after a restart counts again.
+    """Counts the rows that tasks of one query read, across its runs; Spark reports them by heartbeat.
 
-    `replayed_rows` are those that may have been read twice: by a run that ended between two commits, or by a task that Spark started anew.
+    `read_rows` never falls: what is replayed after a restart counts again. `replayed_rows` are those that may have been read twice: by a run that ended
+    between two commits, or by a task that Spark started again.
     """
 
     def __init__(self, store: StatusStore, heartbeat_s: float) -> None:
@@ -75,7 +76,7 @@ class LiveRows:
         self.replayed_rows = 0.0
 
     def look(self, run_id: str) -> None:
-        """Take in what the newest batches of a run have read."""
+        """Count what the newest batches of a run have read."""
         with self._lock:
             if run_id != self._run.run_id:
                 self._run = _Run(run_id=run_id)
@@ -94,17 +95,17 @@ class LiveRows:
         attempts = [
             (stage_id, task)
             for stage_id in stage_ids
-            if (tasks := self._store.tasks(stage_id)) and (stage_id == stage_ids[0] or reads(tasks))
+            if (tasks := self._store.tasks(stage_id)) and (stage_id == stage_ids[0] or any(rows_read(task) for task in tasks))
             for task in tasks
         ]
         newest: dict[tuple[int, int], dict[str, Any]] = {}
         for stage_id, task in sorted(attempts, key=lambda each: each[1]["taskId"]):
             stage = self._run.stages.setdefault(stage_id, _Stage())
             self._count(stage, task)
-            overtaken = newest.get((stage_id, task["index"]))
-            if overtaken is not None and overtaken["taskId"] not in stage.overtaken:
-                stage.overtaken.add(overtaken["taskId"])
-                self.replayed_rows += self._at_most(rows_read(overtaken), (overtaken.get("duration") or 0) / 1000)
+            replaced = newest.get((stage_id, task["index"]))
+            if replaced is not None and replaced["taskId"] not in stage.replaced:
+                stage.replaced.add(replaced["taskId"])
+                self.replayed_rows += self._at_most(rows_read(replaced), (replaced.get("duration") or 0) / 1000)
             newest[stage_id, task["index"]] = task
         tasks = [task for _, task in sorted(newest.items())]
         launched = [task["launchTime"] / 1000 for task in tasks if task["launchTime"]]
@@ -120,12 +121,12 @@ class LiveRows:
         self._by_executor[task["executorId"]] += max(0, rows - stage.seen.get(task["taskId"], 0))
         stage.seen[task["taskId"]] = rows
 
-    def _at_most(self, told: float, lasted_s: float) -> float:
-        """The most rows that tasks can have read if they told of `told`: the last heartbeat may be one interval old, and a little more."""
-        return told * (1 + 2 * self._heartbeat_s / max(lasted_s, self._heartbeat_s))
+    def _at_most(self, reported: float, lasted_s: float) -> float:
+        """Return the most rows that tasks can have read: the last heartbeat may be a little more than one interval old."""
+        return reported * (1 + 2 * self._heartbeat_s / max(lasted_s, self._heartbeat_s))
 
     def beyond(self, committed: int | None) -> BatchTasks | None:
-        """What was read after a batch: of all batches that are not committed; None if nothing was looked at yet."""
+        """Return what was read of all batches that are not committed; None if nothing was looked at yet."""
         with self._lock:
             after = [tasks for batch, tasks in sorted(self._run.batches.items()) if committed is None or batch > committed]
             if not self._run.batches:
@@ -137,10 +138,7 @@ class LiveRows:
             return BatchTasks(rows=rows, launched_wall_s=after[-1].launched_wall_s, ended_wall_s=after[-1].ended_wall_s)
 
     def ended(self, committed: int | None, arrived_since: float | None) -> float:
-        """The run has ended: what it had read beyond its last commit is read again by the next one; how much that is at most.
-
-        It cannot be more than what had arrived since that commit.
-        """
+        """End the run. Return how many rows, at most, the next run reads again: those read since the last commit, and no more than had arrived since."""
         self.look(self._run.run_id)
         again = self.beyond(committed)
         rows = 0.0
@@ -154,12 +152,12 @@ class LiveRows:
         return rows
 
     def replay(self, rows: float | None) -> float | None:
-        """Count the rows of a logged batch that are read again; unknown counts as none."""
+        """Count the rows of a logged batch that are read again; unknown counts as none. Return them."""
         self.replayed_rows += rows or 0.0
         return rows
 
     def is_reading(self, run_id: str) -> bool:
-        """Whether tasks of this run have begun to read."""
+        """Return whether tasks of this run have begun to read."""
         self.look(run_id)
         with self._lock:
             return any(tasks.launched_wall_s is not None for tasks in self._run.batches.values())
@@ -169,7 +167,7 @@ class LiveRows:
             return self._run.batches.get(batch)
 
     def pause_before_s(self, batch: int) -> float | None:
-        """How long rows waited at the boundary before a batch: from the end of the last batch's tasks to the beginning of its own."""
+        """Return how long rows waited at the boundary before a batch: from the end of the last batch's tasks to the start of its own."""
         with self._lock:
             before, this = self._run.batches.get(batch - 1), self._run.batches.get(batch)
         if before is None or this is None or before.ended_wall_s is None or this.launched_wall_s is None:
@@ -191,7 +189,7 @@ class LiveRows:
 
 
 def rows_read(task: Mapping[str, object]) -> int:
-    """The rows a task has read from a source.
+    """Return the rows that a task has read from a source.
 
     >>> rows_read({"taskMetrics": {"inputMetrics": {"recordsRead": 7}}}), rows_read({"taskMetrics": None})
     (7, 0)
@@ -200,12 +198,8 @@ def rows_read(task: Mapping[str, object]) -> int:
     return int(metrics["inputMetrics"]["recordsRead"]) if isinstance(metrics, Mapping) else 0
 
 
-def reads(tasks: list[dict[str, object]]) -> bool:
-    return any(rows_read(task) for task in tasks)
-
-
 class Replay:
-    """Counts them, at most: from the checkpoint for micro-batches, from what tasks had read in Real-Time Mode."""
+    """Counts the rows that the next run reads again, at most: from the checkpoint for micro-batches, from what tasks had read in Real-Time Mode."""
 
     def __init__(self, recipe: Recipe, checkpoint: Checkpoint | None, live: LiveRows) -> None:
         self._recipe = recipe
@@ -213,23 +207,20 @@ class Replay:
         self._live = live
 
     def committed(self) -> tuple[Any, ...] | None:
-        """Up to where the checkpoint has each source committed, for a new query where it begins; None without a checkpoint."""
+        """Return the committed offsets of each source, for a new query those at which it begins; None without a checkpoint."""
         if self._checkpoint is None:
             return None
         return self._checkpoint.committed_offsets() or tuple(None if source is None else source.origin() for source in self._recipe.positions)
 
     def all_committed(self) -> bool | None:
-        """Whether nothing is logged that is not committed: after a commit the next batch may have begun before it was heard.
-
-        None if the checkpoint does not answer.
-        """
+        """Return whether every logged batch is committed; None if the checkpoint does not answer. The next batch may begin before a commit is reported."""
         try:
             return self._checkpoint is None or self._checkpoint.last_logged() == self._checkpoint.last_committed()
         except NotReachable:
             return None
 
     def of_batch(self) -> float | None:
-        """The rows of a batch that was logged and not committed; None if the sources do not count rows, or the checkpoint does not answer."""
+        """Count the rows of a batch that was logged and not committed; None if the sources do not count rows, or the checkpoint does not answer."""
         try:
             return self._live.replay(self._logged_not_committed())
         except NotReachable:
@@ -245,7 +236,7 @@ class Replay:
         return None if rows is None else sum(rows.values())
 
     def of_flow(self, committed_batch: int | None, processed: Sequence[Any] | None) -> float:
-        """In Real-Time Mode: the rows that tasks had read since the last commit."""
+        """Count the rows that tasks had read since the last commit in Real-Time Mode."""
         place = where(self._recipe.positions, processed)
         known = place.newest_rows is not None and place.processed_rows is not None
         return self._live.ended(committed_batch, (place.newest_rows or 0.0) - (place.processed_rows or 0.0) if known else None)

@@ -1,4 +1,4 @@
-"""The Source port on Spark: gathers the facts and lets the pure monitor make a Reading of them."""
+"""The Source port on Spark: gathers the facts from which the pure monitor makes a Reading."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.spark.query_reader import QueryReader
 
 @dataclass
 class _Seen:
-    """What was known at the last look, to tell what is new."""
+    """What was seen and reported last."""
 
     executors: set[str]
     skewed: set[str]
@@ -33,7 +33,7 @@ class _Seen:
 
 
 class SparkMonitor:
-    """Reads a Spark application. Called from one thread, the controller's."""
+    """Reads a Spark application; called only from the controller's thread."""
 
     def __init__(
         self, *, store: StatusStore, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, clock: Clock,
@@ -64,12 +64,11 @@ class SparkMonitor:
         now_s = self._clock.now_s()
         executors = self._executors(now_s)
         moments = (self._query_disturbed_s(), self._executors_changed_s, *(query.started_s for query in self._queries))
-        disturbances = [moment for moment in moments if moment is not None]
         queries = tuple(self._query(query) for query in self._queries)
         seen = Observation(
             at_s=max((facts.counted_s for facts in queries if facts.counted_s is not None), default=now_s),
             started_s=self._started_s,
-            disturbed_s=max(disturbances, default=None),
+            disturbed_s=max((moment for moment in moments if moment is not None), default=None),
             executors_requested=self._pool.requested,
             executors=executors,
             queries=queries,
@@ -90,7 +89,7 @@ class SparkMonitor:
             self._report_losses(self._seen.executors - ids - self._pool.dismissed, now_s)
             self._executors_changed_s = now_s
             self._seen.executors = ids
-        # As it was when they were first seen: a step of the system's time since then moves nothing.
+        # Kept from when they were first seen, so that a change of the system's time moves nothing.
         self._added_s = {each["id"]: self._added_s.get(each["id"], each["addTime"] / 1000 + steady_minus_wall_s) for each in alive}
         hosts = {each["id"]: each["hostPort"].rpartition(":")[0] or each["hostPort"] for each in alive}
         return tuple(

@@ -1,4 +1,4 @@
-"""The logical plan behind a streaming DataFrame, opened at its sources. Spark has no public way to do that; this is all there is of the private one."""
+"""The logical plan of a streaming DataFrame, changed at its sources. Spark has no public interface for that; all use of the private one is here."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LOADED = ("source", "table", "extraOptions")
 
 
 def sources_of(frame: DataFrame) -> list[tuple[str, dict[str, str], list[str]]]:
-    """Format, options and columns of each streaming source of a DataFrame."""
+    """Return format, options and columns of each streaming source of a DataFrame."""
     return [source_of(node) for node in leaves(frame._jdf.queryExecution().analyzed())]
 
 
 def leaves(plan: Any) -> list[Any]:
-    """The leaves of a logical plan that are streaming sources, from left to right."""
+    """Return the leaves of a logical plan that are streaming sources, from left to right."""
     children = plan.children()
     if children.isEmpty():
         return [plan] if plan.isStreaming() else []
@@ -28,7 +28,7 @@ def leaves(plan: Any) -> list[Any]:
 
 
 def source_of(node: Any) -> tuple[str, dict[str, str], list[str]]:
-    """Format, options and columns of a source node."""
+    """Return format, options and columns of a source node."""
     output = node.output()
     columns = [str(output.apply(i).name()) for i in range(output.size())]
     if node.getClass().getSimpleName() != SOURCE_NODE:
@@ -37,7 +37,7 @@ def source_of(node: Any) -> tuple[str, dict[str, str], list[str]]:
 
 
 def with_leaves(session: SparkSession, plan: Any, change: Callable[[Any], Any]) -> Any:
-    """The plan with each streaming source replaced."""
+    """Return the plan with each streaming source replaced."""
     children = plan.children()
     if children.isEmpty():
         return change(plan) if plan.isStreaming() else plan
@@ -49,7 +49,7 @@ def with_leaves(session: SparkSession, plan: Any, change: Callable[[Any], Any]) 
 
 
 def with_options(session: SparkSession, node: Any, options: Mapping[str, str]) -> Any:
-    """A source node with some of its options changed, its columns keeping their identity.
+    """Return a source node with some options changed, whose columns keep their identity.
 
     The source is loaded anew: a source written in Python keeps the options it was made with, whatever the node says.
     """

@@ -1,4 +1,4 @@
-"""Where a query stands in its sources: only a source whose offsets count rows can tell how many have arrived and how many wait."""
+"""Positions in the sources of a query: rows that have arrived and rows that wait, known for sources whose offsets count rows."""
 
 from __future__ import annotations
 
@@ -25,27 +25,23 @@ CLOSE_S = 2
 
 
 class Positions(Protocol):
-    """The arithmetic of one source's offsets; all rows are cumulative since its beginning, by the source's partitions."""
+    """Counts rows by the offsets of one source, cumulative since its beginning, by partition."""
 
     def newest(self) -> Mapping[str, float] | None:
-        """How many rows have arrived; None while the source does not answer."""
-        ...
+        """Return how many rows have arrived; None while the source does not answer."""
 
     def origin(self) -> Any:
-        """The offset a new query begins at; None if that is not known."""
-        ...
+        """Return the offset at which a new query begins; None if unknown."""
 
     def at(self, offset: Any) -> Mapping[str, float]:
-        """How many rows an offset covers."""
-        ...
+        """Return how many rows an offset covers."""
 
     def waited_s(self, offset: Any) -> float | None:
-        """How long the first row not covered by `offset` has waited; 0 if there is none."""
-        ...
+        """Return how long the first row not covered by `offset` has waited; 0 if there is none."""
 
 
 class TracePositions:
-    """Offsets of a trace count its rows, and its schedule knows when each arrived."""
+    """Offsets of a trace count its rows; its schedule has the arrival of each."""
 
     def __init__(self, state: TraceState) -> None:
         self._state = state
@@ -67,7 +63,7 @@ class TracePositions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a query stands; None where a source does not tell. By partition, `processed` lacks those that are not known."""
+    """Rows that have arrived and were processed, in all and by partition; None if a source does not count rows. `processed` lacks unknown partitions."""
 
     newest_rows: float | None = None
     processed_rows: float | None = None
@@ -77,7 +73,7 @@ class Place:
 
 
 def where(positions: Sequence[Positions | None], offsets: Sequence[Any] | None) -> Place:
-    """Newest and processed rows over all sources, and how long the oldest waiting row has waited."""
+    """Return newest and processed rows over all sources, and how long the oldest waiting row has waited."""
     sources = [each for each in positions if each is not None]
     if not sources or len(sources) < len(positions):
         return Place()
@@ -98,7 +94,7 @@ def where(positions: Sequence[Positions | None], offsets: Sequence[Any] | None) 
 
 
 def merged(counts: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
-    """The counts of several sources together; None if one of them is unknown."""
+    """Merge the counts of several sources; None if one of them is unknown."""
     known = [each for each in counts if each is not None]
     if len(known) < len(counts):
         return None
@@ -109,7 +105,7 @@ def merged(counts: Sequence[Mapping[str, float] | None]) -> dict[str, float] | N
 
 
 def between(positions: Sequence[Positions | None], start: Sequence[Any], end: Sequence[Any]) -> dict[str, float] | None:
-    """Rows from the start offsets to the end offsets of all sources, by partition; None where one of them does not count rows."""
+    """Return the rows between start and end offsets of all sources, by partition; None if one of them does not count rows."""
     if len(positions) != len(end) or any(each is None for each in positions) or any(offset is None for offset in end):
         return None
     counts: list[Mapping[str, float] | None] = []
@@ -121,34 +117,34 @@ def between(positions: Sequence[Positions | None], start: Sequence[Any], end: Se
 
 
 class KafkaPositions:
-    """Asks end offsets with the `kafka.*` options of the source itself, through the client that came with Spark's connector.
+    """Asks the broker for end offsets, with the `kafka.*` options of the source, through the client that came with Spark's connector.
 
-    An offset is Spark's: {"topic": {"partition": the next offset}}. Rows are counted from the beginning of the topics, deleted ones included,
-    so that differences are right.
+    An offset is Spark's: {"topic": {"partition": the next offset}}. Rows count from the beginning of the topics, deleted ones included.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._jvm: Any = SparkContext._jvm
         self._options = java_options(options)
-        told = {option.lower(): value for option, value in options.items()}
-        self._topics = [topic.strip() for topic in told.get("subscribe", "").split(",") if topic.strip()]
-        self._pattern = told.get("subscribepattern")
-        self._assigned: dict[str, list[int]] = json.loads(told["assign"]) if "assign" in told else {}
-        self._starting = told.get("startingoffsets", "latest")
+        given = {option.lower(): value for option, value in options.items()}
+        self._topics = [topic.strip() for topic in given.get("subscribe", "").split(",") if topic.strip()]
+        self._pattern = given.get("subscribepattern")
+        self._assigned: dict[str, list[int]] = json.loads(given["assign"]) if "assign" in given else {}
+        self._starting = given.get("startingoffsets", "latest")
         self._lock = threading.Lock()
         self._consumer: Any = None
 
     def newest(self) -> Mapping[str, float] | None:
-        """The end offset of each partition; None while no broker answers: that must not end a reading."""
+        """Return the end offset of each partition; None while no broker answers."""
         try:
             with self._lock:
                 consumer = self._client()
-                return by_name(consumer.endOffsets(self._partitions(consumer)))
+                ends = consumer.endOffsets(self._partitions(consumer))
+                return {str(partition.toString()): float(offset) for partition, offset in ends.items()}
         except Py4JJavaError:
             return None
 
     def origin(self) -> Any:
-        """Where a new query begins, by its `startingOffsets`; None while no broker answers."""
+        """Return where a new query begins, by its `startingOffsets`; None while no broker answers."""
         try:
             with self._lock:
                 consumer = self._client()
@@ -165,7 +161,7 @@ class KafkaPositions:
         return offset
 
     def at(self, offset: Any) -> Mapping[str, float]:
-        """Rows up to an offset, by partition.
+        """Return the rows up to an offset, by partition.
 
         >>> KafkaPositions.__new__(KafkaPositions).at({"clicks": {"0": 5, "1": 7}})
         {'clicks-0': 5.0, 'clicks-1': 7.0}
@@ -173,11 +169,11 @@ class KafkaPositions:
         return {f"{topic}-{partition}": float(position) for topic, partitions in offset.items() for partition, position in partitions.items()}
 
     def waited_s(self, offset: Any) -> float | None:
-        """Not known from offsets alone: the lag over the arrival rate stands for it."""
+        """Return None: offsets alone do not say it; the monitor uses lag over arrival rate instead."""
         return None
 
     def close(self) -> None:
-        """Let go of the broker; Spark's JVM may be gone already, and the client with it."""
+        """Close the client; Spark's JVM may be gone already."""
         with self._lock, suppress(Py4JError):
             if self._consumer is not None:
                 self._consumer.close(self._jvm.java.time.Duration.ofSeconds(CLOSE_S))
@@ -192,7 +188,7 @@ class KafkaPositions:
         return self._consumer
 
     def _partitions(self, consumer: Any) -> Any:
-        """All partitions that are read; topics and partitions may be added while the query runs."""
+        """Return all partitions that are read now; topics and partitions may be added while the query runs."""
         wanted = self._jvm.java.util.ArrayList()
         partition = self._jvm.org.apache.kafka.common.TopicPartition
         for topic, numbers in self._assigned.items():
@@ -208,13 +204,8 @@ class KafkaPositions:
         return wanted
 
 
-def by_name(offsets: Any) -> dict[str, float]:
-    """Offsets by the name of their partition: a Java map from partitions to numbers."""
-    return {str(partition.toString()): float(offset) for partition, offset in offsets.items()}
-
-
 def positions_of(name: str, options: Mapping[str, str]) -> Positions | None:
-    """The positions of a source of this format; None for one that does not tell."""
+    """Return the positions of a source of this format; None if its offsets do not count rows."""
     if name == "trace":
         return TracePositions(TraceState(Path(options["state"]), recipe_of(options)))
     if name == "kafka" and {option.lower() for option in options} & {"subscribe", "subscribepattern", "assign"}:

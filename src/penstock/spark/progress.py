@@ -25,8 +25,7 @@ _BATCH = re.compile(r"\bbatch = (\d+)\s*$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One progress report. Offsets are as Spark writes them: JSON values of the sources' own making. `steady_minus_wall_s` leads from its wall times
-    to the controller's clock."""
+    """One progress report. Offsets are JSON values in the format of each source; wall time + `steady_minus_wall_s` is the controller's time."""
 
     run_id: str
     batch_id: int
@@ -49,7 +48,7 @@ def wall_seconds(timestamp: str) -> float:
 
 
 def parse_progress(report: Mapping[str, Any]) -> Progress:
-    """Make sense of the JSON of a `StreamingQueryProgress`."""
+    """Parse the JSON of a `StreamingQueryProgress`."""
     parts = {name: milliseconds / 1000 for name, milliseconds in report["durationMs"].items()}
     started = wall_seconds(report["timestamp"])
     states = report.get("stateOperators") or []
@@ -71,7 +70,7 @@ def parse_progress(report: Mapping[str, Any]) -> Progress:
 
 
 def parse_arrivals(observed: Mapping[str, Any]) -> tuple[ArrivalSample, ...]:
-    """The arrival quantiles that were observed at the sources."""
+    """Return the arrival quantiles that were observed at the sources."""
     samples = []
     for name, values in sorted(observed.items()):
         quantiles = values.get("arrivals") if name.startswith(OBSERVED) else None
@@ -81,13 +80,13 @@ def parse_arrivals(observed: Mapping[str, Any]) -> tuple[ArrivalSample, ...]:
 
 
 def batch_of_job(job: Mapping[str, Any]) -> int | None:
-    """The batch a Spark job worked for, from the description Structured Streaming gives it."""
+    """Return the batch of a Spark job, from the description that Structured Streaming gives it."""
     found = _BATCH.search(job.get("description") or "")
     return int(found[1]) if found else None
 
 
 def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]]) -> StageFact:
-    """One stage from what its executors did for it."""
+    """Return the facts of a stage, from the shares of its executors."""
     read = sum(share["inputRecords"] for share in shares.values())
     return StageFact(
         position=position,
@@ -104,7 +103,7 @@ def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]]) -> Stage
 
 
 def batch_fact(progress: Progress, *, rows: float | None, stages: Sequence[StageFact]) -> BatchFact:
-    """A report as a fact on the controller's clock; `rows` from offsets where they count rows."""
+    """Return a report as a fact on the controller's clock; `rows` is counted from offsets, None if they do not count rows."""
     return BatchFact(
         batch_id=progress.batch_id,
         started_s=progress.started_wall_s + progress.steady_minus_wall_s,
@@ -120,19 +119,19 @@ def batch_fact(progress: Progress, *, rows: float | None, stages: Sequence[Stage
 
 
 class Commits:
-    """The progress of one query across its restarts: what has come since the last look, and a way to wait for the next commit."""
+    """The progress reports of one query across its restarts; a thread can wait for the next commit."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._fresh: deque[Progress] = deque(maxlen=1000)
-        self._count = 0
+        self.count = 0
         self.last: Progress | None = None
         self.idle_s: float | None = None
 
     def add(self, progress: Progress) -> None:
         with self._changed:
             self._fresh.append(progress)
-            self._count += 1
+            self.count += 1
             self.last = progress
             self._changed.notify_all()
 
@@ -141,29 +140,25 @@ class Commits:
             self.idle_s = at_s
             self._changed.notify_all()
 
-    @property
-    def count(self) -> int:
-        return self._count
-
     def take(self) -> list[Progress]:
-        """What has come since the last call."""
+        """Return the reports since the last call."""
         with self._changed:
             fresh = list(self._fresh)
             self._fresh.clear()
             return fresh
 
     def wait_beyond(self, count: int, timeout_s: float) -> bool:
-        """Whether more than `count` commits have been seen within the time."""
+        """Return whether more than `count` commits are seen within the time."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._count > count, timeout_s)
+            return self._changed.wait_for(lambda: self.count > count, timeout_s)
 
 
 class CommitListener(StreamingQueryListener):
     """Hands each progress report to the query it belongs to. Runs in Spark's callback thread: it must be quick and never raise.
 
-    PySpark would turn every report into a tree of Python objects, a call to the JVM for each leaf; ours crosses over once, as JSON.
-    Spark speaks in wall time: how that stands to the controller's clock is noted with each report as it comes in, so that a later step of the
-    system's time moves nothing.
+    The JVM calls this object directly: PySpark's own wrapper would turn every report into Python objects, with a call to the JVM for each value.
+    The difference between Spark's wall time and the controller's clock is noted as each report comes in, so that a later change of the system's
+    time moves nothing.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -174,7 +169,7 @@ class CommitListener(StreamingQueryListener):
         self.ended = threading.Event()
 
     def follow(self, run_id: str, commits: Commits) -> None:
-        """Let a run's reports go to `commits`, in place of those of its earlier runs; what was reported before this call is handed over."""
+        """Hand a run's reports to `commits`, those from before this call included, and no longer those of its earlier runs."""
         with self._lock:
             self._by_run = {known: each for known, each in self._by_run.items() if each is not commits} | {run_id: commits}
             for progress in [each for each in self._early if each.run_id == run_id]:
@@ -194,45 +189,26 @@ class CommitListener(StreamingQueryListener):
             else:
                 self._early.append(progress)
 
-    def idle(self, run_id: str) -> None:
-        commits = self._by_run.get(run_id)
-        if commits is not None:
-            commits.idle(self._clock.now_s())
-
     @property
     def _jlistener(self) -> Any:
         if not hasattr(self, "_jlistenerobj"):
             jvm: Any = SparkContext._jvm
-            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(_Callbacks(self))
+            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(self)
         return self._jlistenerobj
-
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        """Not called: `_Callbacks` hears the events."""
-
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """Not called: `_Callbacks` hears the events."""
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Not called: `_Callbacks` hears the events."""
-
-
-class _Callbacks:
-    """What the JVM calls."""
-
-    def __init__(self, listener: CommitListener) -> None:
-        self._listener = listener
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         pass
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        self._listener.reported(event.progress().json())
+        self.reported(event.progress().json())
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        self._listener.idle(str(event.runId().toString()))
+        commits = self._by_run.get(str(event.runId().toString()))
+        if commits is not None:
+            commits.idle(self._clock.now_s())
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        self._listener.ended.set()
+        self.ended.set()
 
     class Java:
         implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]

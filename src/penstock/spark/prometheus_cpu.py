@@ -26,19 +26,19 @@ NO_PROMETHEUS = "that is no answer of Prometheus's; look at the URL"
 
 
 class Unusable(Exception):
-    """Why there is no number; the message is the rest of a line that begins with the server's address."""
+    """Why there is no number; the message follows the server's address in a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Cores by executor, or what went wrong."""
+    """Cores by executor, or the problem."""
 
     cores: Mapping[str, float] = field(default_factory=dict)
     problem: str | None = None
 
 
 class PrometheusCpu:
-    """Asks one query, at most every two seconds; whatever the server does, the caller waits `timeout_s` at most and gets no exception."""
+    """Runs one query at most every two seconds; the caller waits `timeout_s` at most, and never gets an exception."""
 
     def __init__(self, query: CpuQuery, timeout_s: float = 2.0, *, now: Callable[[], float] = time.monotonic) -> None:
         self._query = query
@@ -56,11 +56,11 @@ class PrometheusCpu:
 
     @property
     def problem(self) -> str | None:
-        """One line on why the last question got no numbers; None if it did, or none was asked yet."""
+        """One line on why the last query failed; None if it did not, or none has run yet."""
         return self._answer.problem
 
     def cores(self) -> dict[str, float]:
-        """The cores each executor uses, by the value of the query's label; empty where that is unknown."""
+        """Return the cores each executor uses, by the value of the query's label; empty if unknown."""
         with self._lock:
             now_s = self._now()
             if self._server and (self._asked_s is None or now_s - self._asked_s >= CACHED_S):
@@ -69,7 +69,7 @@ class PrometheusCpu:
             return dict(self._answer.cores)
 
     def _ask(self, server: Server) -> None:
-        """Ask in a thread, for neither a slow name server nor an answer that comes in drops is bounded by a socket's time-out; never two at once."""
+        """Run the query in a thread, one at a time: a socket's time-out bounds neither a slow name server nor an answer that comes in drops."""
         if self._asking is None or not self._asking.is_alive():
             self._asking = Thread(target=self._take, args=(server,), name="penstock-prometheus", daemon=True)
             self._asking.start()
@@ -83,7 +83,7 @@ class PrometheusCpu:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server's URL in parts: `place` can be shown, user and password go into a header, and the redactor knows both."""
+    """A server's URL in parts: `place` can be shown; user and password go into a header, and the redactor masks them."""
 
     place: str
     path: str
@@ -92,7 +92,7 @@ class Server:
 
     @classmethod
     def of(cls, url: str) -> Server:
-        """Read a URL; one in which a password could be taken for something else is refused without being shown.
+        """Parse a URL; refuse one in which a password could be taken for another part, without showing it.
 
         >>> Server.of("http://me:s%40fe@metrics:9090/prometheus/").place
         'http://metrics:9090'
@@ -112,20 +112,20 @@ class Server:
         return cls(place=f"{parts.scheme}://{host}", path=path, authorization=f"Basic {token}" if userinfo else None, redactor=Redactor(secrets))
 
     def request(self, query: str) -> Request:
-        """The question; its header does not go along to wherever the server redirects."""
+        """Return the request; its header is not sent on to where the server redirects."""
         request = Request(f"{self.place}{self.path}/api/v1/query?{urlencode({'query': query})}", headers={"Accept": "application/json"})
         if self.authorization:
             request.add_unredirected_header("Authorization", self.authorization)
         return request
 
     def problem(self, reason: str) -> str:
-        """One line of what went wrong here, without user and password."""
+        """Return one line on what went wrong, without user and password."""
         line = " ".join(f"Prometheus at {self.place}: {reason}".split())
         return self.redactor.text(line)[:LONGEST_PROBLEM]
 
 
 def ask(server: Server, query: CpuQuery, timeout_s: float) -> Answer:
-    """One question and its answer; never an exception."""
+    """Run the query once; never raise."""
     try:
         return Answer(cores=cores_of(_document(server.request(query.query), timeout_s), query.label))
     except Exception as error:
@@ -133,7 +133,7 @@ def ask(server: Server, query: CpuQuery, timeout_s: float) -> Answer:
 
 
 def cores_of(document: Any, label: str) -> dict[str, float]:
-    """Cores by the label's value, from the document that `/api/v1/query` answers for an instant vector.
+    """Return cores by the label's value, from the answer of `/api/v1/query` with an instant vector.
 
     >>> series = {"metric": {"executor_id": "3"}, "value": [1700000000, "1.5"]}
     >>> cores_of({"status": "success", "data": {"resultType": "vector", "result": [series]}}, "executor_id")
@@ -156,7 +156,7 @@ def cores_of(document: Any, label: str) -> dict[str, float]:
 
 
 def _document(request: Request, timeout_s: float) -> Any:
-    """What the server answers, also where it explains an error, as a JSON document."""
+    """Return the server's JSON answer, also if it explains an error."""
     try:
         with urlopen(request, timeout=timeout_s) as response:
             body = response.read(LONGEST_ANSWER_BYTES + 1)
@@ -179,7 +179,7 @@ def _json_or_none(body: bytes) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in the words a user can act on."""
+    """Return what went wrong, in words a user can act on."""
     if isinstance(error, Unusable):
         return str(error)
     if isinstance(error, HTTPError):

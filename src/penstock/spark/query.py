@@ -1,4 +1,4 @@
-"""One query under Penstock: started, stopped between batches, started again, with one identity throughout."""
+"""One query under Penstock: started, stopped between batches and restarted, under one name."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ ONE_BATCH_S = 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """How a query was stopped: whether it was between batches, how far its sources had come, and how many rows it had begun with since its last
-    commit: the next batch begins before a stop is through, and what it has read is read again."""
+    """How a query was stopped: whether between batches, the newest rows of its sources, and the rows that it had read since its last commit:
+    the next batch may begin before a stop takes effect, and its rows are read again."""
 
     at_s: float
     between_batches: bool
@@ -39,7 +39,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What a restart with other settings cost: `delayed_rows` arrived while the query did not run."""
+    """The cost of a restart with other settings: `delayed_rows` arrived while the query did not run."""
 
     down_s: float
     between_batches: bool
@@ -48,7 +48,7 @@ class Changed:
 
 
 def is_waiting(query: StreamingQuery) -> bool:
-    """Whether it is between two batches: waiting for data or for its next trigger, not still coming up."""
+    """Return whether it is between two batches: waiting for data or for its next trigger, not still starting."""
     status = query.status
     return not status["isTriggerActive"] and str(status["message"]).startswith("Waiting")
 
@@ -93,11 +93,11 @@ class ManagedQuery:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of its last run is left: a batch whose code cannot be interrupted runs on after a stop that timed out."""
+        """Whether its last run has ended completely: a batch whose code cannot be interrupted runs on after a stop that timed out."""
         return self._query is None or not (self._query.isActive or self._query.status["isTriggerActive"])
 
     def start(self, settings: QuerySettings | None = None) -> None:
-        """Start the query from its checkpoint; what the user's code raises passes through."""
+        """Start the query from its checkpoint; errors of the user's code pass through."""
         with self.lock:
             if self.closing.is_set() or self.settled.is_set():
                 raise Refused(f"query {self.name} is being stopped")
@@ -114,7 +114,7 @@ class ManagedQuery:
 
     @property
     def slots_held(self) -> int:
-        """The slots that its tasks occupy all the time: in Real-Time Mode, while it runs or is stopped for a moment only."""
+        """The slots that its tasks hold all the time in Real-Time Mode, while it runs or restarts; else 0."""
         return self.recipe.slots_needed if self.is_real_time and self.state in ("running", "restarting") else 0
 
     @property
@@ -122,10 +122,8 @@ class ManagedQuery:
         return self.commits.count > self._begun_at_commit
 
     def processed_offsets(self) -> tuple[Any, ...] | None:
-        """Up to where each source is committed: from the last report, before it from the checkpoint, and from the beginning for a new query."""
-        if self.commits.last is not None:
-            return self.commits.last.end_offsets
-        return self._processed
+        """Return the committed offsets of each source: from the last report, else from the checkpoint, else those at which a new query begins."""
+        return self.commits.last.end_offsets if self.commits.last is not None else self._processed
 
     @property
     def committed_batch(self) -> int | None:
@@ -137,20 +135,20 @@ class ManagedQuery:
 
     @property
     def is_reading(self) -> bool:
-        """Whether tasks of its present run have begun to read."""
+        """Whether tasks of its current run have begun to read."""
         return self.live.is_reading(str(self.query.runId))
 
     def count_replayed(self) -> float | None:
-        """After the end of a run: how many rows the next one reads again, at most; None if that is not known."""
+        """Return how many rows, at most, the next run reads again after a run has ended; None if unknown."""
         return self._replay.of_flow(self.committed_batch, self.processed_offsets()) if self.is_real_time else self._replay.of_batch()
 
     def newest_rows(self) -> float | None:
         return where(self.recipe.positions, None).newest_rows
 
     def stop_after_commit(self, timeout_s: float, stop_now: Callable[[], bool] = lambda: False) -> Stopped:
-        """Stop between two batches: at once if none runs, else right after the running one commits; after the time-out, or when told to, where it is.
+        """Stop between two batches: at once if none runs, else right after the next commit. After the time-out, or if `stop_now`, interrupt the batch.
 
-        Raises if code of the user keeps the batch from being interrupted; then the run is not over yet.
+        Raises if the user's code keeps the batch from being interrupted; then the run is not over yet.
         """
         with self.lock:
             query = self.query
@@ -170,7 +168,7 @@ class ManagedQuery:
             return self.last_stop
 
     def close(self, grace_s: float, stop_now: Callable[[], bool]) -> None:
-        """Let it be started no more; whoever is just stopping it gives its batch the grace time, and no longer."""
+        """Forbid further starts; a stop that is under way gives the batch no more than the grace time."""
         self._leave_by, self._leave_now = time.monotonic() + grace_s, stop_now
         self.closing.set()
 
@@ -180,16 +178,16 @@ class ManagedQuery:
         return time.monotonic() >= deadline
 
     def settle(self, timeout_s: float) -> None:
-        """Bring a stopped query to where nothing is logged that is not committed: replay what is, in one batch, and stop in the long gap after it."""
+        """Commit what a stopped query has logged: replay it in one batch, and stop in the long gap after it."""
         if not self._replay.all_committed():
             self.start(replace(self.settings, trigger=Trigger(interval_s=ONE_BATCH_S), partitions=None))
             self.state = "restarting"
             self.stop_after_commit(timeout_s)
 
     def change(self, settings: QuerySettings, commit_wait_s: float, between: Callable[[], None] = lambda: None) -> Changed:
-        """Restart with other settings and see that it lives.
+        """Restart with other settings; call `between` while it is stopped.
 
-        If it cannot be stopped, or does not live with the new settings, the old ones come back and the error is raised.
+        If it cannot be stopped, or fails with the new settings, restore the old ones and raise the error.
         """
         with self.lock:
             if self.state != "running":
@@ -225,7 +223,7 @@ class ManagedQuery:
         )
 
     def _see_it_live(self, timeout_s: float) -> None:
-        """Wait until it has committed a batch or waits for data, in Real-Time Mode until its tasks read; raise what ended it, if something did."""
+        """Wait until it has committed a batch or waits for data, in Real-Time Mode until its tasks read; raise its error if it ends."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not self.closing.is_set():
             if self.commits.wait_beyond(self._begun_at_commit, POLL_S) or is_waiting(self.query):
@@ -236,7 +234,7 @@ class ManagedQuery:
                 raise self.query.exception() or Refused(f"query {self.name} ended at once")
 
     def _go_back(self) -> None:
-        """Start with the settings from before; what fails even then is the supervisor's to look after."""
+        """Start with the old settings; if that fails, the supervisor handles it."""
         try:
             if self.is_active:
                 self.query.stop()

@@ -1,4 +1,4 @@
-"""The facts of one query: its commits and their stages, its place in its sources, what its tasks have read, and what its sink received."""
+"""The facts of one query: its commits with their stages, its positions, what its tasks have read, and what its sink received."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNREADABLE_AT_LEAST = 20
 
 
 class QueryReader:
-    """Reads one query. `heartbeat_s` is how often executors tell what their tasks have read."""
+    """Reads one query. `heartbeat_s` is how often executors report what their tasks have read."""
 
     def __init__(
         self, query: ManagedQuery, store: StatusStore, clock: Clock, *, heartbeat_s: float, default_partitions: Callable[[], int], say: Callable[[Event], None]
@@ -73,7 +73,7 @@ class QueryReader:
         return self._as_it_flows(facts) if query.is_real_time else facts
 
     def _as_it_flows(self, facts: QueryFacts) -> QueryFacts:
-        """In Real-Time Mode rows are processed as they are read, long before their batch commits."""
+        """Return the facts in Real-Time Mode, where rows are processed as they are read, long before their batch commits."""
         live = self.query.live
         processed = None if facts.processed_rows is None else facts.processed_rows + (facts.in_batch_rows or 0.0)
         return replace(
@@ -151,14 +151,14 @@ class QueryReader:
 
 
 class StageReader:
-    """Reads the Spark jobs of one query, each of them once."""
+    """Reads the stages of the Spark jobs of one query, each job once."""
 
     def __init__(self, store: StatusStore) -> None:
         self._store = store
         self._seen: dict[str, int] = {}
 
     def stages_of(self, run_id: str, batches: set[int]) -> dict[int, tuple[StageFact, ...]]:
-        """The stages of these committed batches, by batch, in the order in which they ran."""
+        """Return the stages of these committed batches, by batch, in the order in which they ran."""
         last = self._seen.get(run_id, -1)
         stages: dict[int, list[dict[str, dict[str, int]]]] = {}
         for job_id in self._store.job_ids(run_id):
@@ -176,9 +176,9 @@ class StageReader:
 
 
 def order_of(task_rows: Sequence[int], partition_rows: Mapping[str, float]) -> tuple[str, ...] | None:
-    """The partitions in the order of the tasks that read them, found by their row counts; None if the two do not fit each other.
+    """Return the partitions in the order of the tasks that read them, matched by row counts; None if the counts differ.
 
-    Partitions with the same count may stand for each other: they take their turns in the order of their names.
+    Spark does not say which task reads which partition, but a finished batch shows it. Partitions with the same count are ordered by name.
 
     >>> order_of([7, 9, 8], {"clicks-0": 8.0, "clicks-1": 7.0, "clicks-2": 9.0})
     ('clicks-1', 'clicks-2', 'clicks-0')
@@ -192,7 +192,7 @@ def order_of(task_rows: Sequence[int], partition_rows: Mapping[str, float]) -> t
 
 
 def natural(name: str) -> tuple[str, int]:
-    """Sorts partition 10 after partition 9.
+    """Sort key that puts partition 10 after partition 9.
 
     >>> sorted(["clicks-10", "clicks-9"], key=natural)
     ['clicks-9', 'clicks-10']

@@ -1,4 +1,4 @@
-"""What Real-Time Mode needs of a query, checked on its physical plan before it starts: Spark itself reports it only later."""
+"""What Real-Time Mode requires of a query, checked before it starts: Spark itself refuses it only later."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ OPERATORS = frozenset(
         "StateStoreSave", "StreamingDeduplicate", "TransformWithState", "Union", "UpdateEventTimeColumn",
     }
 )  # fmt: skip
-"""Those that Spark allows a stream to pass (RealTimeModeAllowlist.scala in Spark 4.3), as a plan names them."""
+"""Operators that Spark allows on a stream (RealTimeModeAllowlist.scala in Spark 4.3), as a plan names them."""
 PLANNED_OTHERWISE = frozenset({"AdaptiveSparkPlan", "HashAggregate", "ObjectHashAggregate", "SortAggregate"})
-"""Those that stand in the plan for micro-batches, which is all that can be had before the start; in Real-Time Mode Spark has others for them."""
+"""Operators of the plan for micro-batches, the only one known before the start; in Real-Time Mode Spark plans others in their place."""
 SORTS_ITS_INPUT = re.compile("SortAggregate|SortMergeJoin|Session")
 IN_WORDS = (
     (re.compile("Python|Pandas|InArrow|PySpark"), "a Python operator (a UDF, mapInPandas, ...; Spark's own functions are allowed)"),
@@ -65,25 +65,25 @@ class Slots:
 
 
 def plan_of(frame: DataFrame) -> str:
-    """The physical plan Spark would run, as text."""
+    """Return the physical plan that Spark would run, as text."""
     jvm: Any = frame.sparkSession._jvm
     return str(frame._jdf.queryExecution().explainString(singleton(jvm.org.apache.spark.sql.execution, "SimpleMode")))
 
 
 def shuffles_in(plan: str, stateful: int | None) -> tuple[int, ...]:
-    """The partitions after each shuffle of the stream in a plan; those of a state are what its checkpoint has, if it has one.
+    """Return the partitions after each shuffle of the stream; those of a stateful operator are `stateful`, from the checkpoint, if given.
 
     >>> shuffles_in("Exchange hashpartitioning(key#1, 3), REQUIRED_BY_STATEFUL_OPERATOR, [plan_id=7]\\n+- StreamingRelation kafka", 5)
     (5,)
     >>> shuffles_in("Exchange SinglePartition, ENSURE_REQUIREMENTS\\n+- Exchange RoundRobinPartitioning(8), REPARTITION\\n   +- StreamingRelation kafka", None)
     (1, 8)
     """
-    told = ((node.text, shuffled_to(node.text)) for node in nodes_of_stream(plan))
-    return tuple(stateful or partitions if "STATEFUL" in text else partitions for text, partitions in told if partitions is not None)
+    found = ((node.text, shuffled_to(node.text)) for node in nodes_of_stream(plan))
+    return tuple(stateful or partitions if "STATEFUL" in text else partitions for text, partitions in found if partitions is not None)
 
 
 def shuffled_to(text: str) -> int | None:
-    """The partitions that an operator of a plan shuffles to; None if it does not shuffle.
+    """Return the partitions that an operator shuffles to; None if it does not shuffle.
 
     >>> shuffled_to("Exchange hashpartitioning(pmod(x#1, 7), 8), ENSURE_REQUIREMENTS, [plan_id=7]")
     8
@@ -95,12 +95,12 @@ def shuffled_to(text: str) -> int | None:
 
 
 def refused_operators(plan: str) -> list[str]:
-    """What a stream passes in a plan and Spark does not allow, in words."""
+    """Return the operators on a stream that Spark does not allow, in words."""
     return list(dict.fromkeys(operator_words(node.name) for node in nodes_of_stream(plan) if not is_allowed(node)))
 
 
 def is_allowed(node: Node) -> bool:
-    """Whether Spark allows this operator, or would plan another in its place."""
+    """Return whether Spark allows this operator, or plans another in its place."""
     if node.name == "Sort" and SORTS_ITS_INPUT.search(node.above or ""):
         return True
     return node.name in OPERATORS | PLANNED_OTHERWISE and not node.text.startswith("Exchange rangepartitioning")
@@ -118,7 +118,7 @@ def refusals(
     *, sources: Sequence[tuple[str, Mapping[str, str]]], sink: str, output_mode: str, plan: str, state: StateFormat | None, slots: Slots | None,
     available: tuple[int, int], taken: int,
 ) -> list[str]:  # fmt: skip
-    """A line for each thing Spark would refuse; `available` is (executors, slots of each), of which other queries have `taken` some."""
+    """Return a line for each thing Spark would refuse; `available` is (executors, slots of each); other queries have `taken` some slots."""
     lines = []
     others = [name for name, _ in sources if name != "kafka"]
     if others:
@@ -140,7 +140,7 @@ def refusals(
 
 
 def lacking(slots: Slots, available: tuple[int, int], taken: int) -> list[str]:
-    """A line if there are too few slots.
+    """Return a line if there are too few slots.
 
     >>> lacking(Slots(source_partitions=4, shuffle_partitions=(2,)), (1, 8), taken=6)[0].partition(":")[0]
     'it needs 6 slots (4 partitions of its source + 2 shuffle partitions), there are 8 (1 executors of 8) and other queries have taken 6'
@@ -155,14 +155,14 @@ def lacking(slots: Slots, available: tuple[int, int], taken: int) -> list[str]:
 
 
 def refuse(query: str, lines: Sequence[str]) -> None:
-    """Raise these lines, each with the query's name."""
+    """Raise these lines, if any, each with the query's name."""
     if lines:
         raise UserMistake(*(f"query {query} cannot run in Real-Time Mode: {line}" for line in lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """An operator: its name, the whole line without the drawing, and the name of the operator that takes its rows."""
+    """An operator of a plan: its name, its line without the drawing, and the name of the operator that takes its rows."""
 
     name: str
     text: str
@@ -170,7 +170,7 @@ class Node:
 
 
 def nodes_of_stream(plan: str) -> list[Node]:
-    """The operators that rows of a stream pass, from the last one down; not its sources, nor what only makes a static table.
+    """Return the operators on a stream, from the last one down, from the tree that Spark draws; without its sources and without static tables.
 
     >>> drawn = '''== Physical Plan ==
     ... *(1) BroadcastHashJoin [a#1], [a#2], Inner, BuildRight

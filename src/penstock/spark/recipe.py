@@ -1,4 +1,4 @@
-"""How a query comes to be, so that it can be started again with other settings."""
+"""How a query is started, so that it can be started again with other settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.spark.settings import QuerySettings
 
 
 class Recipe(Protocol):
-    """Starts one query. A StreamingQuery cannot be rebuilt from itself: this is what Penstock keeps instead."""
+    """Starts one query; a StreamingQuery cannot be restarted by itself."""
 
     @property
     def checkpoint(self) -> str | None: ...
@@ -28,32 +28,27 @@ class Recipe(Protocol):
 
     @property
     def unable(self) -> Mapping[str, str]:
-        """The knobs that cannot be turned for this query, each with what would change that."""
-        ...
+        """The knobs that this query does not have, each with what would change that."""
 
     @property
     def output(self) -> OutputTopic | None:
-        """The topic it writes to, if that can be looked at."""
-        ...
+        """The topic it writes to, if that can be sampled."""
 
     @property
     def slots_needed(self) -> int:
-        """The slots it takes all the time, in Real-Time Mode; 0 in micro-batches, whose tasks wait for each other, and where it is not known."""
-        ...
+        """The slots it holds all the time in Real-Time Mode; 0 in micro-batches, whose tasks can wait for each other, and if unknown."""
 
     def check(self, settings: QuerySettings) -> None:
-        """Raise a `UserMistake`, a line for each thing Spark would refuse later, if the query cannot be started so."""
-        ...
+        """Raise a `UserMistake`, a line for each thing Spark would refuse, if the query cannot be started with these settings."""
 
     def ready(self, settings: QuerySettings) -> bool:
-        """Whether what a start needs is there at this moment: in Real-Time Mode a slot for every task."""
-        ...
+        """Return whether a start can succeed now: in Real-Time Mode it needs a slot for every task."""
 
     def start(self, settings: QuerySettings) -> StreamingQuery: ...
 
 
 class OwnersRecipe:
-    """The part of a recipe whose query is its owner's script's: Spark checks it at its start, and what it needs is not known before."""
+    """Base of the recipes of a script's queries: Spark checks them at their start, and what they need is unknown before."""
 
     @property
     def slots_needed(self) -> int:
@@ -68,7 +63,7 @@ class OwnersRecipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputTopic:
-    """Where a query writes to in Kafka: the options of the client (Java's names), and which field of a record tells when its input came."""
+    """The topic a query writes to: the options of the client (Java's names), and the field of a record with the arrival time of its input."""
 
     topic: str
     client: Mapping[str, str]
@@ -79,7 +74,7 @@ _shuffle_partitions = threading.Lock()
 
 
 def started(session: SparkSession, writer: Any, partitions: int | None) -> StreamingQuery:
-    """Start a writer's query with so many shuffle partitions: Spark takes them from the session at the start, and keeps them in the checkpoint."""
+    """Start a writer's query with a number of shuffle partitions: Spark takes it from the session at the start, and keeps it in the checkpoint."""
     if partitions is None:
         return writer.start()  # type: ignore[no-any-return]
     with _shuffle_partitions:
@@ -92,7 +87,7 @@ def started(session: SparkSession, writer: Any, partitions: int | None) -> Strea
 
 
 def observed(frame: Any, index: int, arrival_column: str | None) -> Any:
-    """The source's DataFrame with its arrival times observed: Spark reports their quantiles with every batch, the rows pass unchanged."""
+    """Return the source's DataFrame with its arrival times observed: Spark reports their quantiles with every batch; rows pass unchanged."""
     if arrival_column is None:
         return frame
     micros = F.unix_micros(F.col(arrival_column).cast("timestamp"))

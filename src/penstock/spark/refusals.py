@@ -1,4 +1,4 @@
-"""What Penstock cannot work with, each refused in one line that says what to do."""
+"""What Penstock cannot work with: each is refused in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def refuse_old_spark(version: str) -> None:
 
 
 def refuse_other_spark() -> None:
-    """Raise unless the PySpark that Python finds is new enough; to be called before anything that an older one does not have is imported."""
+    """Raise unless the PySpark that Python finds is new enough; to be called before importing what an older one does not have."""
     import pyspark
 
     refuse_old_spark(pyspark.__version__)
 
 
 def refuse_connect(session: Any = None) -> None:
-    """Raise for Spark Connect and serverless clients (a session, a writer, a query): they have no driver in which executors could be steered."""
+    """Raise for Spark Connect and serverless clients (a session, a writer, a query): they have no driver from which executors can be requested."""
     remote = os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED") or os.environ.get("SPARK_API_MODE", "").lower() == "connect"
     if session is None and remote:
         raise UserMistake(
@@ -50,7 +50,7 @@ def refuse_dynamic_allocation(setting: str | None) -> None:
 
 
 def find_master(declared: str | None) -> str | None:
-    """The master: what the job says; None where spark-submit or Spark's own settings give one; else an error, never a guess."""
+    """Return the master that the job names; None if spark-submit or Spark's own settings give one; raise if there is none."""
     if declared:
         return declared
     given = os.environ.get("PYSPARK_GATEWAY_PORT") or os.environ.get("MASTER") or "--master" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
@@ -62,7 +62,7 @@ def find_master(declared: str | None) -> str | None:
 
 
 def spark_defaults() -> dict[str, str]:
-    """What spark-defaults.conf says, if there is one."""
+    """Return the settings of spark-defaults.conf, if there is one."""
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
     path = Path(folder) / "spark-defaults.conf" if folder else None

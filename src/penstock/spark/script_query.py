@@ -1,4 +1,4 @@
-"""Queries of a script: one given as a `DataStreamWriter`, one that already runs, and the handle that the script gets in place of a StreamingQuery."""
+"""Queries of a script: given as a `DataStreamWriter`, or already running; and the handle that replaces the script's StreamingQuery."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WriterRecipe(OwnersRecipe):
 
     @property
     def trigger(self) -> Trigger:
-        """The trigger the script had chosen."""
+        """The trigger that the script has set."""
         return parse_spark_trigger(str(field_of(self._jwriter, "trigger").get(self._jwriter)))
 
     @property
@@ -84,7 +84,7 @@ class WriterRecipe(OwnersRecipe):
         return started(self._session, self._writer, settings.partitions)
 
     def _opened(self, node: Any, index: int, settings: QuerySettings) -> Any:
-        """The source node with the limit in its options and its arrival times observed."""
+        """Return the source node with the limit in its options and its arrival times observed."""
         name, _, columns = self._sources[index]
         limit = settings.rows_per_batch(share=len(self._sources))
         if node.getClass().getSimpleName() == SOURCE_NODE and name in LIMIT_OPTIONS and limit is not None:
@@ -97,7 +97,7 @@ class WriterRecipe(OwnersRecipe):
 
 
 def option_map(jwriter: Any) -> dict[str, str]:
-    """The options of a Java writer, keys in lower case."""
+    """Return the options of a Java writer, keys in lower case."""
     entries = field_of(jwriter, "extraOptions").get(jwriter).iterator()
     found = {}
     while entries.hasNext():
@@ -107,7 +107,7 @@ def option_map(jwriter: Any) -> dict[str, str]:
 
 
 class AttachedRecipe(OwnersRecipe):
-    """The first `start` hands out the query as it runs; later ones call the owner's `restart`, if there is one."""
+    """A query that already runs: the first `start` returns it; later ones call the owner's `restart`, if there is one."""
 
     def __init__(self, query: StreamingQuery, restart: RestartFunction | None) -> None:
         self._query: StreamingQuery | None = query
@@ -146,14 +146,14 @@ class AttachedRecipe(OwnersRecipe):
 
 
 class QueryHandle:
-    """Behaves as the StreamingQuery that runs at the moment; `awaitTermination` returns only when Penstock is done with the query."""
+    """Behaves as the StreamingQuery that runs now; `awaitTermination` survives restarts by Penstock."""
 
     def __init__(self, managed: ManagedQuery, on_end: Callable[[], None]) -> None:
         self.managed = managed
         self._on_end = on_end
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
-        """Wait until the query has ended for good: stopped, out of data, or given up, whose error is raised as Spark would."""
+        """Wait until the query has ended for good; raise its error if it was given up."""
         ended = self.managed.settled.wait(timeout)
         if not ended:
             return False
@@ -170,11 +170,11 @@ class QueryHandle:
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        """Whether it runs or will run again by itself."""
+        """Whether it runs, or will be restarted by Penstock."""
         return not self.managed.settled.is_set()
 
     def stop(self) -> None:
-        """Stop it for good, also if Spark raises because its batch cannot be interrupted; Penstock does not restart it."""
+        """Stop it for good, even if Spark raises because its batch cannot be interrupted."""
         try:
             with self.managed.lock:
                 self.managed.state = "stopped"

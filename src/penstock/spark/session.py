@@ -30,18 +30,18 @@ from penstock.spark.refusals import (
     spark_defaults,
 )
 
-# Executors run in a folder of the cluster's own: what a killed one leaves there goes with it.
+# Executors run in a folder of the cluster's own: files of a killed one are removed with it.
 _EXECUTOR_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=."
 
 SCRATCH = "scratch"
 
-# In Real-Time Mode all tasks run all the time: slots are logical, and room to take an executor away is worth more than a slot a core.
+# In Real-Time Mode all tasks run all the time. Slots are logical: more of them than cores leave room to remove an executor.
 REAL_TIME_SLOTS = "8"
-# Heartbeats are what tells how far a running batch has come. A job on Kafka may be switched to Real-Time Mode while it runs, they may not.
+# Heartbeats report the progress of a running batch. A job on Kafka may be switched to Real-Time Mode while it runs; this setting cannot be changed then.
 EMBEDDED_HEARTBEAT, HEARTBEAT = "250ms", "1s"
 
 STREAMING_DEFAULTS = {
-    # With these from the first start, a query can later go to Real-Time Mode and back on the same checkpoint; an existing checkpoint keeps its own.
+    # With these, a query can later switch to Real-Time Mode and back on the same checkpoint; an existing checkpoint keeps its own.
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -49,7 +49,7 @@ STREAMING_DEFAULTS = {
     "spark.decommission.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
-    # Code of the user that does not come back must not keep a query from being stopped for ever.
+    # User code that never returns must not block the stop of a query for ever.
     "spark.sql.streaming.stopTimeout": "30s",
 }
 
@@ -70,7 +70,7 @@ EMBEDDED_DEFAULTS = {
 
 
 def settings_for(job: JobSpec, *, embedded: bool) -> dict[str, str]:
-    """The Spark settings of a job: what its file says wins, then what spark-submit or spark-defaults.conf say, then Penstock's defaults."""
+    """Return the Spark settings of a job: its file wins, then spark-submit or spark-defaults.conf, then Penstock's defaults."""
     given = dict(job.spark_conf) if embedded else given_settings() | dict(job.spark_conf)
     flows = any(query.trigger.kind == "real_time" for query in job.queries)
     cores_text = given.get("spark.executor.cores", REAL_TIME_SLOTS if embedded and flows else "1")
@@ -90,7 +90,7 @@ def settings_for(job: JobSpec, *, embedded: bool) -> dict[str, str]:
 
 
 def in_scratch(folder: Path) -> dict[str, str]:
-    """Let the driver's JVM put its temporary files in the job's own folder, emptied first of what a killed one left."""
+    """Return the settings that put temporary files of the driver's JVM in the job's folder, which is emptied first."""
     scratch = folder / SCRATCH
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -98,7 +98,7 @@ def in_scratch(folder: Path) -> dict[str, str]:
 
 
 def given_settings() -> dict[str, str]:
-    """What spark-submit was given, or what spark-defaults.conf says."""
+    """Return the settings of spark-submit, else those of spark-defaults.conf."""
     if SUBMITTED in os.environ:
         SparkContext._ensure_initialized()
         return dict(SparkConf().getAll())
@@ -111,8 +111,8 @@ def open_session(
 ) -> SparkSession:  # fmt: skip
     """Start Spark for a job, with Penstock on its executors, or raise one clear line.
 
-    `folder` is the job's own, for what must stay while it runs; `log` takes what Spark's JVM prints (None: the terminal); `say` hears which Kafka
-    connector was found, for a job that needs one; `more` are settings that give way to the job's own.
+    `folder` is the job's own, for files that must stay while it runs; `log` takes what Spark's JVM prints (None: the terminal); `say` is called with
+    the Kafka connector that was found; the job's own settings win over `more`.
     """
     refuse_connect()
     master = embedded_master or find_master(job.master)
@@ -136,7 +136,7 @@ def open_session(
 
 
 def with_connector(given: Sequence[str], jars: str, say: Callable[[str], None]) -> dict[str, str]:
-    """The Kafka connector for the driver, which gets it here, and for the executors, which get it by the returned setting."""
+    """Load the Kafka connector into the driver; return the setting by which the executors get it."""
     SparkContext._ensure_initialized()
     found, words = provide_connector(SparkContext._jvm, given)
     if words:
@@ -159,14 +159,14 @@ def start_session(name: str, master: str | None, settings: Mapping[str, str], re
 
 
 def check_session(session: SparkSession) -> None:
-    """Raise unless this session is one that Penstock can work with."""
+    """Raise unless Penstock can work with this session."""
     refuse_connect(session)
     refuse_old_spark(session.version)
     refuse_dynamic_allocation(session.sparkContext.getConf().get("spark.dynamicAllocation.enabled"))
 
 
 def ship_file(session: SparkSession, reference: str | None, folder: str) -> None:
-    """Send the file of a `file.py:name` reference to the executors, so that functions in it can run there."""
+    """Send the file of a `file.py:name` reference to the executors."""
     file = (reference or "").partition(":")[0]
     if not file.endswith(".py"):
         return
@@ -178,7 +178,7 @@ def ship_file(session: SparkSession, reference: str | None, folder: str) -> None
 
 
 def pack_penstock(folder: Path) -> Path:
-    """Penstock as an archive in `folder`, where it stays: executors that join later fetch it too."""
+    """Write Penstock as an archive to `folder`, where it stays: executors that join later fetch it too."""
     found = find_spec("penstock")
     assert found is not None and found.origin is not None
     root = Path(found.origin).parent
@@ -190,7 +190,7 @@ def pack_penstock(folder: Path) -> Path:
 
 
 def ship_penstock(session: SparkSession, archive: Path) -> None:
-    """Send Penstock to the executors, once a session: what runs there (sources, sinks) needs only the standard library, numpy, pyarrow and pyspark."""
+    """Send Penstock to the executors, once a session; its sources and sinks need only the standard library, numpy, pyarrow and pyspark."""
     if not getattr(session, "_has_penstock", False):
         session.sparkContext.addPyFile(str(archive))
         session._has_penstock = True  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The settings of a query that change by restart."""
+"""The settings of a query that are changed by a restart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMIT_OPTIONS = {"trace": "max_rows_per_batch", "kafka": "maxOffsetsPerTrigger"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings:
-    """How a query is to be started. `partitions` None: as the checkpoint or the session has it."""
+    """How a query is to be started; with `partitions` None, those of the checkpoint or the session."""
 
     trigger: Trigger
     rate_limit_rows_per_s: float | None = None
@@ -22,7 +22,7 @@ class QuerySettings:
 
     @property
     def paced_trigger(self) -> Trigger:
-        """The trigger to give to Spark: a limit in rows per second needs batches that come at a known pace, every second if no slower.
+        """The trigger for Spark: a limit in rows per second needs batches at a known pace, every second if no slower.
 
         >>> QuerySettings(trigger=Trigger(), rate_limit_rows_per_s=1000.0).paced_trigger.interval_s
         1.0
@@ -32,7 +32,7 @@ class QuerySettings:
         return Trigger(interval_s=paced_s(self.trigger))
 
     def rows_per_batch(self, share: int = 1) -> int | None:
-        """The rate limit as Spark takes it: rows in a batch, of one source of `share`.
+        """Return the rate limit as Spark takes it: rows in a batch, for one of `share` sources.
 
         >>> QuerySettings(trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=1000.0).rows_per_batch()
         5000
@@ -43,7 +43,7 @@ class QuerySettings:
 
 
 def spark_trigger(trigger: Trigger) -> dict[str, Any]:
-    """The arguments of `DataStreamWriter.trigger`.
+    """Return the arguments of `DataStreamWriter.trigger`.
 
     >>> spark_trigger(Trigger(interval_s=0.5))
     {'processingTime': '500 milliseconds'}
@@ -55,7 +55,7 @@ def spark_trigger(trigger: Trigger) -> dict[str, Any]:
 
 
 def parse_spark_trigger(text: str) -> Trigger:
-    """A trigger from what Spark calls it.
+    """Parse a trigger as Spark prints it.
 
     >>> parse_spark_trigger("ProcessingTimeTrigger(1500)")
     Trigger(kind='processing_time', interval_s=1.5)

@@ -1,7 +1,7 @@
-"""The `ledger` sink: idempotent and transactional by batch id, and its content can be counted.
+"""The `ledger` sink: idempotent and transactional by batch id, and its rows can be counted.
 
 A batch's rows are Parquet files under `data/`; they count once `batches/<id>.json` names them, and that page is written once,
-in one atomic step. A batch that is written again changes nothing. Files that no page names are left-overs of failed attempts.
+atomically. A batch that is written again changes nothing. Files that no page names are left over from failed attempts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Written(WriterCommitMessage):
 class LedgerSink(DataSource):
     """`format("ledger").option("path", ...)`: a folder that the driver and all executors see under the same path.
 
-    `owner` says whose ledger it is (Penstock gives the query's checkpoint): batch ids of another query would be taken for repetitions.
+    `owner` is the query that writes it (Penstock gives its checkpoint): batch ids of another query would be taken for repetitions.
     """
 
     @classmethod
@@ -72,7 +72,7 @@ class LedgerWriter(DataSourceStreamArrowWriter):
         self._replaces = replaces
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """On an executor: this task's rows to a file of its own, which nobody counts yet."""
+        """On an executor: write this task's rows to a file of its own, which does not count yet."""
         file, rows, writer = self._root / "data" / f"{uuid.uuid4().hex}.parquet", 0, None
         try:
             for batch in iterator:
@@ -101,7 +101,7 @@ class LedgerWriter(DataSourceStreamArrowWriter):
             self._sweep()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Spark aborts also when a commit took effect and then its answer was lost: so nothing is taken away here."""
+        """Remove nothing: Spark also aborts when a commit took effect and its answer was lost."""
 
     def _claim(self) -> None:
         put_once(self._root / "owner", self._owner)
@@ -110,7 +110,7 @@ class LedgerWriter(DataSourceStreamArrowWriter):
             raise UserMistake(f"ledger: {self._root} belongs to the query with checkpoint {owner!r}; give this one a path of its own")
 
     def _sweep(self) -> None:
-        """Remove what failed attempts left, once it is old enough to belong to nobody."""
+        """Remove files of failed attempts, once they are old enough."""
         named = {name for page in pages(self._root) for name in page["files"]}
         for file in (self._root / "data").glob("*.parquet"):
             if file.name not in named and time.time() - file.stat().st_mtime > LEFT_OVER_S:
@@ -129,7 +129,7 @@ class LedgerReader(DataSourceReader):
 
 
 def put_once(path: Path, text: str) -> bool:
-    """Write a file in one step, unless it is there; whether it was written."""
+    """Write a file atomically, unless it exists; return whether it was written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     fresh.write_text(text)
@@ -143,12 +143,12 @@ def put_once(path: Path, text: str) -> bool:
 
 
 def pages(root: Path) -> list[dict[str, Any]]:
-    """What was committed, batch by batch."""
+    """Return the pages of all committed batches, in order."""
     return sorted((json.loads(page.read_text()) for page in (root / "batches").glob("[0-9]*.json")), key=lambda page: int(page["batch"]))
 
 
 def counting_pages(root: Path) -> list[dict[str, Any]]:
-    """The pages whose rows are the ledger's content now."""
+    """Return the pages whose rows are the ledger's content now."""
     found = pages(root)
     last = max((i for i, page in enumerate(found) if page["replaces"]), default=0)
     return found[last:]
@@ -159,5 +159,5 @@ def committed_files(root: Path) -> list[Path]:
 
 
 def count_rows(root: Path) -> int:
-    """How many rows the ledger at `root` holds."""
+    """Return how many rows the ledger at `root` holds."""
     return sum(int(page["rows"]) for page in counting_pages(root))

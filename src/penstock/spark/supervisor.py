@@ -1,4 +1,4 @@
-"""Keeps queries alive: one that dies is restarted from its checkpoint, one that cannot live is given up; the others go on."""
+"""Keeps queries alive: one that fails is restarted from its checkpoint, or given up after too many failures; the others go on."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from penstock.spark.query import ManagedQuery
 POLL_S = 1.0
 DUE_POLL_S = 0.1
 DEAD_JVM = (Py4JError, Py4JNetworkError)
-"""What the gateway raises when the JVM behind it is gone; an error in the JVM is a class of its own."""
+"""Raised by the gateway when the JVM is gone; an error in the JVM has a class of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A restart that waits for its time, or for its first task to read."""
+    """A restart that is not due yet, or whose first task does not read yet."""
 
     at_s: float
     failed_s: float
@@ -35,7 +35,7 @@ class Due:
 
 
 class Supervisor:
-    """Watches queries in a thread of its own. `emit` gets its events, whose texts have passed `redact`; `ended` is set when a query ends."""
+    """Watches queries in a thread of its own. `emit` gets its events, redacted by `redact`; `ended` is set when a query ends."""
 
     def __init__(self, config: Config, clock: Clock, emit: Callable[[Sequence[Event]], None], redact: Callable[[str], str], ended: threading.Event) -> None:
         self._config = config
@@ -52,14 +52,14 @@ class Supervisor:
         self.disturbed_s: float | None = None
 
     def add(self, query: ManagedQuery) -> None:
-        """Start a query and keep it alive from then on. A mistake of the user is raised; any other failure of the first start is one like any other."""
+        """Start a query and keep it alive. A `UserMistake` is raised; any other failure of the first start is handled like a later one."""
         self._begin(query)
         self._queries = [*(each for each in self._queries if each.name != query.name), query]
         if not self._thread.is_alive() and not self._stopping.is_set():
             self._thread.start()
 
     def close(self) -> None:
-        """Restart nothing any more."""
+        """Stop watching; nothing is restarted after this."""
         self._stopping.set()
         self._ended_somewhere.set()
         if self._thread.is_alive():
@@ -83,13 +83,13 @@ class Supervisor:
                 self.look_at(query)
 
     def look_at(self, query: ManagedQuery) -> None:
-        """Do for a query what is to be done now; an error on the way is said once, and the query is looked at again."""
+        """Do what a query needs now; report an error once, and try again at the next look."""
         try:
             self._look_after(query)
             self._troubles.pop(query.name, None)
         except Exception as error:
             if type(error) in DEAD_JVM:
-                # Whether the driver still lives is the host's to see.
+                # The host checks whether the driver still lives.
                 self._stopping.wait(1.0)
                 return
             cause, _ = cause_of(error, self._redact)
@@ -167,7 +167,7 @@ class Supervisor:
         self._say_when_it_reads(query)
 
     def _say_when_it_reads(self, query: ManagedQuery) -> None:
-        """Say that a query is back. In Real-Time Mode it is down until its tasks read, which is waited for no longer than for a commit."""
+        """Report that a query is back. In Real-Time Mode it is down until its tasks read, or until `commit_wait_s` has passed."""
         now_s = self._clock.now_s()
         waited_s = now_s - (query.started_s or now_s)
         if query.is_real_time and waited_s < self._config.commit_wait_s and not query.is_reading:

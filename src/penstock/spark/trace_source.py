@@ -1,4 +1,4 @@
-"""The streaming data source itself: offsets are the integral of the rate on wall time, so lag is exact and a replay identical."""
+"""The `trace` source: offsets are the integral of the rate over wall time, so lag is exact and a replay identical."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTITIONS = 12
 
 @dataclass
 class TracePartition(InputPartition):
-    """A run of positions, with what is needed to stamp their arrival: executors never read the state file."""
+    """A range of positions with their arrivals: executors never read the state file."""
 
     first: int
     last: int
@@ -50,7 +50,7 @@ class TraceSource(DataSource):
 
 
 class TraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a trace: the offset is {"position": the first row not yet taken}."""
+    """Reads a trace; the offset is {"position": the first row not yet read}."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         self._options = dict(options)

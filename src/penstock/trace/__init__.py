@@ -1,1 +1,1 @@
-"""A trace: the file that says when it began and how its rate was changed since, and the rows it is made of. Spark's source and the feeder both read it."""
+"""A trace: its state file and its rows. Spark's source and the feeder both read it."""

@@ -1,4 +1,4 @@
-"""What the rows of a trace hold: a function of their positions, so that a replay yields the same ones."""
+"""The rows of a trace: a function of their positions, so that a replay yields the same rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RowMaker(Protocol):
 
 
 def keyed_numbers(positions: Positions, seed: int) -> pa.RecordBatch:
-    """The default rows: one of a thousand keys, and a value from 0 to 1, both drawn from the position by a hash."""
+    """Return the default rows: one of a thousand keys, and a value from 0 to 1, both by a hash of the position."""
     with np.errstate(over="ignore"):
         mixed = positions.astype(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -37,7 +37,7 @@ def keyed_numbers(positions: Positions, seed: int) -> pa.RecordBatch:
 
 
 class Recording:
-    """Rows taken from recorded Parquet in their order, again from the start when they run out."""
+    """Rows of a Parquet recording in their order, repeated from the start when they run out."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -58,7 +58,7 @@ class Recording:
 
 @lru_cache(maxsize=8)
 def row_groups(path: str) -> tuple[Positions, list[tuple[str, int, int]]]:
-    """Where each row group of a recording ends, and (file, number, rows) of each."""
+    """Return where each row group of a recording ends, and (file, number, rows) of each."""
     import pyarrow.dataset as ds
 
     try:
@@ -80,7 +80,7 @@ def read_group(path: str, group: int) -> pa.Table:
 
 
 def row_maker(options: Mapping[str, str]) -> RowMaker:
-    """The maker that the options of a trace name: `rows` (a function), `parquet` (a recording), else keyed numbers."""
+    """Return the row maker that the options of a trace name: `rows` (a function), `parquet` (a recording), else keyed numbers."""
     if options.get("rows") and options.get("parquet"):
         raise UserMistake("trace: rows and parquet were both given; one of them says what the rows are")
     if options.get("parquet"):
@@ -91,13 +91,13 @@ def row_maker(options: Mapping[str, str]) -> RowMaker:
 
 
 def as_batch(made: pa.RecordBatch | Mapping[str, Any]) -> pa.RecordBatch:
-    """What a maker made, without a position and an arrival: a trace gives its own, also to the rows of a recorded one."""
+    """Return the made rows without the columns `position` and `arrival`, which the trace adds itself."""
     batch = made if isinstance(made, pa.RecordBatch) else pa.RecordBatch.from_pydict(dict(made))
     return batch.drop_columns([name for name in FRONT if name in batch.schema.names])
 
 
 def make_rows(maker: RowMaker, seed: int, first: int, last: int, arrival_of: Any) -> Iterator[pa.RecordBatch]:
-    """Rows at positions first..last-1 in Arrow batches, with their position and scheduled arrival in front."""
+    """Yield the rows at positions first..last-1 in Arrow batches, with their position and scheduled arrival as first columns."""
     for begin in range(first, last, CHUNK_ROWS):
         positions = np.arange(begin, min(begin + CHUNK_ROWS, last), dtype=np.int64)
         made = as_batch(maker(positions, seed))

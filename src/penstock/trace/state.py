@@ -1,4 +1,4 @@
-"""The state of a trace beside its checkpoint: when it began, and every change of its rate since."""
+"""The state file of a trace, beside the checkpoint: when it began, and every change of its rate since."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def number(options: Mapping[str, str], key: str, default: float, *, lowest: floa
 
 
 def recipe_of(options: Mapping[str, str]) -> TraceRecipe:
-    """What the options of a trace say about its rate."""
+    """Return the rate of a trace, from its options."""
     unknown = [key for key in options if key.lower() not in KNOWN and key.lower() != "path"]
     if unknown:
         raise UserMistake(f"trace: {unknown[0]}: there is no such option; there are {', '.join(KNOWN)}")
@@ -47,7 +47,7 @@ def recipe_of(options: Mapping[str, str]) -> TraceRecipe:
 
 
 class TraceState:
-    """The state file of one trace, shared by the driver, which writes it, and the source's own process, which reads it."""
+    """The state file of one trace: the driver writes it, the source's own process reads it."""
 
     def __init__(self, path: Path, recipe: TraceRecipe) -> None:
         self.path = path
@@ -56,13 +56,13 @@ class TraceState:
         self._schedule: Schedule | None = None
 
     def begin(self, now_s: float) -> Schedule:
-        """The schedule; one that begins now where there is none yet."""
+        """Return the schedule; begin one now if there is none yet."""
         if not self.path.exists():
             self._write(Schedule.begin(self._recipe, now_s), exclusive=True)
         return self.schedule()
 
     def schedule(self) -> Schedule:
-        """The schedule as it stands in the file, read again only when that changed."""
+        """Return the schedule in the file, which is read again only if it has changed."""
         try:
             stamp = os.stat(self.path)
         except FileNotFoundError:
@@ -76,7 +76,7 @@ class TraceState:
         return self._schedule
 
     def override(self, from_s: float, rows_per_s: float | None) -> Schedule:
-        """Set the rate from a moment on; None follows the trace again."""
+        """Set the rate from a moment on; None returns to the trace."""
         self._write(self.schedule().with_override(from_s, rows_per_s))
         return self.schedule()
 

@@ -117,7 +117,7 @@ class JobKafka:
 
     def status(self) -> list[dict[str, Any]]:
         """How each feeder keeps up."""
-        return [feed.last.told(topic) for topic, feed in self._feeds.items() if feed.last is not None]
+        return [feed.last.summary(topic) for topic, feed in self._feeds.items() if feed.last is not None]
 
     def stop_feeds(self) -> None:
         self._closing = True
