@@ -9,8 +9,7 @@ from penstock.core.assessment import Assessment
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.forecast_arrivals import foreseen
+from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
 from penstock.runtime.fakes import blank_reading
 
 NOW_S = 10_000.0
@@ -44,7 +43,7 @@ def under(load: float, *, each: float = 100.0, most: int = 12, **known: Any) -> 
 def expecting(load: float, path: Sequence[float], *, step_s: float = 60.0, **known: Any) -> Assessment:
     """The same under a load that is forecast to go through these rates, each for `step_s`."""
     forecast = Forecast(start_s=NOW_S, step_s=step_s, mean=tuple(path), levels=(0.1, 0.9), paths=(tuple(path), tuple(1.2 * rate for rate in path)))
-    return under(load, **{"forecast": forecast, "arrivals": foreseen(forecast, [(NOW_S, load)]), **known})
+    return under(load, **{"forecast": forecast, "arrivals": forecast_arrivals(forecast, [(NOW_S, load)]), **known})
 
 
 def about(value: float) -> Estimate:

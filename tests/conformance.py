@@ -19,7 +19,7 @@ COVERED_AT_LEAST, COVERED_AT_MOST = 0.65, 0.95
 """Bounds that promise 0.8 and are honest fall below the first once in a hundred suites, and exceed the second more seldom still."""
 
 
-DETECTS = "it says when a job is not as it was: its error is that of the recoveries measured by it (test_detected.py)"
+DETECTS = "it says when a job is not as it was: its error is that of the recoveries measured by it (test_khaos_detector.py)"
 
 
 @dataclass(frozen=True, kw_only=True)

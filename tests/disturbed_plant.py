@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from penstock.core.models.anomaly.flow import FlowSeen
+from penstock.core.models.anomaly.keeping_up import FlowSeen
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.recovered import RecoveryWatch
+from penstock.core.models.anomaly.keeping_up import FlowSeen
+from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
 from penstock.core.models.capacity.pace import Pace, PaceSeen
@@ -17,15 +18,12 @@ from penstock.core.models.capacity.worker_readings import WorkerReading, Workers
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.refit import Fit
 from penstock.core.models.forecast.series import LoadSeen
-from penstock.core.models.latency.batch_latency import BatchLatency
-from penstock.core.models.latency.measured import LatencyMeasured
-from penstock.core.models.latency.phoebe import ScaleoutLatency
-from penstock.core.models.latency.profile import ProfileSeen
-from penstock.core.models.latency.table import LatencyTable, tabulate
+from penstock.core.models.latency.batch_latency import BatchLatency, LatencyMeasured
+from penstock.core.models.latency.latency_table import LatencyTable, tabulate
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
-from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
-from penstock.core.models.recovery.table import RecoveryTable, tabulated
-from penstock.core.models.stages.true_rates import StageRates
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen, RecoveryTable, tabulated
+from penstock.core.models.stage_rates import StageRates
 
 BATCHES = [BatchMeasured(rows=100.0 * n, duration_s=0.3 + n / 7, scaleout=1 + n % 2, tasks=n) for n in range(1, 20)]
 FITS = {"autoets": Fit(parameters={"alpha": 1 / 3, "phi": math.nextafter(1.0, 0.0)}, at=400, values=360, promised=0.1 + 0.2)}

@@ -14,15 +14,13 @@ from penstock.core.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.trigger import Plant, Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.latency.table import LatencyTable
-from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.forecast_arrivals import foreseen
+from penstock.core.models.latency.latency_table import LatencyTable
+from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
 from penstock.core.policies.spark_dra import IDLE_SINCE
 from penstock.core.policies.wanted import WANTED_AT
-from penstock.core.usage.utilization import Plant
 from penstock.runtime.fakes import blank_reading
 
 STEP_S = 60.0
@@ -86,7 +84,7 @@ class World:
         load = more * self.share * self.capacity(self.most)
         by_size = {size: about(self.capacity(size)) for size in self.sizes}
         forecast = self.forecast(load)
-        arrivals = Arrivals.constant(load) if forecast is None else foreseen(forecast, [(NOW_S, load)])
+        arrivals = Arrivals.constant(load) if forecast is None else forecast_arrivals(forecast, [(NOW_S, load)])
         whole = Assessment(
             at_s=NOW_S,
             plant=self.plant,

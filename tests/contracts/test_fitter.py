@@ -11,7 +11,7 @@ import pytest
 import taught
 
 from penstock.core.fitting import FitAsked, FitDone, fitted
-from penstock.core.models.latency.phoebe import ScaleoutLatency
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.ports import Fitter
 from penstock.runtime.fitting import ProcessFitter
 from penstock.runtime.inline_fitter import InlineFitter

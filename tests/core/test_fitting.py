@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.fitting import FitAsked, fitted
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.series import LoadSeen
-from penstock.core.models.latency.phoebe import ScaleoutLatency
-from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 
 EACH = 1000.0
 PROFILE = ScaleoutLatency().learn(

@@ -14,7 +14,7 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge import Desired, Hold, Knowledge, Pending, begin, join
 from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.recovered import RecoveryWatch
+from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.core.steering import MeanLoad, Rescale, Steering
 from penstock.stores.codec import decode, encode_knowledge
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.models.latency.knee import knees
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.ports import Clock
 from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.runtime.fakes import FakeClock, blank_reading

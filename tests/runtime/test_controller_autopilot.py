@@ -17,8 +17,8 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import ReadingFailed, TurnFailed
 from penstock.core.domain.events.steering import InstructionGiven
 from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Reading
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller, Memory

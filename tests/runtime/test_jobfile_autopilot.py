@@ -12,8 +12,8 @@ from jobfiles import RIGHT, loaded
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.policies.registry import POLICIES
 from penstock.runtime.jobfile import scripted_autopilot
 from penstock.runtime.jobfile.hours import parse_hours

@@ -13,7 +13,7 @@ from simulated_job import asked, assert_nothing_is_lost, job, lived, recovery, s
 from penstock.core.domain.instruction import ChangeQuery, Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.formula import recovery_s
+from penstock.core.models.recovery.outage import recovery_s
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.ground_truth import COLUMNS, Fault

@@ -14,13 +14,13 @@ from penstock.core.domain.command import Approve, Command, Pause, Release, SetEx
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
 from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Desired, Knowledge, Pending
 from penstock.core.loop import Turn
 from penstock.core.models.forecast.refit import Fit
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.recorded import Keyframe, Recorded
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms

@@ -12,9 +12,9 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.autopilot import Decided, PhaseFailed
 from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings

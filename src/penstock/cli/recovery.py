@@ -14,9 +14,8 @@ from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.forecast.series import LONGEST_GAP_S, USUAL_GAPS
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.formula import recovery_s
-from penstock.core.models.recovery.outage import Outage
-from penstock.core.models.recovery.over_forecast import TRUSTED_S, continued_share
+from penstock.core.models.recovery.outage import Outage, recovery_s
+from penstock.core.models.recovery.predicted_recovery import TRUSTED_S, continued_share
 from penstock.tables.measurements import read_trace
 
 NEARLY_ALL = 0.9

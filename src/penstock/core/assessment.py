@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Plant
 from penstock.core.models.capacity.batch_law import LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.usage.utilization import Plant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

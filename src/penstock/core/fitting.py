@@ -10,10 +10,9 @@ from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, Sc
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit
 from penstock.core.models.forecast.refit import Fits
-from penstock.core.models.latency.phoebe import ScaleoutLatency
-from penstock.core.models.latency.table import LatencyTable, tabulate
-from penstock.core.models.recovery.regression import RecoveryRegression
-from penstock.core.models.recovery.table import RecoveryTable, tabulated
+from penstock.core.models.latency.latency_table import LatencyTable, tabulate
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoveryTable, tabulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

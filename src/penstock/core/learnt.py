@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 
 from penstock.core.domain.reading import Reading
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
-from penstock.core.models.anomaly.recovered import RecoveryWatch
+from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.latency.batch_latency import BatchLatency
-from penstock.core.models.latency.phoebe import ScaleoutLatency
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.core.models.recovery.downtime import Downtimes
-from penstock.core.models.recovery.regression import RecoveryRegression
-from penstock.core.models.recovery.table import RecoveryTable
-from penstock.core.models.stages.true_rates import StageRates
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoveryTable
+from penstock.core.models.stage_rates import StageRates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

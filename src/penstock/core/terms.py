@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Limits, Promises
-from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.domain.profile import ProfileSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

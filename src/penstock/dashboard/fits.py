@@ -12,10 +12,11 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.latency.phoebe import ExpectedLatency, ProfileSeen, ScaleoutLatency
+from penstock.core.models.latency.scaleout_latency import ExpectedLatency, ScaleoutLatency
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.surrogate.crossvalidation import interval_groups

@@ -9,10 +9,10 @@ from math import isclose, isfinite, log
 import numpy as np
 
 from penstock.core.config import USUAL_READING_S
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Reading
 from penstock.core.models.anomaly.keeping_up import slope_of
 from penstock.core.models.latency.clusters import FEWEST, RATIO, healthy
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.ports import Clock, Source, Testbed
 
 

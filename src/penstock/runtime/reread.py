@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.event import Event
-from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.domain.profile import ProfileSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

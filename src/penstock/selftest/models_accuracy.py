@@ -13,8 +13,8 @@ from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.evaluate import compared, gain, origins_of, tried
 from penstock.core.models.forecast.series import STEP_S
-from penstock.core.models.latency.regression import LatencyRegression
-from penstock.core.models.recovery.regression import RecoveryRegression
+from penstock.core.models.latency.latency_regression import LatencyRegression
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression
 from penstock.core.models.surrogate.study import Studied
 from penstock.selftest.capacity_accuracy import capacity
 from penstock.selftest.model_targets import SEEDS, Measured, ModelsResult

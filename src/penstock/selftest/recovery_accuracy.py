@@ -9,11 +9,9 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.recovery import phoebe
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
-from penstock.core.models.recovery.formula import recovery_s
-from penstock.core.models.recovery.outage import Outage
+from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
+from penstock.core.models.recovery.outage import Outage, phoebe_recovery_s, recovery_s
 from penstock.core.models.score import mape
 from penstock.selftest.model_targets import SEEDS, Measured
 from penstock.selftest.worlds.loads import LOADS, load
@@ -82,7 +80,7 @@ def failures_on(time_s: Floats, rate: Floats) -> list[Failure]:
 
 
 def by_formula(arrivals: Arrivals, outage: Outage, capacity: float, took_s: float) -> Failure:
-    ours, paper = (phoebe.recovery_s(arrivals, outage, capacity, tail=tail) for tail in (True, False))
+    ours, paper = (phoebe_recovery_s(arrivals, outage, capacity, tail=tail) for tail in (True, False))
     return Failure(predicted_s=ours, paper_s=paper, actual_s=took_s)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from penstock.core.domain.trigger import Plant
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.usage.utilization import Plant
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault

@@ -14,11 +14,10 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.queries import QueryRestarted
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.reading import QueryReading, Reading
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.trigger import Plant, Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.plan.shadow import SILENT_S
-from penstock.core.usage.utilization import Plant
 from penstock.simulator.ground_truth import Fault
 
 Seen = list[tuple[Reading, QueryReading]]

@@ -13,7 +13,7 @@ import numpy as np
 from penstock.core.config import Config
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading, Reading
-from penstock.core.usage.utilization import Plant
+from penstock.core.domain.trigger import Plant
 from penstock.simulator.calibrate_batches import whole_batches
 from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Settings
 from penstock.simulator.continuous import ContinuousEngine

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
-from penstock.core.models.latency.phoebe import MOST_ROWS
-from penstock.core.models.latency.profile import ProfileSeen
+from penstock.core.models.latency.scaleout_latency import MOST_ROWS
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.surrogate.points import spread_out
 from penstock.tables.csv import Column, read_csv, refuse_milliseconds

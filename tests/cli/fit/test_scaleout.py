@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from asked import drawn, found, mistake, table
 
-from penstock.core.models.latency.phoebe import MOST_ROWS
+from penstock.core.models.latency.scaleout_latency import MOST_ROWS
 from penstock.tables.measurements import read_profile
 
 HEADER = "scaleout,throughput\n"

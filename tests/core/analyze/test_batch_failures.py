@@ -16,7 +16,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.batches import recovery_by_batches_s
+from penstock.core.models.recovery.batch_recovery import recovery_by_batches_s
 
 LAW = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
 LAWS = LikelyLaws(best=LAW, drawn=(LAW,))

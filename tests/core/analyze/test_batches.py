@@ -13,7 +13,7 @@ from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles,
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate
-from penstock.core.models.latency.batch import latency_by_law_s
+from penstock.core.models.latency.batch_latency import latency_by_law_s
 from penstock.core.policies.policy import Need
 from penstock.runtime.fakes import blank_reading
 

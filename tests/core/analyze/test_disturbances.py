@@ -13,7 +13,7 @@ from penstock.core.domain.instruction import Outcome
 from penstock.core.learnt import Learnt
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.formula import recovery_s
+from penstock.core.models.recovery.outage import recovery_s
 from penstock.core.policies.policy import Need
 from penstock.runtime.fakes import blank_reading
 

@@ -13,7 +13,7 @@ from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.prediction import Prediction
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.formula import recovery_s
+from penstock.core.models.recovery.outage import recovery_s
 
 
 @pytest.fixture(scope="module")

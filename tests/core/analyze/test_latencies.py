@@ -14,7 +14,7 @@ from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.batch_latency import BatchLatency
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
 
 TABLE = LatencyTable(sizes=(1, 2), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=4)
 BATCHES = BatchLatency(cost=BatchCost(partitions=1)).learn(

@@ -9,8 +9,8 @@ from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.learn import profile_row
 from penstock.core.domain.job import Promises
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.policies.policy import Need
 
 PROFILE: frozenset[Need] = frozenset({"load", "profile"})

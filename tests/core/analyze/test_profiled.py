@@ -16,7 +16,7 @@ from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.runtime.fakes import blank_reading
 
 INTERVAL_S, SIZES = 5.0, range(1, 13)

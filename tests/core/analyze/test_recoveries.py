@@ -12,7 +12,7 @@ from penstock.core.analyze.recoveries import MOST_RECOVERIES, tables_due
 from penstock.core.domain.events.autopilot import Graded, Recovered
 from penstock.core.fitting import FitAsked, FitDone, fitted
 from penstock.core.learnt import Learnt
-from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.core.policies.policy import Need
 from penstock.stores.codec import decode, encode, encode_knowledge
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.core.analyze.stages import stage_needs, tells_work
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.models.stages.true_rates import StageRates
+from penstock.core.models.stage_rates import StageRates
 from penstock.runtime.fakes import blank_reading
 
 

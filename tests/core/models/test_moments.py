@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.moments import MomentColumns, PairedMoments
+from penstock.core.models.moments import MomentColumns, PairedMoments, Running
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(-1e6, 1e6)), max_size=30)
 
@@ -73,3 +73,12 @@ def test_columns_decay_and_merge_as_each_pair_does(seed: int, columns: int, rows
     together = MomentColumns.of_rows(np.array([numbers(each) for each in before]).T).decayed(factor).merged(MomentColumns.of(xs, ys, weights))
     for column, one in enumerate(one_by_one):
         assert numbers(together.at(column)) == pytest.approx(numbers(one), rel=1e-9, abs=1e-9)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40))
+def test_running_mean_and_deviation_are_those_of_all_values_together(values: list[float]) -> None:
+    running = Running()
+    for value in values:
+        running = running.with_value(value)
+    assert running.mean == pytest.approx(np.mean(values), abs=1e-6)
+    assert running.deviation == pytest.approx(np.std(values, ddof=1), abs=1e-4, rel=1e-6)

@@ -14,7 +14,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import Disturbance
-from penstock.core.models.anomaly.recovered import RecoveryWatch
+from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.core.plan.promises import watch_promises
 from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading

@@ -12,7 +12,7 @@ from penstock.core.assessment import Assessment, StageNeed
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Reading
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.policies.auto import Auto
 from penstock.core.policies.policy import Need
 from penstock.core.policies.registry import POLICIES, policy_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job import Promises
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.policies.phoebe import Phoebe
 
 SIZES = tuple(range(1, 13))

@@ -12,9 +12,9 @@ import typer
 from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.latency.regression import LatencyRegression, LatencySeen
-from penstock.core.models.recovery.over_forecast import TRUSTED_S
-from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
+from penstock.core.models.latency.latency_regression import LatencyRegression, LatencySeen
+from penstock.core.models.recovery.predicted_recovery import TRUSTED_S
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.crossvalidation import LeaveOut, interval_groups
 from penstock.core.models.surrogate.points import spread_out

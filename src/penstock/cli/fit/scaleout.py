@@ -12,7 +12,8 @@ from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.latency.phoebe import ProfileReading, ScaleoutLatency
+from penstock.core.models.latency.profile_fit import ProfileReading
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.tables.csv import Column, read_csv
 from penstock.tables.measurements import read_profile
 

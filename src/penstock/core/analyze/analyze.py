@@ -24,7 +24,7 @@ from penstock.core.fitting import FitAsked
 from penstock.core.inputs import Inputs
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.anomaly.disturbance import UNANNOUNCED
-from penstock.core.models.anomaly.recovered import RecoveryMeasured
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.models.estimate import Estimate
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms

@@ -14,6 +14,7 @@ from penstock.core.analyze.profiled import t_max_of, table_of
 from penstock.core.analyze.stages import stage_needs
 from penstock.core.assessment import Assessment
 from penstock.core.domain.reading import Reading
+from penstock.core.domain.trigger import Plant
 from penstock.core.knowledge import Knowledge
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import RESCALES
@@ -23,7 +24,7 @@ from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.downtime import Downtimes
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
-from penstock.core.usage.utilization import Plant, plant_of
+from penstock.core.usage.utilization import plant_of
 
 
 def assess(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Assessment]:

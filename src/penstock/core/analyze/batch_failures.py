@@ -8,10 +8,10 @@ from dataclasses import replace
 from penstock.core.assessment import Assessment
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
-from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimate import Estimate, combined_bounds
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.batches import BatchOutage, recovery_by_batches_s
-from penstock.core.models.recovery.over_forecast import RecoveryModel, bounds_of
+from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
+from penstock.core.models.recovery.predicted_recovery import RecoveryModel
 
 SETTLED_S = 0.01
 """Seconds to which a downtime is searched for."""
@@ -83,7 +83,7 @@ def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Es
     def asked(arrivals: Arrivals, at_s: float) -> Estimate:
         expected = laws.estimate(lambda law: after_s(law, arrivals, downtime.value))
         by_downtime = [after_s(laws.best, arrivals, each) for each in (downtime.low, downtime.high)]
-        low, high = bounds_of(expected.value, (expected.low, expected.high), (min(by_downtime), max(by_downtime)))
+        low, high = combined_bounds(expected.value, (expected.low, expected.high), (min(by_downtime), max(by_downtime)))
         return Estimate(value=expected.value, low=low, high=high)
 
     return asked

@@ -9,8 +9,7 @@ from penstock.core.domain.job import PROMISED_SHARE
 from penstock.core.domain.rate_limit import rows_per_batch
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.latency.batch_latency import BatchLatency
-from penstock.core.models.latency.measured import LatencyMeasured
+from penstock.core.models.latency.batch_latency import BatchLatency, LatencyMeasured
 
 
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:

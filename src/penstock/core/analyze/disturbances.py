@@ -13,12 +13,12 @@ from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import FAILURES, UNANNOUNCED, DisturbanceKind
-from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.recovered import RecoveryMeasured, RecoveryWatch
+from penstock.core.models.anomaly.keeping_up import FlowSeen
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.downtime import DowntimeSeen
 from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson
-from penstock.core.policies.recovery_cost import repeated_s
+from penstock.core.models.recovery.recovery_cost import repeated_s
 from penstock.core.steering import Rescale
 
 

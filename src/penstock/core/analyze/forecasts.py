@@ -9,8 +9,7 @@ from penstock.core.knowledge import Knowledge
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.forecast.series import Series
-from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.forecast_arrivals import foreseen
+from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
 from penstock.core.policies.policy import Need
 from penstock.core.steering import Steering
 from penstock.core.terms import Terms
@@ -69,4 +68,4 @@ def arrivals_of(series: Series, forecast: Forecast | None, load_rows_per_s: floa
     if forecast is None:
         return None if load_rows_per_s is None else Arrivals.constant(load_rows_per_s)
     history = points_since(series, at_s - max(2 * interval_s, LEAST_HISTORY_S))
-    return foreseen(forecast, [point for point in history if point[0] < forecast.start_s])
+    return forecast_arrivals(forecast, [point for point in history if point[0] < forecast.start_s])

@@ -13,7 +13,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
-from penstock.core.models.anomaly.recovered import RecoveryMeasured
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.models.forecast.series import Series
 from penstock.core.steering import LAST_ERRORS
 from penstock.core.terms import Terms

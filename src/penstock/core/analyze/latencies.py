@@ -12,7 +12,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.usage.utilization import plant_of
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.core.analyze.priors import priors_of
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Reading
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.keeping_up import HALF_LIFE_S as HEALTH_HALF_LIFE_S
 from penstock.core.models.anomaly.keeping_up import KeepingUp
-from penstock.core.models.anomaly.recovered import ABANDONED_AFTER_S, VISIBLE_WITHIN_S, RecoveryWatch
+from penstock.core.models.anomaly.recovery_watch import ABANDONED_AFTER_S, VISIBLE_WITHIN_S, RecoveryWatch
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.job_capacity import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
 from penstock.core.models.capacity.pace import Pace
@@ -17,8 +18,8 @@ from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity
 from penstock.core.models.capacity.worker_lines import AVERAGING_S
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, Series
-from penstock.core.models.latency.phoebe import ScaleoutLatency
-from penstock.core.models.latency.profile import ProfileSeen, mark_of
+from penstock.core.models.latency.profile_fit import mark_of
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.core.policies.policy import Need
 from penstock.core.terms import Terms
 from penstock.core.usage.utilization import plant_of

@@ -15,14 +15,11 @@ from penstock.core.domain.decision import Decision
 from penstock.core.domain.prediction import Prediction, PredictionKind
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
-from penstock.core.models.recovery import phoebe
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.asking import by_formula
-from penstock.core.models.recovery.outage import Outage
-from penstock.core.models.recovery.over_forecast import RecoveryModel, over_forecast
-from penstock.core.models.recovery.table import RecoveryTable
-from penstock.core.models.recovery.transition import LiveRescale, transition_s
-from penstock.core.policies.recovery_cost import downtime_s, repeated_s
+from penstock.core.models.recovery.outage import Outage, phoebe_recovery_s
+from penstock.core.models.recovery.predicted_recovery import RecoveryModel, by_formula, over_forecast
+from penstock.core.models.recovery.recovery_cost import LiveRescale, downtime_s, repeated_s, transition_s
+from penstock.core.models.recovery.recovery_regression import RecoveryTable
 
 LEAD_SHARES = (1 / 15, 1 / 3, 1.0)
 """Shares of the horizon at which a forecast is graded: 1, 5 and 15 of 15 minutes ahead."""
@@ -73,7 +70,7 @@ def expected_recovery(seen: Assessment, capacity: Estimate, outage: Outage, down
     """Recovery from an outage over what has arrived and is forecast, with bounds from capacity, downtime and forecast; None without any arrivals."""
 
     def formula(arrivals: Arrivals, asked: Outage, capacity_rows_per_s: float) -> float:
-        return phoebe.recovery_s(arrivals, replace(asked, lag_rows=outage.lag_rows), capacity_rows_per_s)
+        return phoebe_recovery_s(arrivals, replace(asked, lag_rows=outage.lag_rows), capacity_rows_per_s)
 
     return over_arrivals(seen, by_formula(capacity, downtime, outage.interval_s, formula=formula), outage.at_s)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.trigger import Plant
 from penstock.core.models.anomaly.disturbance import RESCALES, SURVIVED
 from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Priors
-from penstock.core.usage.utilization import Plant
 
 KINDS = (*SURVIVED, *RESCALES)
 """Those whose downtime a decision rests on."""

@@ -14,7 +14,7 @@ from penstock.core.learnt import Learnt
 from penstock.core.models.capacity.batch_law import LikelyLaws, capacities_by_laws, least_alike
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate
-from penstock.core.models.latency.table import LatencyTable
+from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.usage.utilization import plant_of
 
 

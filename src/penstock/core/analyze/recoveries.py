@@ -9,13 +9,11 @@ from penstock.core.analyze.forecasts import points_since
 from penstock.core.assessment import Assessment
 from penstock.core.learnt import Learnt
 from penstock.core.models.anomaly.disturbance import UNANNOUNCED, DisturbanceKind
-from penstock.core.models.anomaly.recovered import RecoveryMeasured
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.asking import by_regression
 from penstock.core.models.recovery.lessons import Surroundings, recovery_lesson
-from penstock.core.models.recovery.over_forecast import RecoveryModel
-from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
-from penstock.core.models.recovery.table import RecoveryTable
+from penstock.core.models.recovery.predicted_recovery import RecoveryModel, by_regression
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen, RecoveryTable
 from penstock.core.models.surrogate.study import LEAST_ROWS
 
 MOST_RECOVERIES = 100

@@ -8,7 +8,7 @@ from penstock.core.analyze.job_shape import share_of
 from penstock.core.assessment import StageNeed
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.models.estimate import Estimate
-from penstock.core.models.stages.true_rates import StageRates
+from penstock.core.models.stage_rates import StageRates
 
 ALWAYS = 0.9
 """Tasks that run for such a share of the time run all the time."""

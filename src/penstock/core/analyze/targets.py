@@ -14,8 +14,8 @@ from penstock.core.domain.events.autopilot import THROUGHPUT, TargetFeasible, Ta
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge import Knowledge
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.models.recovery.formula import recovery_s
-from penstock.core.policies.recovery_cost import downtime_s, failure_of, repeated_s
+from penstock.core.models.recovery.outage import recovery_s
+from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of, repeated_s
 
 LOOKS = 3
 """A target must be found out of reach, or back in reach, this often in a row before that is said: while capacity is learnt it may alternate."""

@@ -9,8 +9,8 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.cpu_query import CpuQuery
 from penstock.core.domain.kafka import KafkaSpec
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
-from penstock.core.models.latency.profile import ProfileSeen
 
 PROMISED_SHARE = 0.95
 """A latency is promised for so large a share of the rows: it is the 95th percentile."""

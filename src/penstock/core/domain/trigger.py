@@ -9,6 +9,8 @@ from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake
 
 Kind = Literal["processing_time", "real_time", "available_now"]
+Plant = Literal["micro_batch", "continuous"]
+"""How the job works: batch by batch, or with tasks that run all the time (Real-Time Mode, the papers' engines)."""
 
 SHORTEST_REAL_TIME_S = 5.0
 """Spark refuses a shorter batch duration in Real-Time Mode."""

@@ -141,3 +141,16 @@ def _reach(freedom: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(max(1.0, freedom), HIGH_LEVEL))
+
+
+def combined_bounds(value: float, *causes: tuple[float, float]) -> tuple[float, float]:
+    """Return the bounds of a value above 0 from those of independent causes: on each side, the root of the sum of squares of their distances.
+
+    >>> combined_bounds(100.0, (70.0, 103.0), (60.0, 104.0))
+    (50.0, 105.0)
+    """
+    if value == math.inf:
+        return min(low for low, _ in causes), math.inf
+    below = math.hypot(*(max(0.0, value - low) for low, _ in causes))
+    above = math.hypot(*(max(0.0, high - value) for _, high in causes))
+    return max(0.0, value - below), value + above

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Generic, Self, TypeVar
 
 import numpy as np
@@ -146,3 +147,26 @@ class MomentColumns(_Moments[Floats]):
 
 NOTHING = PairedMoments()
 """No pair seen yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """Mean and variance of values that arrive one by one (Welford).
+
+    >>> Running().with_value(1.0).with_value(3.0)
+    Running(count=2, mean=2.0, squares=2.0)
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def with_value(self, value: float) -> Running:
+        count = self.count + 1
+        mean = self.mean + (value - self.mean) / count
+        return Running(count=count, mean=mean, squares=self.squares + (value - self.mean) * (value - mean))
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation; None below two values."""
+        return sqrt(self.squares / (self.count - 1)) if self.count >= 2 else None

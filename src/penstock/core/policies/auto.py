@@ -9,14 +9,14 @@ from math import inf, isfinite
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.reasons import UNREADY
-from penstock.core.models.anomaly.recovered import LAG_TOLERANCE_S
+from penstock.core.models.anomaly.recovery_watch import LAG_TOLERANCE_S
+from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of
 from penstock.core.policies.choosing import keep, unready
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
 from penstock.core.policies.hpa import Hpa
 from penstock.core.policies.phoebe import Phoebe
 from penstock.core.policies.policy import Need, Policy
-from penstock.core.policies.recovery_cost import downtime_s, failure_of
 from penstock.core.settings import timer
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Candidate, Comparison, Decision
+from penstock.core.models.recovery.recovery_cost import recovery_after_s, recovery_from_failure_s
 from penstock.core.policies.choosing import chosen, keep, unready
 from penstock.core.policies.policy import Need
-from penstock.core.policies.recovery_cost import recovery_after_s, recovery_from_failure_s
 from penstock.core.settings import setting, timer
 
 

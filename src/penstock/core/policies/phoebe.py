@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Candidate, Comparison, Decision
-from penstock.core.models.latency.table import LatencyTable
-from penstock.core.models.recovery import formula
-from penstock.core.models.recovery import worst_case as worst
+from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.outage import recovery_s
+from penstock.core.models.recovery.predicted_recovery import worst_case
+from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of, longer, repeated_s
 from penstock.core.policies.choosing import chosen, keep
 from penstock.core.policies.policy import Need
-from penstock.core.policies.recovery_cost import downtime_s, failure_of, longer, repeated_s
 from penstock.core.settings import setting, timer
 
 MOMENTS = 60
@@ -82,10 +82,10 @@ class Phoebe:
         repeated = repeated_s(seen, longer(None if present is None else present.value, t_max_rows_per_s))
 
         def recovery_at(arriving: Arrivals, at_s: float) -> float:
-            return formula.recovery_s(arriving, at_s, t_max_rows_per_s, repeated, downtime)
+            return recovery_s(arriving, at_s, t_max_rows_per_s, repeated, downtime)
 
         if not self.worst_case or seen.forecast is None:
             return recovery_at(arrivals, seen.at_s)
         measured = [point for point in zip(arrivals.time_s, arrivals.rate_rows_per_s, strict=True) if point[0] <= seen.at_s]
         until_s, step_s = seen.at_s + self.period_s, self.period_s / MOMENTS
-        return worst.worst_case(seen.forecast, recovery_at, now_s=seen.at_s, until_s=until_s, history=measured, step_s=step_s).recovery_s
+        return worst_case(seen.forecast, recovery_at, now_s=seen.at_s, until_s=until_s, history=measured, step_s=step_s).recovery_s

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from penstock.core.domain.reading import ExecutorReading, Reading
+from penstock.core.domain.trigger import Plant
 from penstock.core.usage.presence import looked_back_s
 
-Plant = Literal["micro_batch", "continuous"]
-"""How the job works: batch by batch, or with tasks that run all the time (Real-Time Mode, the papers' engines)."""
 COMING_BACK = ("starting", "restarting", "failed")
 """States of a query that does not run and will; one that was stopped or given up leaves its executors to the others."""
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.job import Limits
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.core.policies.registry import POLICIES, PROFILED, nearest, parameters_of
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.mistakes import Mistakes

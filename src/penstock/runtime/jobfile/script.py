@@ -8,8 +8,8 @@ from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
-from penstock.core.models.latency.profile import ProfileSeen
 from penstock.runtime.jobfile.autopilot import TABLE, AutopilotBuilder
 from penstock.runtime.jobfile.check import checked
 from penstock.runtime.jobfile.mistakes import Mistakes

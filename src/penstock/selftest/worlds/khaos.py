@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.models.latency.regression import LatencySeen
-from penstock.core.models.recovery.regression import RecoverySeen
+from penstock.core.models.latency.latency_regression import LatencySeen
+from penstock.core.models.recovery.recovery_regression import RecoverySeen
 
 INTERVALS_S = (10.0, 30.0, 60.0, 90.0, 120.0)
 RATES = 12

@@ -6,8 +6,7 @@ from math import pi, sin
 import pytest
 from conformance import DETECTS, Case, Conformance, World
 
-from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.keeping_up import KeepingUp
+from penstock.core.models.anomaly.keeping_up import FlowSeen, KeepingUp
 from penstock.core.models.estimate import Estimate
 
 DELAY_S = 20.0

@@ -7,13 +7,13 @@ import random
 import pytest
 
 from penstock.core.models.anomaly.disturbance import DisturbanceKind
-from penstock.core.models.anomaly.flow import FlowSeen
-from penstock.core.models.anomaly.recovered import RecoveryMeasured, RecoveryWatch
+from penstock.core.models.anomaly.keeping_up import FlowSeen
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
 from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson, recovery_lesson
-from penstock.core.models.recovery.regression import RecoveryRegression
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression
 
 CAPACITY, DOWNTIME_S, STRUCK_S = 1000.0, 40.0, 300.0
 LOST = RecoveryMeasured(kind="executor_loss", started_s=STRUCK_S, recovered_s=400.0)

@@ -12,8 +12,8 @@ import pytest
 from conformance import Case, Conformance, World
 
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.latency.regression import LatencyRegression, LatencySeen
-from penstock.core.models.recovery.regression import RecoveryRegression, RecoverySeen
+from penstock.core.models.latency.latency_regression import LatencyRegression, LatencySeen
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.core.models.score import Score
 from penstock.core.models.surrogate.crossvalidation import LeaveOut
 from penstock.core.models.surrogate.study import MOST_SEEN

@@ -1,4 +1,4 @@
-"""What workload minus throughput is while a job keeps up, and how far a reading is from it."""
+"""Workload minus throughput while a job keeps up."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
 
-from penstock.core.models.anomaly.flow import FlowSeen
 from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady
 from penstock.core.models.moments import PairedMoments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowSeen:
+    """One reading of a job; what is not known is None. `lag_rows` may be the whole lag or its excess over a healthy one, but always the same."""
+
+    at_s: float
+    workload_rows_per_s: float | None
+    throughput_rows_per_s: float | None
+    lag_rows: float | None = None
+
+    @property
+    def difference_rows_per_s(self) -> float | None:
+        """Workload minus throughput: above 0 while the job falls behind."""
+        if self.workload_rows_per_s is None or self.throughput_rows_per_s is None:
+            return None
+        return self.workload_rows_per_s - self.throughput_rows_per_s
+
 
 HALF_LIFE_S = 3600.0
 """Readings this old count half."""

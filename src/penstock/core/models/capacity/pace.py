@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from penstock.core.models.anomaly.running import Running
 from penstock.core.models.estimate import Estimate, NotReady, student_estimate
+from penstock.core.models.moments import Running
 from penstock.core.models.score import Foretold, Score
 
 SHORT_READINGS = 3

@@ -1,27 +1,177 @@
-"""Latency of micro-batches: the physical form, corrected by the latencies that were measured."""
+"""Latency of micro-batches: the wait for the trigger plus the batch, corrected by measured latencies."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from penstock.core.models.arrays import Floats
+from penstock.core.models.arrays import Floats, Ints
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, alike, likely_estimates
-from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.latency.batch import latency_by_law_s, predict_batch_latency
-from penstock.core.models.latency.batch_latencies import latencies_by_laws_s
-from penstock.core.models.latency.measured import LatencyMeasured
-from penstock.core.models.latency.stretch import Stretch, stretch
+from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, alike, likely_estimates
+from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady, combined_bounds
 from penstock.core.models.once import once
-from penstock.core.models.recovery.over_forecast import bounds_of
 from penstock.core.models.score import Score, mape
 from penstock.core.models.surrogate.crossvalidation import folds, row_groups
 from penstock.core.models.surrogate.linear import Plane
 from penstock.core.models.surrogate.points import points_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyMeasured:
+    """Latency (a mean or a quantile, the same in all) at a trigger interval, an arrival rate and a scale-out."""
+
+    interval_s: float
+    rate_rows_per_s: float
+    latency_s: float
+    scaleout: int = 1
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.latency_s < math.inf and self.scaleout >= 1):
+            raise ValueError(f"a latency that cannot be: {self}")
+
+
+def settled_batch_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, scaleout: int) -> float:
+    """T of the batch that repeats itself at a constant rate W: n = W*max(i,T) rows with T = T(n,s); infinite if batches grow for ever or rows stay behind.
+
+    T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a row at this scale-out.
+    The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows.
+
+    >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+    >>> [round(settled_batch_s(law, rate_rows_per_s=rate, interval_s=2.0, scaleout=1), 6) for rate in (0.0, 500.0, 750.0, 1000.0)]
+    [1.0, 2.0, 4.0, inf]
+    """
+    cost_s = law.row_cost_s(scaleout)
+    duration_s = law.overhead_s + cost_s * rate_rows_per_s * interval_s
+    if duration_s > interval_s:
+        spare = 1.0 - cost_s * rate_rows_per_s
+        duration_s = max(interval_s, law.overhead_s / spare) if spare > 0 else math.inf
+    if law.limit_rows is not None and rate_rows_per_s * max(interval_s, duration_s) > law.limit_rows:
+        return math.inf
+    return duration_s
+
+
+def latency_by_law_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, scaleout: int, quantile: float | None = None) -> float:
+    """Latency of a row: its wait, uniform over the cycle max(i,T), and the batch; the mean, or a quantile q as q*cycle + T.
+
+    >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+    >>> latency_by_law_s(law, rate_rows_per_s=500.0, interval_s=4.0, scaleout=1)
+    5.0
+    >>> round(latency_by_law_s(law, rate_rows_per_s=500.0, interval_s=4.0, scaleout=1, quantile=0.95), 6)
+    6.8
+    """
+    if quantile is not None and not 0 <= quantile <= 1:
+        raise ValueError(f"a quantile lies between 0 and 1, not at {quantile:g}")
+    duration_s = settled_batch_s(law, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout)
+    if duration_s == math.inf:
+        return math.inf
+    return (0.5 if quantile is None else quantile) * max(interval_s, duration_s) + duration_s
+
+
+def predict_batch_latency(cost: BatchCost, *, rate_rows_per_s: float, interval_s: float, scaleout: int, quantile: float | None = None) -> Estimate | NotReady:
+    """Mean latency, or a quantile of it, at a constant rate; infinite where capacity does not suffice."""
+    laws = cost.laws()
+    if isinstance(laws, NotReady):
+        return laws
+    return laws.estimate(lambda law: latency_by_law_s(law, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout, quantile=quantile))
+
+
+def latencies_by_laws_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float, interval_s: float, scaleouts: Ints, quantile: float | None = None) -> Floats:
+    """What `latency_by_law_s` says, to the last digit: a row for each law, a column for each scale-out.
+
+    >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=2)
+    >>> latencies_by_laws_s([law], rate_rows_per_s=500.0, interval_s=4.0, scaleouts=np.array([1, 2])).tolist()
+    [[5.0, 4.0]]
+    """
+    if quantile is not None and not 0 <= quantile <= 1:
+        raise ValueError(f"a quantile lies between 0 and 1, not at {quantile:g}")
+    duration_s = _settled_batches_s(LawColumns.of(laws), rate_rows_per_s, interval_s, scaleouts)
+    with np.errstate(invalid="ignore"):
+        latency_s = (0.5 if quantile is None else quantile) * np.maximum(interval_s, duration_s) + duration_s
+    return np.where(np.isinf(duration_s), np.inf, latency_s)
+
+
+def _settled_batches_s(laws: LawColumns, rate_rows_per_s: float, interval_s: float, scaleouts: Ints) -> Floats:
+    """What `settled_batch_s` says."""
+    cost_s = laws.row_cost_s(scaleouts)
+    duration_s, spare = laws.overhead_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        repeated_s = np.where(spare > 0, np.maximum(interval_s, laws.overhead_s / spare), np.inf)
+        duration_s = np.where(duration_s > interval_s, repeated_s, duration_s)
+        return np.where(rate_rows_per_s * np.maximum(interval_s, duration_s) > laws.limit_rows, np.inf, duration_s)
+
+
+BIAS = 0.3
+"""Before any measurement the physical form may be off by a factor of e^0.3 either way (one standard deviation)."""
+SCALE = 0.2
+"""Before any measurement its logarithm may stretch or shrink by a fifth."""
+NOISE = 0.1
+"""Relative noise of a measurement, as believed before any."""
+NOISE_WEIGHT = 2.0
+"""The belief in `NOISE` counts as much as this many measurements."""
+HUBER = 1.345
+"""Residuals beyond so many standard deviations pull no harder."""
+ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stretch:
+    """log y = log x + bias + scale*(log x - centre): x the physical latency, y what is measured; `covariance` is that of (bias, scale).
+
+    `noise` is by how much one measurement differs from that, as a standard deviation of its logarithm.
+    """
+
+    bias: float = 0.0
+    scale: float = 0.0
+    centre: float = 0.0
+    noise: float = NOISE
+    covariance: Floats
+
+    def at(self, physical_s: Floats) -> Floats:
+        """The stretched latencies; they never fall where the physical ones rise.
+
+        >>> Stretch(bias=math.log(2), covariance=np.zeros((2, 2))).at(np.array([3.0, np.inf])).round(9).tolist()
+        [6.0, inf]
+        """
+        return np.asarray(np.exp(self.centre + self.bias + max(1.0 + self.scale, 0.01) * (np.log(physical_s) - self.centre)))
+
+    def estimate(self, physical_s: Estimate, *, of_one: bool = False) -> Estimate:
+        """The stretched estimate: what is open in the physical one and in the stretch, together; `of_one` measurement to come, its noise too."""
+        value, below, above = (float(each) for each in self.at(np.maximum([physical_s.value, physical_s.low, physical_s.high], 1e-9)))
+        if value == math.inf:
+            return Estimate(value=value, low=below, high=value)
+        direction = np.array([1.0, math.log(max(physical_s.value, 1e-9)) - self.centre])
+        own = NORMAL_REACH * math.sqrt(max(float(direction @ self.covariance @ direction), 0.0) + (self.noise**2 if of_one else 0.0))
+        high = value * math.exp(math.hypot(own, math.log(above / value))) if above < math.inf else math.inf
+        return Estimate(value=value, low=value * math.exp(-math.hypot(own, math.log(value / below))), high=high)
+
+
+def stretch(physical_s: Floats, measured_s: Floats) -> Stretch:
+    """The stretch after these pairs; none at all leaves the physical form as it is, with what is open about it.
+
+    >>> stretch(np.array([]), np.array([])).at(np.array([7.0])).round(9).tolist()
+    [7.0]
+    >>> stretch(np.full(1000, 2.0), np.full(1000, 3.0)).at(np.array([2.0])).round(3).tolist()
+    [3.0]
+    """
+    prior = np.array([BIAS, SCALE])
+    if not len(physical_s):
+        return Stretch(covariance=np.diag([BIAS**2, 0.0]))
+    logs, gaps = np.log(physical_s), np.log(measured_s / physical_s)
+    centre = float(logs.mean())
+    columns = np.column_stack([np.ones(len(logs)), logs - centre])
+    weights, noise = np.ones(len(logs)), NOISE
+    for _ in range(ROUNDS):
+        covariance = np.linalg.inv(np.diag(prior**-2) + columns.T @ (columns * weights[:, None]) / noise**2)
+        found = covariance @ (columns.T @ (weights * gaps)) / noise**2
+        off = gaps - columns @ found
+        noise = math.sqrt((NOISE_WEIGHT * NOISE**2 + float(weights @ off**2)) / (NOISE_WEIGHT + float(weights.sum())))
+        weights = np.minimum(1.0, HUBER * noise / np.maximum(np.abs(off), 1e-12))
+    return Stretch(bias=float(found[0]), scale=float(found[1]), centre=centre, noise=noise, covariance=np.asarray(covariance, dtype=float))
+
 
 MOST_LATENCIES = 500
 """Latencies kept; the newest win."""
@@ -95,7 +245,7 @@ class BatchLatency:
         return Score(mape=errors[0], constant_mape=errors[1], paper_mape=errors[2], held_out=len(truth))
 
     def _of_one(self, by_law: Estimate, by_rate: tuple[float, float]) -> Estimate:
-        low, high = bounds_of(by_law.value, (by_law.low, by_law.high), by_rate)
+        low, high = combined_bounds(by_law.value, (by_law.low, by_law.high), by_rate)
         return _stretch(self).estimate(Estimate(value=by_law.value, low=low, high=high), of_one=True)
 
     def _pairs(self, laws: LikelyLaws) -> tuple[Floats, Floats]:

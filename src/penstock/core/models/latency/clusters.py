@@ -1,4 +1,4 @@
-"""Healthy and overloaded latencies told apart without a threshold: first whether there are two groups at all, then which."""
+"""Split latencies into healthy and overloaded ones without a threshold (Phoebe sec. III-D)."""
 
 from __future__ import annotations
 
@@ -61,3 +61,19 @@ def are_two(log_latencies: Floats, lower: Flags, ratio: float = RATIO) -> bool:
     within = max(sum(len(group) * float(np.var(group)) for group in groups) / n, RESOLUTION**2)
     surprise = -sum(len(group) * log(len(group) / n) for group in groups)
     return n / 2 * log(whole / within) - surprise > log(n)
+
+
+LOWEST_PERCENTILE = 1.0
+"""The percentile that stands for an undisturbed latency (Phoebe sec. III-D)."""
+
+
+def log_latency(latencies_s: Floats) -> Floats:
+    """The logarithm of each latency over the 1st percentile of all (Phoebe sec. III-D).
+
+    The division only shifts the logarithm: clusters are the same without it, and a regression of the logarithm predicts the same.
+    The published prototype computes (L - median) / (1st percentile - minimum) instead, which makes the lower half all equal and is left out.
+
+    >>> log_latency(np.array([2.0, 2.0, 2.0 * np.e])).round(3).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    return np.asarray(np.log(latencies_s / np.percentile(latencies_s, LOWEST_PERCENTILE)))

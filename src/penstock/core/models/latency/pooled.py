@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.core.domain.reading import Quantiles
-from penstock.core.shapes.chance import FloatArray
+from penstock.core.models.arrays import Floats
 
 KNOTS = 512
 APART_S = 1e-9
 """Equal quantiles are moved apart by so little, so that a jump of the distribution is a steep slope and can be inverted."""
 
 
-def pooled_quantiles(latencies: Sequence[Quantiles], weights: FloatArray) -> Quantiles | None:
+def pooled_quantiles(latencies: Sequence[Quantiles], weights: Floats) -> Quantiles | None:
     """The quantiles of all rows together, each reading weighted by the rows it stands for; None if nothing is known.
 
     A reading's distribution is taken as linear between 0, p50, p95 and p99, and as ending there: an estimate, exact for a single reading.

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.models.arrays import Flags, Floats
 from penstock.core.models.latency.boosting import plain
-from penstock.core.models.latency.profile import LATENCY_FORMS, VALIDITY_FORMS, Forms, ProfileReading, ProfileSeen, ValidityForm
-from penstock.core.models.latency.profile_fit import columns, fit, labels
+from penstock.core.models.latency.profile_fit import LATENCY_FORMS, VALIDITY_FORMS, Forms, ProfileReading, ValidityForm, columns, fit, labels
 from penstock.core.models.score import Score, mape
 
 CHOICE_PARTS = 5

@@ -1,1 +1,1 @@
-"""How long a job takes to be itself again."""
+"""How long a job takes to recover."""

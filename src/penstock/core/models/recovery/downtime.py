@@ -1,4 +1,4 @@
-"""How long a disturbance keeps the job from working, by its kind, learnt from those that were seen."""
+"""Downtime of a job after a disturbance, learnt by kind of disturbance."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from penstock.core.models.estimate import Estimate, NotReady, student_estimate_b
 from penstock.core.models.score import Foretold, Score
 
 PRIOR_WEIGHT = 2.0
-"""A prior counts as so many observations; as to where downtimes lie, each one seen halves that, as they vary little (Phoebe sec. III-B)."""
+"""Observations that a prior is worth; for the mean, each observation halves that, as downtimes vary little (Phoebe sec. III-B)."""
 PRIOR_SPREAD = math.log(1.5)
-"""Downtimes of one kind are off by half, until they show their own spread."""
+"""Standard deviation of the logarithm of downtimes, before they show their own."""
 HALF_LIFE = 10
-"""An observation counts half as much after so many newer ones of its kind."""
+"""Newer observations of a kind after which one counts half."""
 LOST_EXECUTOR_S = 2.5
-"""What an executor lost in micro-batches costs before one was seen: its tasks are tried again and nothing restarts (SPARK-FACTS: 4.9 s, not 2.4 s)."""
+"""Downtime of an executor lost in micro-batches before one was seen: its tasks are retried, nothing restarts (SPARK-FACTS: 4.9 s, not 2.4 s)."""
 SHORTEST_S = 0.05
-"""Downtimes are learnt by their logarithm; shorter ones count as this."""
+"""Shorter downtimes count as this, as logarithms are learnt."""
 
 _KEPT = 0.5 ** (1 / HALF_LIFE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DowntimeSeen:
-    """A disturbance after which the job did not work for so long."""
+    """The downtime of one disturbance."""
 
     kind: DisturbanceKind
     downtime_s: float
@@ -39,7 +39,7 @@ class DowntimeSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priors:
-    """What is known before anything was seen: rescales as in Daedalus sec. 3.4; a failure takes its detection plus the restart of its kind.
+    """Downtimes expected before any was seen: rescales as in Daedalus sec. 3.4; a failure takes its detection plus the restart of its kind.
 
     >>> Priors(detection_s=20.0, restart_s={"query_restart": 10.0}).of("query_restart")
     30.0
@@ -51,7 +51,7 @@ class Priors:
     restart_s: dict[DisturbanceKind, float] = field(default_factory=dict)
 
     def of(self, kind: DisturbanceKind) -> float | None:
-        """The downtime to expect of a kind; None if nothing is known of it."""
+        """Return the expected downtime of a kind; None if it is unknown."""
         if kind == "rescale_up":
             return self.rescale_up_s
         if kind == "rescale_down":
@@ -62,7 +62,7 @@ class Priors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMoments:
-    """Fading mean and sum of squared deviations of logarithms; `weight` is how many new observations they are worth."""
+    """Exponentially weighted mean and sum of squared deviations of logarithms; `weight` is the number of new observations they are worth."""
 
     seen: int = 0
     weight: float = 0.0
@@ -70,7 +70,7 @@ class LogMoments:
     squares: float = 0.0
 
     def including(self, value: float) -> LogMoments:
-        """With one more: West's weighted update, where all that came before has faded by one step."""
+        """Add an observation and decay the earlier ones by one step (West's weighted update)."""
         weight = _KEPT * self.weight + 1.0
         off = value - self.mean
         mean = self.mean + off / weight
@@ -79,11 +79,11 @@ class LogMoments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downtimes:
-    """Downtime by kind of disturbance; each kind learns by itself.
+    """Learns the downtime of each kind of disturbance separately.
 
     >>> model = Downtimes()
     >>> round(model.predict("rescale_up").value, 1), model.predict("executor_loss").why
-    (30.0, 'no executor_loss was seen yet, and how long its detection and restart take is not known')
+    (30.0, 'no executor_loss was seen yet, and its detection and restart times are unknown')
     >>> seen = model.learn([DowntimeSeen(kind="rescale_up", downtime_s=60.0)] * 5)
     >>> round(seen.predict("rescale_up").value, 1), round(seen.predict("rescale_down").value, 1)
     (59.4, 15.0)
@@ -91,7 +91,7 @@ class Downtimes:
 
     priors: Priors = field(default_factory=Priors)
     learnt: dict[DisturbanceKind, LogMoments] = field(default_factory=dict)
-    foretold: dict[DisturbanceKind, Foretold] = field(default_factory=dict)
+    errors: dict[DisturbanceKind, Foretold] = field(default_factory=dict)
 
     def learn(self, seen: Sequence[DowntimeSeen]) -> Self:
         model = self
@@ -100,14 +100,14 @@ class Downtimes:
         return model
 
     def predict(self, kind: DisturbanceKind) -> Estimate | NotReady:
-        """The median of the next downtime of a kind, and bounds for that one downtime.
+        """Predict the median of the next downtime of a kind, with bounds for that one downtime.
 
         A normal distribution of logarithms with unknown mean and spread: the prior is the mean of k earlier observations, and the bounds are those of
         Student's distribution for one more.
         """
         moments, prior_s = self.learnt.get(kind, LogMoments()), self.priors.of(kind)
         if prior_s is None and moments.seen == 0:
-            return NotReady(why=f"no {kind} was seen yet, and how long its detection and restart take is not known")
+            return NotReady(why=f"no {kind} was seen yet, and its detection and restart times are unknown")
         prior_weight = 0.0 if prior_s is None else PRIOR_WEIGHT * 0.5**moments.seen
         prior = 0.0 if prior_s is None else math.log(max(prior_s, SHORTEST_S))
         weight = prior_weight + moments.weight
@@ -119,11 +119,11 @@ class Downtimes:
         return student_estimate_by_ratio(math.exp(centre), math.sqrt(variance * (1 + 1 / weight)), freedom)
 
     def score(self, kind: DisturbanceKind) -> Score | NotReady:
-        """How wrong it was about the next downtime of a kind, each time, beside the mean of those before and the fixed downtimes of Daedalus sec. 3.4."""
-        return self.foretold.get(kind, Foretold()).score()
+        """Return the errors of one-step-ahead predictions, compared with the mean of earlier downtimes and the fixed ones of Daedalus sec. 3.4."""
+        return self.errors.get(kind, Foretold()).score()
 
     def _including(self, kind: DisturbanceKind, downtime_s: float) -> Self:
-        said = self.predict(kind)
-        told = self.foretold.get(kind, Foretold()).with_one(downtime_s, said.value if isinstance(said, Estimate) else None, self.priors.of(kind))
+        predicted = self.predict(kind)
+        errors = self.errors.get(kind, Foretold()).with_one(downtime_s, predicted.value if isinstance(predicted, Estimate) else None, self.priors.of(kind))
         moments = self.learnt.get(kind, LogMoments()).including(math.log(downtime_s))
-        return replace(self, learnt={**self.learnt, kind: moments}, foretold={**self.foretold, kind: told})
+        return replace(self, learnt={**self.learnt, kind: moments}, errors={**self.errors, kind: errors})

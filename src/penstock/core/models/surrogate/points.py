@@ -53,7 +53,7 @@ class Points:
 def points_of(seen: Sequence[Placed]) -> Points:
     """The columns of observations.
 
-    >>> from penstock.core.models.recovery.regression import RecoverySeen
+    >>> from penstock.core.models.recovery.recovery_regression import RecoverySeen
     >>> points_of([RecoverySeen(interval_s=10, rate_rows_per_s=500, recovery_s=70)]).rate.tolist()
     [500.0]
     """

@@ -1,0 +1,86 @@
+"""Phoebe's M_L as a table: computed by a slow fit, looked up in every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from operator import and_
+
+import numpy as np
+
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.latency.profile_fit import fit
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
+
+RATES = 80
+"""Rates of a table, evenly spread: a step of about one percent of the largest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What is expected of a size at a rate: its latency, and whether it keeps up."""
+
+    latency_s: float
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyTable:
+    """Phoebe's M_L on a grid; `rows` is how many rows its profile had learnt when it was made.
+
+    >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=8)
+    >>> table.at(2, 150.0), table.at(4, 150.0)
+    (Expected(latency_s=5.0, valid=False), Expected(latency_s=1.5, valid=True))
+    """
+
+    sizes: tuple[int, ...]
+    rates_rows_per_s: tuple[float, ...]
+    latency_s: tuple[tuple[float, ...], ...]
+    valid: tuple[tuple[bool, ...], ...]
+    rows: int
+
+    def at(self, executors: int, rate_rows_per_s: float) -> Expected:
+        """Linear in the rate; valid as the next rate up is, and nothing above the grid is. A size between two of the grid counts as the smaller."""
+        row = max(0, int(np.searchsorted(self.sizes, executors, side="right")) - 1)
+        above = int(np.searchsorted(self.rates_rows_per_s, rate_rows_per_s))
+        valid = above < len(self.rates_rows_per_s) and self.valid[row][above]
+        return Expected(latency_s=float(np.interp(rate_rows_per_s, self.rates_rows_per_s, self.latency_s[row])), valid=valid)
+
+    def at_pace(self, share: float) -> LatencyTable:
+        """The same of a job that is only so fast: what was expected at a rate comes at that share of it.
+
+        >>> table = LatencyTable(sizes=(2,), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0),), valid=((True, False),), rows=8)
+        >>> table.at_pace(0.5).at(2, 75.0)
+        Expected(latency_s=5.0, valid=False)
+        """
+        return self if share == 1.0 else replace(self, rates_rows_per_s=tuple(share * rate for rate in self.rates_rows_per_s))
+
+    def within(self, most_rows_per_s: Mapping[int, float]) -> LatencyTable:
+        """The same where no size keeps up with more than it is known to carry.
+
+        >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, True), (True, True)), rows=8)
+        >>> table.within({2: 150.0}).valid
+        ((True, False), (True, True))
+        """
+        most = [most_rows_per_s.get(size, inf) for size in self.sizes]
+        carried = [tuple(rate <= each for rate in self.rates_rows_per_s) for each in most]
+        return replace(self, valid=tuple(tuple(map(and_, *rows)) for rows in zip(self.valid, carried, strict=True)))
+
+
+def tabulate(profile: ScaleoutLatency, sizes: Sequence[int], most_rows_per_s: float) -> LatencyTable | NotReady:
+    """What a profile says of these sizes, ascending, at rates up to the largest; slow, as the forms that answer are chosen by held-out error first."""
+    forms = profile.forms()
+    if isinstance(forms, NotReady):
+        return forms
+    fitted = fit(profile.observations, profile.reading)
+    rates = np.linspace(0.0, most_rows_per_s, RATES + 1)[1:]
+    scaleouts, at = (each.ravel() for each in np.meshgrid(np.asarray(sizes, dtype=float), rates, indexing="ij"))
+    shape = (len(sizes), RATES)
+    return LatencyTable(
+        sizes=tuple(sizes),
+        rates_rows_per_s=tuple(rates.tolist()),
+        latency_s=tuple(map(tuple, fitted.latency_s(forms, scaleouts, at).reshape(shape).tolist())),
+        valid=tuple(map(tuple, fitted.valid(forms[1], scaleouts, at).reshape(shape).tolist())),
+        rows=profile.rows,
+    )

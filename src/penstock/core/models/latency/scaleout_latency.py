@@ -1,0 +1,122 @@
+"""Phoebe's M_L: the latency of a scale-out at a rate, and whether it keeps up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import inf
+
+import numpy as np
+
+from penstock.core.domain.profile import ProfileSeen
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.latency.knee import Knee
+from penstock.core.models.latency.profile_fit import Forms, ProfileFit, ProfileReading, fit
+from penstock.core.models.latency.profile_trial import FEWEST_POINTS, Trial, left_out, points, trial
+from penstock.core.models.score import Score
+from penstock.core.models.surrogate.crossvalidation import within_errors
+
+MOST_ROWS = 1000
+"""Older rows are forgotten: more than ten profiles of 8 scale-outs at 12 rates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedLatency:
+    """M_L's answer: `valid` is Phoebe's L_C; past it the latency grows with time, so its bound is infinite."""
+
+    latency: Estimate
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleoutLatency:
+    """Latency and validity over (scale-out, rate), learnt from profiling runs (Phoebe sec. III-D).
+
+    The latency falls with the scale-out and rises with the rate; more rate never makes an invalid point valid, more executors never a valid one
+    invalid. Beside the paper's boosting there are physical forms; the one with the smallest held-out error on this profile answers.
+    `forgotten` is how many rows were learnt before those that are known.
+    """
+
+    observations: tuple[ProfileSeen, ...] = ()
+    reading: ProfileReading = field(default_factory=ProfileReading)
+    forgotten: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were learnt so far, those that are forgotten included."""
+        return self.forgotten + len(self.observations)
+
+    def learn(self, seen: Sequence[ProfileSeen]) -> ScaleoutLatency:
+        known = (*self.observations, *seen)
+        return replace(self, observations=known[-MOST_ROWS:], forgotten=self.forgotten + max(0, len(known) - MOST_ROWS))
+
+    def predict(self, scaleout: int, rate_rows_per_s: float) -> ExpectedLatency | NotReady:
+        """The expected latency with its bounds, and whether the scale-out keeps up with the rate."""
+        if (missing := self._missing()) is not None:
+            return missing
+        held_out, fitted = _trial(self), _fit(self)
+        at = np.array([float(scaleout)]), np.array([float(rate_rows_per_s)])
+        expected = within_errors(float(fitted.latency_s(held_out.forms, *at)[0]), held_out.log_errors)
+        valid = bool(fitted.valid(held_out.forms[1], *at)[0])
+        return ExpectedLatency(latency=expected if valid else replace(expected, high=inf), valid=valid)
+
+    def t_max(self, scaleout: int) -> Estimate | NotReady:
+        """The rate at which a profiled scale-out stops keeping up: the first that was too much, bounded below by the last that was not.
+
+        Other scale-outs are for the capacity over scale-outs to answer.
+        """
+        knee = next((knee for knee in self.knees() if knee.scaleout == scaleout), None)
+        if knee is None:
+            return NotReady(why=f"no profile at scale-out {scaleout}")
+        if knee.first_unstable_rows_per_s is None:
+            return NotReady(why=f"scale-out {scaleout} kept up with every rate that was tried, up to {knee.last_stable_rows_per_s:.6g} rows/s")
+        return Estimate(value=knee.first_unstable_rows_per_s, low=knee.last_stable_rows_per_s or 0.0, high=knee.first_unstable_rows_per_s)
+
+    def knees(self) -> tuple[Knee, ...]:
+        """The last stable and the first unstable rate of each profiled scale-out."""
+        return _fit(self).knees if self.observations else ()
+
+    def forms(self) -> Forms | NotReady:
+        """The forms that answer, chosen by held-out error unless they were asked for."""
+        missing = self._missing()
+        return _trial(self).forms if missing is None else missing
+
+    def score(self) -> Score | NotReady:
+        """The error of the expected latency on rows that kept up, held out from everything, the choice of the forms included; beside it plain boosting."""
+        missing = self._missing()
+        return _left_out(self)[0] if missing is None else missing
+
+    def validity_accuracy(self) -> float | NotReady:
+        """The share of rows whose validity is foretold without having seen them: as given, else as the clusters of the whole profile have it."""
+        missing = self._missing()
+        return _left_out(self)[1] if missing is None else missing
+
+    def constant_validity_accuracy(self) -> float | NotReady:
+        """The same of who calls every row what most of them are."""
+        missing = self._missing()
+        if missing is not None:
+            return missing
+        valid = float(np.mean(_fit(self).kept_up))
+        return max(valid, 1.0 - valid)
+
+    def _missing(self) -> NotReady | None:
+        profiled = points(self.observations)
+        if profiled < FEWEST_POINTS:
+            return NotReady(why=f"profiled at {profiled} of at least {FEWEST_POINTS} different scale-outs and rates")
+        return None if bool(_fit(self).kept_up.any()) else NotReady(why="no profiled scale-out kept up with any rate that was tried")
+
+
+@lru_cache(maxsize=16)
+def _fit(model: ScaleoutLatency) -> ProfileFit:
+    return fit(model.observations, model.reading)
+
+
+@lru_cache(maxsize=16)
+def _trial(model: ScaleoutLatency) -> Trial:
+    return trial(model.observations, model.reading)
+
+
+@lru_cache(maxsize=4)
+def _left_out(model: ScaleoutLatency) -> tuple[Score, float]:
+    return left_out(model.observations, model.reading)

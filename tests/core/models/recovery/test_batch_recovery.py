@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s, uncommitted_s, worst_uncommitted_s
+
+LAW = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+
+
+def recovery(
+    law: BatchLaw, arrivals: Arrivals, downtime_s: float = 30.0, interval_s: float = 10.0, uncommitted: float | None = None, lag_rows: float = 0.0
+) -> float:
+    outage = BatchOutage(at_s=0.0, downtime_s=downtime_s, interval_s=interval_s, scaleout=1, uncommitted_s=uncommitted, lag_rows=lag_rows)
+    return recovery_by_batches_s(law, arrivals, outage)
+
+
+@settings(max_examples=60)
+@given(st.floats(0.05, 0.9), st.floats(1.0, 200.0), st.floats(0.0, 60.0))
+def test_for_a_small_interval_it_tends_to_the_integral_form(u: float, downtime_s: float, uncommitted_s: float) -> None:
+    interval_s = 1e-4
+    law = BatchLaw(overhead_s=interval_s / 100, row_s=u / 1000.0, partitions=1)
+    expected = downtime_s + (uncommitted_s + downtime_s) * u / (1 - u)
+    assert recovery(law, Arrivals.constant(1000.0), downtime_s, interval_s, uncommitted_s) == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_case_of_the_paper_notes_takes_234_9_seconds() -> None:
+    law = BatchLaw(overhead_s=1e-7, row_s=0.51 / 1000.0, partitions=1)
+    assert recovery(law, Arrivals.constant(1000.0), 110.0, 1e-4, 10.0) == pytest.approx(234.9, abs=0.05)
+
+
+def test_it_agrees_with_the_batches_measured_on_spark_after_a_timeout() -> None:
+    """SPARK-FACTS: 1,800 rows/s, trigger 3 s; 32,400 rows waited, batches took 10.0, 5.9, 3.9 and 2.7 s."""
+    law = BatchLaw(overhead_s=0.61, row_s=0.00029, partitions=1)
+    found = recovery(law, Arrivals.constant(1800.0), downtime_s=0.0, interval_s=3.0, uncommitted=32_400 / 1800.0)
+    assert found == pytest.approx(10.0 + 5.9 + 3.9 + 2.7, rel=0.05)
+
+
+def test_the_worst_case_before_the_fault_is_a_cycle_and_a_batch() -> None:
+    assert recovery(LAW, Arrivals.constant(500.0)) == recovery(LAW, Arrivals.constant(500.0), uncommitted=10.0 + 6.0)
+    assert recovery(LAW, Arrivals.constant(500.0)) > recovery(LAW, Arrivals.constant(500.0), uncommitted=10.0)
+
+
+def test_an_overloaded_job_has_left_at_least_one_interval_and_its_batch_uncommitted() -> None:
+    assert worst_uncommitted_s(LAW, rate_rows_per_s=2000.0, interval_s=10.0, scaleout=1) == 42
+
+
+@settings(max_examples=40)
+@given(st.floats(10, 880), st.floats(1, 100), st.floats(0, 100), st.floats(0, 1e5))
+def test_a_longer_downtime_or_more_lag_never_recovers_sooner(rate: float, downtime_s: float, longer_s: float, lag_rows: float) -> None:
+    arrivals = Arrivals.constant(rate)
+    alone = recovery(LAW, arrivals, downtime_s)
+    assert alone <= recovery(LAW, arrivals, downtime_s + longer_s) * (1 + 1e-9)
+    assert alone <= recovery(LAW, arrivals, downtime_s, lag_rows=lag_rows) * (1 + 1e-9)
+
+
+def test_without_arrivals_a_job_is_back_when_it_runs_again() -> None:
+    assert recovery(LAW, Arrivals.constant(0.0)) == 30
+
+
+def test_at_or_above_capacity_it_never_recovers() -> None:
+    for rate in (900.0, 950.0, 1000.0, 5000.0):
+        assert recovery(LAW, Arrivals.constant(rate)) == math.inf
+    assert recovery(LAW, Arrivals.constant(899.0)) < math.inf
+
+
+def test_a_passing_overload_only_delays_recovery() -> None:
+    passing = Arrivals.through((0.0, 60.0, 300.0, 360.0), (400.0, 2000.0, 2000.0, 400.0))
+    assert recovery(LAW, Arrivals.constant(400.0)) < recovery(LAW, passing) < 3600
+
+
+def test_an_overload_that_comes_after_recovery_does_not_matter() -> None:
+    later = Arrivals.through((0.0, 3600.0, 3700.0), (400.0, 400.0, 5000.0))
+    assert recovery(LAW, later) == pytest.approx(recovery(LAW, Arrivals.constant(400.0)))
+
+
+def test_an_overload_that_stays_is_infinite_if_it_comes_before_recovery() -> None:
+    assert recovery(LAW, Arrivals.through((0.0, 10.0, 20.0), (800.0, 800.0, 5000.0))) == math.inf
+
+
+@settings(max_examples=40)
+@given(st.lists(st.floats(0, 1500), min_size=2, max_size=5), st.sampled_from([None, 9000.0]), st.integers(1, 6))
+def test_points_that_say_again_what_is_known_change_nothing(rates: list[float], limit_rows: float | None, more: int) -> None:
+    times_s, law = [60.0 * number for number in range(len(rates))], replace(LAW, limit_rows=limit_rows)
+    longer = Arrivals.through([*times_s, *(times_s[-1] + 600.0 * number for number in range(1, more + 1))], [*rates, *[rates[-1]] * more])
+    assert recovery(law, longer) == pytest.approx(recovery(law, Arrivals.through(times_s, rates)))
+
+
+def test_an_interval_shorter_than_the_overhead_never_recovers() -> None:
+    assert recovery(LAW, Arrivals.constant(10.0), interval_s=0.9) == math.inf
+
+
+@settings(max_examples=40)
+@given(st.floats(50, 700), st.floats(1.05, 3.0))
+def test_a_limit_of_rows_never_recovers_sooner_and_drains_at_what_full_batches_carry(rate: float, spare: float) -> None:
+    limit = rate * 10.0 * spare
+    limited, arrivals = replace(LAW, limit_rows=limit), Arrivals.constant(rate)
+    found, free = recovery(limited, arrivals, 600.0), recovery(LAW, arrivals, 600.0)
+    assert found >= free * (1 - 1e-9)
+    drained = 600.0 * rate / (limited.capacity_rows_per_s(1, 10.0) - rate)
+    assert 0.4 * drained < found - 600.0 < 1.5 * drained + 60.0
+
+
+def test_a_limit_below_the_arrivals_of_an_interval_never_recovers() -> None:
+    assert recovery(replace(LAW, limit_rows=4999.0), Arrivals.constant(500.0)) == math.inf
+
+
+def test_a_backlog_of_more_batches_than_are_followed_is_drained_by_the_integral_form() -> None:
+    law = replace(LAW, limit_rows=5100.0)
+    found = recovery(law, Arrivals.constant(500.0), lag_rows=1_000_000.0)
+    assert found == pytest.approx(1_000_000.0 / 10.0, rel=0.05)
+
+
+def test_a_negative_downtime_or_no_interval_is_refused() -> None:
+    with pytest.raises(ValueError, match="downtime"):
+        recovery(LAW, Arrivals.constant(1.0), downtime_s=-1.0)
+    with pytest.raises(ValueError, match="interval"):
+        recovery(LAW, Arrivals.constant(1.0), interval_s=0.0)
+
+
+def test_the_work_that_a_fault_just_before_a_commit_repeats_depends_on_the_batch() -> None:
+    assert uncommitted_s(10.0, batch_s=2.0) == 12.0
+    assert uncommitted_s(10.0, batch_s=12.0) == 24.0

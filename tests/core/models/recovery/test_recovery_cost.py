@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from assessed import assessed, under
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.assessment import Assessment
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
+from penstock.core.models.recovery.recovery_cost import LiveRescale, downtime_s, recovery_after_s, recovery_from_failure_s, repeated_s, rows_above, transition_s
+
+DOWNTIMES_S = {"rescale_up": 40.0, "rescale_down": 20.0, "query_restart": 60.0, "executor_loss": 5.0}
+
+
+def batches(load: float, **known: object) -> Assessment:
+    """Micro-batches of 2 s every 10 s, whose executors come and go while the job works."""
+    return under(load, **{"plant": "micro_batch", "stops": frozenset(), "batch_s": 2.0, "downtimes_s": DOWNTIMES_S, **known})  # type: ignore[arg-type]
+
+
+def outage_s(downtime: float, repeated: float, utilization: float) -> float:
+    """R = D + (I+D) u/(1-u): Phoebe sec. III-B for a constant rate."""
+    return downtime + (repeated + downtime) * utilization / (1 - utilization)
+
+
+def test_a_rescale_that_stops_the_job_is_an_outage_of_its_own_downtime() -> None:
+    seen = under(300.0, downtimes_s=DOWNTIMES_S)
+    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(40.0, 10.0, 0.5))
+    assert recovery_after_s(seen, 4) == pytest.approx(outage_s(60.0, 10.0, 0.75))
+    assert recovery_after_s(under(150.0, downtimes_s=DOWNTIMES_S), 2) == pytest.approx(outage_s(20.0, 10.0, 0.75))
+
+
+def test_the_lag_that_is_there_is_worked_off_too() -> None:
+    seen = under(300.0, downtimes_s=DOWNTIMES_S, lag_rows=6000.0)
+    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(40.0, 10.0, 0.5) + 6000.0 / 300.0)
+
+
+def test_a_live_rescale_costs_a_failure_at_the_new_size_unless_its_transition_is_worse() -> None:
+    assert recovery_after_s(batches(300.0), 6) == pytest.approx(outage_s(5.0, 10.0 + 2.0 * 4 / 6, 0.5))
+    overload = batches(450.0)
+    assert recovery_after_s(overload, 12) == pytest.approx(40.0 + 40.0 * 50.0 / 750.0)
+
+
+def test_a_job_that_grows_live_and_shrinks_by_a_stop_is_charged_each_its_own() -> None:
+    seen = under(150.0, downtimes_s=DOWNTIMES_S, stops=frozenset({"rescale_down"}))
+    assert recovery_after_s(seen, 2) == pytest.approx(outage_s(20.0, 10.0, 0.75))
+    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(60.0, 10.0, 0.25))
+
+
+def test_a_failure_of_micro_batches_repeats_two_batches_at_worst() -> None:
+    assert repeated_s(batches(100.0)) == 12.0
+    assert repeated_s(under(100.0)) == 10.0
+
+
+def test_a_smaller_size_is_charged_with_the_longer_batches_that_it_would_have() -> None:
+    assert repeated_s(batches(100.0), 4.0) == 18.0
+    assert recovery_after_s(batches(50.0), 1) == pytest.approx(outage_s(5.0, 18.0, 0.5))
+
+
+def test_a_failure_of_micro_batches_whose_cost_is_known_is_caught_up_with_batch_by_batch() -> None:
+    """Batches of 6 s every 10 s: 16 s of arrivals wait when it fails and 16 s more when it is back: 16,000 rows in 17 s, then 8,500 in 9.5 s."""
+    law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+    seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
+    assert recovery_from_failure_s(seen, 1, 900.0) == pytest.approx(16.0 + 17.0 + 9.5)
+    assert recovery_from_failure_s(batches(500.0, downtimes_s={"executor_loss": 16.0}), 1, 900.0) != pytest.approx(42.5), "as if it flowed"
+
+
+def test_sizes_that_take_equally_many_waves_recover_alike_and_each_as_it_would_alone() -> None:
+    law = BatchLaw(overhead_s=1.0, row_s=0.01, partitions=12, cores_per_executor=2)
+    seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
+    assert seen.arrivals is not None
+    found = {}
+    for size in range(1, 15):
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=16.0, interval_s=seen.interval_s, scaleout=size, lag_rows=seen.excess_lag_rows)
+        found[size] = recovery_by_batches_s(law, seen.arrivals, outage)
+        assert recovery_from_failure_s(seen, size, 900.0) == found[size]
+    assert found[2] == math.inf > found[3] == found[5] > found[6]
+
+
+def test_what_was_never_seen_takes_what_the_paper_begins_with() -> None:
+    assert [downtime_s(assessed(), kind) for kind in ("rescale_up", "rescale_down", "query_restart")] == [30.0, 15.0, 30.0]
+
+
+def test_without_capacity_or_arrivals_nothing_is_charged() -> None:
+    assert recovery_after_s(assessed(), 4) is None
+    assert recovery_after_s(under(100.0, capacities={}), 6) is None
+    assert recovery_from_failure_s(assessed(), 4, 400.0) is None
+
+
+@given(load=st.floats(0, 390), more=st.floats(1, 3), size=st.integers(1, 12), live=st.booleans())
+def test_more_load_never_recovers_sooner(load: float, more: float, size: int, live: bool) -> None:
+    stops = frozenset() if live else frozenset({"rescale_up", "rescale_down"})
+    before, after = (recovery_after_s(under(each, stops=stops, downtimes_s=DOWNTIMES_S), size) for each in (load, more * load))
+    assert before is not None
+    assert after is not None
+    assert after >= before - 1e-6
+
+
+RATES = st.lists(st.floats(0, 200), min_size=4, max_size=4)
+
+
+def rescale(now: float, new: float, *, lag: float = 0.0, ready: float = 30.0) -> LiveRescale:
+    return LiveRescale(at_s=0.0, ready_after_s=ready, capacity_now_rows_per_s=now, capacity_new_rows_per_s=new, excess_lag_rows=lag)
+
+
+def test_what_the_present_size_cannot_do_waits_for_the_new_one() -> None:
+    assert transition_s(Arrivals.constant(120.0), rescale(100.0, 200.0)) == 30.0 + 20.0 * 30 / 80
+    assert transition_s(Arrivals.constant(120.0), rescale(100.0, 200.0, lag=400.0)) == 30.0 + (400.0 + 20.0 * 30) / 80
+
+
+def test_a_job_that_keeps_up_on_its_way_has_nothing_to_recover_from() -> None:
+    assert transition_s(Arrivals.constant(80.0), rescale(100.0, 90.0)) == 0.0
+
+
+def test_a_new_size_that_does_not_suffice_never_recovers_from_a_lag() -> None:
+    assert transition_s(Arrivals.constant(120.0), rescale(100.0, 110.0)) == math.inf
+
+
+@given(RATES, st.floats(0, 200), st.floats(-20, 60), st.floats(0, 80))
+def test_rows_above_a_level_are_the_integral_of_what_exceeds_it(rates: list[float], level: float, start_s: float, width_s: float) -> None:
+    arrivals = Arrivals.through((0.0, 10.0, 25.0, 40.0), rates)
+    moments_s = np.linspace(start_s, start_s + width_s, 801)
+    over = np.maximum([arrivals.rate(float(each)) - level for each in moments_s], 0.0)
+    assert rows_above(arrivals, level, start_s, start_s + width_s) == pytest.approx(float(np.trapezoid(over, moments_s)), rel=1e-3, abs=2.0)
+
+
+@given(RATES, st.floats(1, 300), st.floats(0, 100))
+def test_a_larger_new_size_never_means_a_longer_transition(rates: list[float], new: float, more: float) -> None:
+    arrivals = Arrivals.through((0.0, 10.0, 25.0, 40.0), rates)
+    assert transition_s(arrivals, rescale(100.0, new + more, lag=50.0)) <= transition_s(arrivals, rescale(100.0, new, lag=50.0)) * (1 + 1e-6) + 1e-4
+
+
+def test_a_rescale_that_is_ready_before_it_began_is_refused() -> None:
+    with pytest.raises(ValueError, match="ready_after_s"):
+        rescale(1.0, 2.0, ready=-1.0)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen, RecoveryTable, tabulated
+from penstock.selftest.worlds.khaos import recoveries
+from penstock.stores.codec import decode, encode
+
+
+def test_at_a_rate_beyond_the_capacity_it_never_recovers() -> None:
+    model = RecoveryRegression().learn(recoveries("worst_case", 3))
+    answer = model.predict(60, 100 * max(each.rate_rows_per_s for each in model.seen))
+    assert isinstance(answer, Estimate) and answer.value == answer.high == math.inf
+    assert 0 < answer.low < math.inf
+
+
+def test_the_physical_form_is_among_the_candidates() -> None:
+    assert {"physical", "physical, free replay"} <= set(RecoveryRegression().learn(recoveries("bent", 5)[::2]).candidates())
+
+
+def test_over_several_scaleouts_more_executors_recover_sooner() -> None:
+    def recovery(interval: float, rate: float, size: int) -> float:
+        return 60 + rate * (interval + 60) / (250 * size - rate)
+
+    seen = [
+        RecoverySeen(interval_s=interval, rate_rows_per_s=share * 250 * size, recovery_s=recovery(interval, share * 250 * size, size), scaleout=size)
+        for interval in (10, 60, 120) for size in (2, 4, 8) for share in (0.2, 0.5, 0.7)
+    ]  # fmt: skip
+    model = RecoveryRegression().learn(seen)
+    five, seven = (model.predict(60, 800, scaleout=size) for size in (5, 7))
+    assert isinstance(five, Estimate) and isinstance(seven, Estimate)
+    assert five.value > seven.value
+    assert five.value == pytest.approx(recovery(60, 800, 5), rel=0.1)
+    assert isinstance(model.predict(60, 800), NotReady)
+    assert model.inside(60, 800, 5) and not model.inside(60, 800, 16)
+
+
+def test_of_one_scaleout_it_answers_for_that_one_when_none_is_named() -> None:
+    model = RecoveryRegression().learn([replace(each, scaleout=4) for each in recoveries("worst_case", 1)])
+    rate = 0.7 * max(each.rate_rows_per_s for each in model.seen)
+    assert model.predict(60, rate) == model.predict(60, rate, scaleout=4)
+
+
+def test_a_recovery_without_an_executor_is_refused() -> None:
+    with pytest.raises(ValueError, match="had an executor"):
+        RecoverySeen(interval_s=10, rate_rows_per_s=1, recovery_s=60, scaleout=0)
+
+
+def truth_s(rate: float, scaleout: int, interval_s: float = 10.0) -> float:
+    return 40.0 + rate * (interval_s + 40.0) / (1000.0 * scaleout - rate)
+
+
+SEEN = [
+    RecoverySeen(interval_s=10.0, rate_rows_per_s=rate, recovery_s=truth_s(rate, scaleout), scaleout=scaleout)
+    for scaleout in (2, 4)
+    for rate in (600.0, 900.0, 1200.0, 1500.0)
+]
+MODEL = RecoveryRegression().learn(SEEN)
+
+
+def table() -> RecoveryTable:
+    made = tabulated(MODEL, 10.0)
+    assert isinstance(made, RecoveryTable)
+    return made
+
+
+def test_it_says_what_the_regression_says_where_recoveries_were_seen() -> None:
+    made = table()
+    assert made.sizes == (2, 4) and made.rows == 8
+    for rate in (650.0, 1000.0, 1450.0):
+        said, model = made.predict(10.0, rate, 4), MODEL.predict(10.0, rate, 4)
+        assert isinstance(said, Estimate) and isinstance(model, Estimate)
+        assert [said.value, said.low, said.high] == pytest.approx([model.value, model.low, model.high], rel=0.03)
+
+
+@pytest.mark.parametrize(("interval_s", "rate", "scaleout"), [(30.0, 1000.0, 4), (10.0, 500.0, 4), (10.0, 1600.0, 4), (10.0, 1000.0, 3)])
+def test_elsewhere_it_says_nothing(interval_s: float, rate: float, scaleout: int) -> None:
+    assert isinstance(table().predict(interval_s, rate, scaleout), NotReady)
+
+
+def test_a_rate_beyond_the_capacity_of_a_size_never_ends_and_the_state_goes_through_json() -> None:
+    row = (50.0, 80.0, math.inf)
+    made = RecoveryTable(interval_s=10.0, sizes=(2,), rates_rows_per_s=(1.0, 2.0, 3.0), recovery_s=(row,), low_s=((40.0, 60.0, 80.0),), high_s=(row,), rows=4)
+    never = made.predict(10.0, 2.5, 2)
+    assert isinstance(never, Estimate) and never.value == math.inf and never.low == 70.0
+    assert decode(RecoveryTable, encode(made)) == made
+
+
+def test_without_enough_recoveries_there_is_none() -> None:
+    assert isinstance(tabulated(RecoveryRegression().learn(SEEN[:3]), 10.0), NotReady)
+    assert isinstance(tabulated(RecoveryRegression(), 10.0), NotReady)
