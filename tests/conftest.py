@@ -20,7 +20,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.job import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
-from penstock.runtime.clock import SteadyClock
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.contract import ContractRecipe, prepare_trace
 from penstock.spark.embedded import EmbeddedCluster

@@ -13,7 +13,16 @@ from waiting import wait_until
 
 from penstock.cli import main
 
-IMPORTED = ["pytest", "pandas", "forked", "penstock.cli.app", "penstock.cli.run", "penstock.wiring.job", "penstock.dashboard.picture", "penstock.stores.export"]
+IMPORTED = [
+    "pytest",
+    "pandas",
+    "forked",
+    "penstock.cli.app",
+    "penstock.cli.run",
+    "penstock.wiring.running_job",
+    "penstock.dashboard.picture",
+    "penstock.stores.export",
+]
 PATIENCE_S = 120.0
 
 

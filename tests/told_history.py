@@ -22,14 +22,14 @@ from penstock.core.terms import Terms
 from penstock.ports import Source
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import blank_reading
-from penstock.runtime.inline_fitter import InlineFitter
-from penstock.runtime.recorder import this_penstock
+from penstock.runtime.fitter import InlineFitter
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.history import History
+from penstock.stores.recorder import this_penstock
 
 START_S = 1_760_000_000.0
 READING_S = 15.0

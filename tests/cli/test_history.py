@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.app import app
 from penstock.cli.history import recorded_by
-from penstock.runtime.recorder import this_penstock
-from penstock.stores.recorder import Recorder
+from penstock.stores.recorder import Recorder, this_penstock
 
 
 def lines(*arguments: object) -> list[str]:

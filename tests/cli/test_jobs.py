@@ -10,7 +10,7 @@ import pytest
 
 from penstock.cli.jobs import remembered_job, running_job
 from penstock.core.errors import UserMistake
-from penstock.remote.server import SocketServer
+from penstock.remote import SocketServer
 from penstock.runtime.home import JobFolder
 
 Start = Callable[[str], None]

@@ -29,12 +29,12 @@ from penstock.core.policies.registry import POLICIES
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
-from penstock.runtime.recorder import this_penstock
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.history import History
+from penstock.stores.recorder import this_penstock
 
 START_S = 1_700_000_000.0
 
@@ -171,10 +171,9 @@ def test_a_difference_is_shown_and_ends_with_exit_code_1(tampered: Path) -> None
     [
         ('{"version":"0.0.9","core":"5f2a90c1b7de"}', "something else; recorded by another version (0.0.9, core 5f2a90c1b7de; this is {this}): decisions may"),
         ('{"version":"0.0.9"}', "something else; recorded by another version (0.0.9; this is {this}): decisions may differ for that reason"),
-        (None, "something else; recorded by a version that did not write down which it was (this is {this}): decisions may differ for that reason"),
     ],
 )
-def test_decisions_that_differ_are_said_to_be_of_another_version_where_they_are(tampered: Path, recorder: str | None, said: str) -> None:
+def test_decisions_that_differ_are_said_to_be_of_another_version_where_they_are(tampered: Path, recorder: str, said: str) -> None:
     recorded_by(tampered, recorder)
     shown = CliRunner().invoke(app, ["replay", str(tampered), "--verify"], catch_exceptions=False)
     assert shown.exit_code == 1 and said.format(this=this_penstock()) in shown.stdout
@@ -187,7 +186,7 @@ def test_the_same_decisions_are_the_same_whichever_version_recorded_them(history
     assert shown.exit_code == 0 and "the same decisions, byte for byte" in shown.stdout and "version" not in shown.stdout
 
 
-def recorded_by(path: Path, recorder: str | None) -> None:
+def recorded_by(path: Path, recorder: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         assert connection.execute("UPDATE keyframes SET recorder = ?", (recorder,)).rowcount > 0
 

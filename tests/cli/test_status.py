@@ -12,7 +12,7 @@ from example_run import example_run
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
-from penstock.remote.server import SocketServer
+from penstock.remote import SocketServer
 from penstock.runtime.home import JobFolder
 from penstock.stores.codec import encode
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from penstock.cli.app import app
 from penstock.cli.terminal import day_time
 from penstock.core.errors import NotReachable, Refused, UserMistake
-from penstock.remote.server import SocketServer
+from penstock.remote import SocketServer
 from penstock.runtime.home import JobFolder
 
 

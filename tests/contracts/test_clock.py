@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from penstock.ports import Clock
-from penstock.runtime.clock import SteadyClock
 from penstock.runtime.fakes import EPOCH_S, FakeClock
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.simulator.plant import SimulatedClock
 
 CLOCKS = [pytest.param(FakeClock, id="fake"), pytest.param(SteadyClock, id="steady"), pytest.param(lambda: SimulatedClock(EPOCH_S), id="simulated")]

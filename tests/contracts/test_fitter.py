@@ -13,8 +13,7 @@ import taught
 from penstock.core.fitting import FitAsked, FitDone, fitted
 from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.ports import Fitter
-from penstock.runtime.fitting import ProcessFitter
-from penstock.runtime.inline_fitter import InlineFitter
+from penstock.runtime.fitter import InlineFitter, ProcessFitter
 
 PATIENCE_S = 100.0
 FITTERS: list[Any] = [pytest.param(InlineFitter, id="inline"), pytest.param(lambda: ProcessFitter(2048, PATIENCE_S), id="process")]

@@ -36,9 +36,9 @@ from penstock.core.terms import Terms
 from penstock.hindsight.verify import Verified, verify
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
-from penstock.runtime.inline_fitter import InlineFitter
+from penstock.runtime.fitter import InlineFitter
+from penstock.runtime.inbox import Reread
 from penstock.runtime.jobfile import own_policy
-from penstock.runtime.reread import Reread
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
@@ -253,16 +253,16 @@ def test_a_turn_that_cannot_be_turned_any_more_is_a_difference(tmp_path: Path, m
 
 def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(tmp_path: Path) -> None:
     path, first, second = tmp_path / "history.db", Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
-    for recorder in (None, first, second, first):
+    for recorder in (second, first, second, first):
         run = Run(path, terms("active"), recorder=recorder)
         run.plant.rate = 600
         run.pass_s(30.0)
         run.close()
     assert verified(path) == Verified(turns=24, keyframes=4), "whoever recorded it"
-    tamper(path, "UPDATE turns SET marks = replace(marks, '0', '1') WHERE id = 15")
-    assert verified(path).recorder == second
+    tamper(path, "UPDATE turns SET marks = replace(marks, '0', '1') WHERE id = 9")
+    assert verified(path).recorder == first
     tamper(path, "UPDATE turns SET marks = replace(marks, '0', '1') WHERE id = 3")
-    assert verified(path).recorder is None
+    assert verified(path).recorder == second
 
 
 def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path) -> None:

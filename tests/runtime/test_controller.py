@@ -30,10 +30,10 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.ports import Fitter
 from penstock.runtime import controller
-from penstock.runtime.clock import SteadyClock
 from penstock.runtime.controller import Controller, Memory
 from penstock.runtime.fakes import FakeClock, FakePlant
-from penstock.runtime.inline_fitter import InlineFitter
+from penstock.runtime.fitter import InlineFitter
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.stores.history import History
 from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader

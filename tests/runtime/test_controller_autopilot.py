@@ -23,7 +23,7 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller, Memory
 from penstock.runtime.fakes import FakeClock, FakePlant
-from penstock.runtime.reread import Reread
+from penstock.runtime.inbox import Reread
 from penstock.stores.history import History
 from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.errors import UserMistake
-from penstock.remote.client import RemoteJob
-from penstock.remote.server import SocketServer
+from penstock.remote import RemoteJob, SocketServer
 from penstock.runtime.home import JobFolder, home, job_folders, short_folder
 
 

@@ -35,17 +35,17 @@ from penstock.core.knowledge import Desired
 from penstock.core.policies.policy import Need
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
-from penstock.remote.client import RemoteJob
+from penstock.remote import RemoteJob
 from penstock.runtime import home
-from penstock.runtime.clock import SteadyClock
 from penstock.runtime.fakes import FakePlant, FolderBeside
+from penstock.runtime.fitter import InlineFitter
 from penstock.runtime.home import JobFolder, short_folder
 from penstock.runtime.host import About, Host
-from penstock.runtime.inline_fitter import InlineFitter
-from penstock.runtime.recorder import this_penstock
-from penstock.runtime.reread import Reread
-from penstock.stores import connection
+from penstock.runtime.inbox import Reread
+from penstock.runtime.steady_clock import SteadyClock
+from penstock.stores import database
 from penstock.stores.reader import HistoryReader
+from penstock.stores.recorder import this_penstock
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
 DECLARED = Desired(executors=2, triggers={"q": Trigger(interval_s=5.0)}, rate_limits_rows_per_s={"q": None}, partitions={"q": None})
@@ -144,7 +144,7 @@ def test_a_second_controller_on_the_same_job_is_refused_and_free_to_come_after_t
 
 
 def test_a_disk_that_is_full_at_the_first_start_is_one_line_before_anything_is_written(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "FREE_AT_START_BYTES", 1 << 62)
+    monkeypatch.setattr(database, "FREE_AT_START_BYTES", 1 << 62)
     host = Host(folder=JobFolder("orders", root), terms=TERMS, clock=SteadyClock(), redactor=Redactor())
     with pytest.raises(UserMistake, match=r"the disk under the history is full .* give another state folder$"):
         host.prepare()

@@ -16,10 +16,10 @@ from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, Snaps
 from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor
-from penstock.runtime.clock import SteadyClock
 from penstock.runtime.fakes import FolderBeside
 from penstock.runtime.joblease import NOTE, CheckpointLease
 from penstock.runtime.snapshots import COPY, NAME, Restored, Snapshots, restore_history
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 

@@ -24,9 +24,9 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired
 from penstock.core.terms import Terms
 from penstock.hindsight.verify import verify
-from penstock.runtime.clock import SteadyClock
 from penstock.runtime.controller import Controller
 from penstock.runtime.home import JobFolder
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.sink import pages
 from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader

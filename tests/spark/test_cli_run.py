@@ -22,7 +22,7 @@ from forked import penstock
 from ledgers import positions_in
 from waiting import wait_until
 
-from penstock.remote.client import RemoteJob
+from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder
 from penstock.spark.sink import count_rows, pages
 

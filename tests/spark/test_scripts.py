@@ -12,7 +12,7 @@ from waiting import wait_until
 
 import penstock
 from penstock.core.errors import Refused, UserMistake
-from penstock.remote.client import RemoteJob
+from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder
 from penstock.stores.reader import HistoryReader
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import AutopilotEvent, Decided, Proposed
+from penstock.core.domain.events.autopilot import Decided
 from penstock.core.domain.events.event import Event, event_classes
 from penstock.core.domain.events.run import NothingToDo, TurnFailed
 from penstock.core.domain.hours import Hours
@@ -27,12 +27,9 @@ from penstock.core.learnt import Learnt
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
-from penstock.stores.codec import decode, decode_command, decode_event, decode_instruction, encode, encode_knowledge
-from penstock.stores.faults import DecodeError
-from penstock.stores.words import closed_words
+from penstock.stores.codec import DecodeError, closed_words, decode, decode_command, decode_event, decode_instruction, encode, encode_knowledge
 
 st.register_type_strategy(float, st.floats(allow_nan=False))
-ONCE_UNNAMED = [kind for kind in event_classes().values() if issubclass(kind, AutopilotEvent) and kind not in (Decided, Proposed)]
 KNOWLEDGE = Knowledge(
     declared=Desired(executors=1, triggers={"q": Trigger(interval_s=5)}),
     desired=Desired(executors=3, triggers={"q": Trigger(interval_s=5)}, rate_limits_rows_per_s={"q": None}, partitions={"q": 8}),
@@ -143,17 +140,6 @@ def test_secrets_are_masked_in_texts_and_keys_but_numbers_and_own_words_stay() -
 def test_what_cannot_be_read_is_said_in_one_line(text: str) -> None:
     with pytest.raises(DecodeError, match=r"^it holds a NothingToDo that this Penstock cannot read, .+$"):
         decode(NothingToDo, text)
-
-
-@given(event=st.sampled_from(ONCE_UNNAMED).flatmap(lambda kind: st.builds(kind, policy=st.just(""))))
-def test_an_event_from_before_they_named_a_policy_is_read_without_one(event: Event) -> None:
-    old = encode(event, without=("policy",))
-    assert not json.loads(old).keys() & {"policy"} and decode_event(type(event).__name__, old) == event
-
-
-def test_a_prediction_from_before_they_named_a_policy_is_read_without_one() -> None:
-    prediction = Prediction(kind="capacity", made_s=1.0, value=1.0, low=0.0, high=2.0, executors=2)
-    assert decode(Prediction, encode(prediction, without=("policy",))) == prediction
 
 
 @pytest.mark.parametrize("decoder", [decode_event, decode_instruction])

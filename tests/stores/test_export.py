@@ -16,10 +16,9 @@ from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles,
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor
-from penstock.stores.export import NAMES, export
+from penstock.stores.export import NAMES, Format, export
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
-from penstock.stores.tables import Format
 
 AT_S = 1_700_000_000.25
 STAGE = StageReading(position=0, name="scan", tasks=8.0, rows_per_s=1000.0, run_time_s_per_s=1.5, busyness=None)

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import penstock
 from penstock.core.config import Config
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.inputs import Inputs
@@ -16,11 +17,9 @@ from penstock.core.recorded import Keyframe, Recorded
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
-from penstock.stores.connection import open_writer
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
-from penstock.stores.recorder import Recorder
-from penstock.stores.schema import MIGRATIONS, version_of
+from penstock.stores.recorder import Recorder, digest, this_penstock
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
 
 KNOWLEDGE = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2))
@@ -48,24 +47,16 @@ def rows(path: Path, query: str) -> list[Any]:
         return connection.execute(query).fetchall()
 
 
-def as_the_second_schema(path: Path) -> Path:
-    """The file as a Penstock wrote it that did not say which it was."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("ALTER TABLE keyframes DROP COLUMN recorder")
-        connection.execute("PRAGMA user_version = 2")
-    return path
-
-
 def test_each_run_says_who_recorded_it(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     run(path, OLD)
-    run(path, None, first_s=100.0)
-    run(path, NEW, first_s=200.0)
-    assert recorders(path) == {1: OLD, 5: NEW}, "each run begins with a keyframe"
+    run(path, NEW, first_s=100.0)
+    run(path, None, first_s=200.0)
+    assert recorders(path) == {1: OLD, 3: NEW, 5: this_penstock()}, "each run begins with a keyframe"
 
 
 def test_what_is_compared_is_the_same_whoever_recorded_it(tmp_path: Path) -> None:
-    histories = [tmp_path / "old.db", tmp_path / "new.db", tmp_path / "unknown.db"]
+    histories = [tmp_path / "old.db", tmp_path / "new.db", tmp_path / "this.db"]
     for path, recorder in zip(histories, (OLD, NEW, None), strict=True):
         run(path, recorder)
     compared = ("SELECT * FROM turns", "SELECT * FROM readings", "SELECT turn_id, at_s, json FROM keyframes", "SELECT * FROM events")
@@ -73,28 +64,44 @@ def test_what_is_compared_is_the_same_whoever_recorded_it(tmp_path: Path) -> Non
     assert others == [first, first] and first[0][0][-1], "with marks"
 
 
-def test_a_history_of_the_schema_before_is_read_as_one_that_does_not_say(tmp_path: Path) -> None:
-    path = tmp_path / "history.db"
-    run(path, OLD)
-    before = as_the_second_schema(path).read_bytes()
-    with HistoryReader.open(path) as reader:
-        assert reader.recorders() == {} and [turn.keyframe is not None for turn in reader.turns()] == [True, False]
-        assert reader.terms() == Terms() and reader.knowledge() is not None
-    assert path.read_bytes() == before, "nothing is migrated by reading"
-
-
-def test_a_history_of_the_schema_before_goes_on_with_who_records_it_now(tmp_path: Path) -> None:
-    path = tmp_path / "history.db"
-    run(path, OLD)
-    as_the_second_schema(path)
-    run(path, NEW, first_s=100.0)
-    assert recorders(path) == {3: NEW}
-    with closing(open_writer(path, wal_bytes=1 << 20)) as connection:
-        assert version_of(connection) == len(MIGRATIONS)
-
-
 def test_a_snapshot_carries_who_recorded_it(tmp_path: Path) -> None:
     path, copy, elsewhere = (tmp_path / name for name in ("history.db", "snapshot.db", "elsewhere.db"))
     run(path, OLD)
     take_snapshot(path, copy)
     assert restore_snapshot(copy, elsewhere) and recorders(elsewhere) == {1: OLD}
+
+
+def package(folder: Path, **sources: str) -> Path:
+    for name, text in sources.items():
+        file = folder / f"{name.replace('__', '/')}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return folder
+
+
+def test_it_is_found_once_and_is_that_of_the_sources() -> None:
+    core = Path(penstock.__file__).parent / "core"
+    assert this_penstock() is this_penstock()
+    assert (this_penstock().version, this_penstock().core) == (penstock.__version__, digest(core))
+
+
+def test_the_digest_changes_with_a_byte_a_place_and_a_file_more(tmp_path: Path) -> None:
+    found = [
+        digest(package(tmp_path / "a", loop="x = 1", plan__guard="y = 2")),
+        digest(package(tmp_path / "b", loop="x = 2", plan__guard="y = 2")),
+        digest(package(tmp_path / "c", loop="x = 1", guard="y = 2")),
+        digest(package(tmp_path / "d", loop="x = 1", plan__guard="y = 2", plan__more="")),
+    ]
+    assert len({*found}) == 4 and None not in found
+
+
+def test_the_digest_is_the_same_elsewhere_and_whatever_python_compiled(tmp_path: Path) -> None:
+    first, second = (package(tmp_path / name, loop="x = 1", plan__guard="y = 2") for name in ("here", "there"))
+    (second / "__pycache__").mkdir()
+    (second / "__pycache__/loop.cpython-311.pyc").write_bytes(b"compiled")
+    assert digest(first) == digest(second)
+
+
+def test_without_sources_nothing_is_known(tmp_path: Path) -> None:
+    (tmp_path / "loop.pyc").write_bytes(b"compiled")
+    assert digest(tmp_path) is None

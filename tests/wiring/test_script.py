@@ -15,7 +15,7 @@ from penstock.core.domain.job import JobSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.runtime.fakes import FakePlant
-from penstock.wiring.job import refuse_foreign_checkpoint
+from penstock.wiring.running_job import refuse_foreign_checkpoint
 from penstock.wiring.script import ScriptHost, executors_of, script_host
 
 

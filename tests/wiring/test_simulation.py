@@ -24,9 +24,8 @@ from penstock.core.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.ground_truth import Fault, Record, Struck
-from penstock.wiring.learning_capacity import Foretelling
 from penstock.wiring.setup import Setup
-from penstock.wiring.simulation import Failure, Simulated, failures_of, simulate, simulate_all
+from penstock.wiring.simulation import Failure, Foretelling, Simulated, failures_of, simulate, simulate_all
 
 WORKER = 5000.0
 STEADY = Arrivals.through((0.0, 3600.0), (20_000.0, 20_000.0))

@@ -20,7 +20,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import JobSpec
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import PenstockError
-from penstock.remote.client import RemoteJob
+from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder
 from penstock.runtime.jobfile import load_job
 from penstock.stores.reader import HistoryReader

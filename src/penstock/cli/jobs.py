@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from penstock.core.errors import UserMistake
-from penstock.remote.client import RemoteJob
+from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder, home, job_folders
 
 JobOption = Annotated[str | None, typer.Option("--job", help="Which job; needed only when there are several.", metavar="NAME")]

@@ -18,9 +18,8 @@ from penstock.cli.whatif import present_what_if
 from penstock.core.errors import UserMistake
 from penstock.hindsight.verify import verify as verified
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
-from penstock.runtime.recorder import this_penstock
 from penstock.stores.reader import HistoryReader
-from penstock.stores.recorder import Recorder
+from penstock.stores.recorder import Recorder, this_penstock
 
 USUAL_POLICY = "auto"
 
@@ -83,15 +82,10 @@ def other_version_words(recorder: Recorder | None, this: Recorder) -> str:
     >>> old, new = Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0", core="77aa01b2c3d4")
     >>> other_version_words(old, new)
     '; recorded by another version (0.1.0, core 5f2a90c1b7de; this is 0.2.0, core 77aa01b2c3d4): decisions may differ for that reason'
-    >>> other_version_words(None, new)
-    '; recorded by a version that did not write down which it was (this is 0.2.0, core 77aa01b2c3d4): decisions may differ for that reason'
     >>> other_version_words(new, new)
     ''
     """
-    if recorder == this:
-        return ""
-    by = f"a version that did not write down which it was (this is {this})" if recorder is None else f"another version ({recorder}; this is {this})"
-    return f"; recorded by {by}: decisions may differ for that reason"
+    return "" if recorder == this else f"; recorded by another version ({recorder}; this is {this}): decisions may differ for that reason"
 
 
 def what_if_of(history: str, policy: str, last_s: float, recovery_s: float | None, latency_ms: float | None, most: int | None, seed: int) -> WhatIf:

@@ -20,7 +20,7 @@ from penstock.runtime.home import JobFolder
 from penstock.runtime.jobfile import LoadedJob, load_job
 
 if TYPE_CHECKING:
-    from penstock.wiring.job import RunningJob
+    from penstock.wiring.running_job import RunningJob
 
 POLL_S = 0.2
 
@@ -60,7 +60,7 @@ def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, 
     from penstock.spark.refusals import refuse_other_spark
 
     refuse_other_spark()
-    from penstock.wiring.job import RunningJob
+    from penstock.wiring.running_job import RunningJob
 
     spec = loaded.spec
     signals = StopSignals()

@@ -19,8 +19,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.terms import Terms
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.tables.measurements import read_profile
-from penstock.wiring.profiled import possible
-from penstock.wiring.setup import Setup, told_downtimes
+from penstock.wiring.setup import Setup, possible, told_downtimes
 from penstock.wiring.simulation import simulate_all
 
 if TYPE_CHECKING:

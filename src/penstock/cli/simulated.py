@@ -18,7 +18,7 @@ from penstock.cli.report import Report, draw_into, known, present
 from penstock.cli.terminal import Whole
 from penstock.core.domain.events.autopilot import TargetFeasible, TargetInfeasible
 from penstock.simulator.score import LatencyMs, Score
-from penstock.wiring.profiled import LeftOut
+from penstock.wiring.setup import LeftOut
 from penstock.wiring.simulation import Failure, Simulated
 
 if TYPE_CHECKING:

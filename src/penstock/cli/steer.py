@@ -16,7 +16,7 @@ from penstock.cli.terminal import day_time
 from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
 from penstock.core.errors import Refused, UserMistake
-from penstock.remote.client import RemoteJob
+from penstock.remote import RemoteJob
 
 QueryOption = Annotated[str | None, typer.Option("--query", help="Only this query; else all of the job.", metavar="NAME")]
 HoldOption = Annotated[str | None, typer.Option("--for", help="Hold the value for so long (default: an hour).", metavar="DURATION")]

@@ -48,7 +48,7 @@ def check_code(found: Examined) -> None:
     from penstock.spark.refusals import refuse_other_spark
 
     refuse_other_spark()
-    from penstock.wiring.job import code_checks, spark_may_come_later
+    from penstock.wiring.running_job import code_checks, spark_may_come_later
 
     found.mistakes.settle()
     for keys, check in code_checks(found.job.spec):

@@ -15,7 +15,7 @@ from penstock.runtime.jobfile import own_policy
 from penstock.stores.codec import encode
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import Recorder
-from penstock.stores.turns import TurnRow, mark, said
+from penstock.stores.turn_rows import TurnRow, mark, said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Difference:
 class Verified:
     """How many turns were turned again, from how many keyframes, and where that first gave something else; it ends there.
 
-    `recorder` is who recorded the turn that differs; None if none does, or its history does not say.
+    `recorder` is who recorded the turn that differs; None if none does.
     """
 
     turns: int
@@ -57,7 +57,7 @@ def verify(reader: HistoryReader, *, policy: Policy | None = None, progress: Cal
     for looked_at, row in enumerate(reader.turns(), 1):
         if row.keyframe is not None:
             keyframes += 1
-            known, own, recorder = row.keyframe, policy or policy_of_owner(row.keyframe), recorders.get(row.number)
+            known, own, recorder = row.keyframe, policy or policy_of_owner(row.keyframe), recorders[row.number]
         if row.inputs is None:
             known = None
         if known is not None and row.inputs is not None:

@@ -25,8 +25,7 @@ from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.rerun import OwnError, rerun
 from penstock.simulator.sharing import Scheduler
-from penstock.wiring.profiled import LeftOut, possible
-from penstock.wiring.setup import SHORTEST_RUN_S, Setup, told_downtimes
+from penstock.wiring.setup import SHORTEST_RUN_S, LeftOut, Setup, possible, told_downtimes
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0

@@ -25,8 +25,7 @@ from penstock.core.recorded import Keyframe, Recorded
 from penstock.core.terms import Terms
 from penstock.ports import Actuator, Clock, EventSink, Fitter, KnowledgeStore, Source
 from penstock.runtime.attempts import Attempts
-from penstock.runtime.inbox import Inbox, too_late
-from penstock.runtime.reread import Reread
+from penstock.runtime.inbox import Inbox, Reread, too_late
 
 _REMEMBERED = 200
 

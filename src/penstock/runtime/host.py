@@ -21,18 +21,18 @@ from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.leases import FileLease
 from penstock.ports import Actuator, BesideCheckpoint, Clock, Fitter, Source
-from penstock.remote.server import SocketServer
+from penstock.remote import SocketServer
 from penstock.runtime.autopilot_view import AutopilotView, still_standing
 from penstock.runtime.controller import Controller
 from penstock.runtime.desk import Desk
 from penstock.runtime.home import JobFolder
+from penstock.runtime.inbox import Reread
 from penstock.runtime.joblease import CheckpointLease, take_local
-from penstock.runtime.recorder import this_penstock
-from penstock.runtime.reread import Reread
 from penstock.runtime.snapshots import Snapshots, restore_history
 from penstock.stores.codec import encode
-from penstock.stores.connection import check_room
+from penstock.stores.database import check_room
 from penstock.stores.history import History
+from penstock.stores.recorder import this_penstock
 from penstock.telemetry.exposition import metrics_text
 from penstock.telemetry.server import Health, TelemetryServer
 

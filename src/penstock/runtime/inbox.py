@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Command
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import Refused
 from penstock.core.fitting import FitDone
 
@@ -118,3 +120,12 @@ class Inbox:
 
 def too_late() -> Refused:
     return Refused("the job is ending and takes no more commands")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reread:
+    """`autopilot` and `profile` are followed from now on; None keeps the old ones (a file with a mistake changes nothing but is told)."""
+
+    event: Event
+    autopilot: Autopilot | None = None
+    profile: tuple[ProfileSeen, ...] | None = None

@@ -16,7 +16,7 @@ from penstock.core.monitor.facts import OutputSample
 from penstock.core.monitor.outputs import latency_of_outputs
 from penstock.kafka.tail import TopicTail
 from penstock.selftest.spark_runs import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
-from penstock.wiring.job import RunningJob
+from penstock.wiring.running_job import RunningJob
 
 NAME = "selftest-modes"
 MODES = {"micro-batch": Trigger.parse("2s"), "real-time": Trigger.parse("realtime:10s")}

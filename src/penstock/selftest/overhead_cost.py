@@ -11,9 +11,8 @@ from statistics import fmean, median
 import numpy as np
 from scipy import stats
 
-from penstock.runtime.recorder import digest
-from penstock.stores.codec import decode, encode
-from penstock.stores.faults import DecodeError
+from penstock.stores.codec import DecodeError, decode, encode
+from penstock.stores.recorder import digest
 
 MOST = 0.03
 """Wanted of the upper bound."""

@@ -20,7 +20,7 @@ from penstock.selftest.cpu_steal import CpuTime, Span, cpu_time, stolen_spans
 from penstock.selftest.spark_runs import with_csv, workload_job
 from penstock.stores.reader import HistoryReader
 from penstock.stores.snapshot import take_snapshot
-from penstock.wiring.job import RunningJob
+from penstock.wiring.running_job import RunningJob
 
 NAME = "selftest-honesty"
 SLOWER = {

@@ -20,7 +20,7 @@ from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
 from penstock.spark.session import open_session
-from penstock.wiring.job import RunningJob
+from penstock.wiring.running_job import RunningJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

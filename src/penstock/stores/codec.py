@@ -5,23 +5,33 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields
-from typing import Any, TypeVar, get_args, get_type_hints
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from penstock.core.domain.command import Command
 from penstock.core.domain.events.event import Event, event_classes
-from penstock.core.domain.instruction import Instruction
+from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.reading import Reading
+from penstock.core.domain.reasons import REASONS
+from penstock.core.execute.reconcile import KNOBS, STEERABLE
+from penstock.core.fitting import FitAsked, FitDone
 from penstock.core.knowledge import Knowledge
+from penstock.core.policies.registry import POLICIES, parameters_of
 from penstock.core.redaction import Redactor
-from penstock.stores.faults import DecodeError
-from penstock.stores.words import closed_words
+from penstock.core.terms import Terms
 
 Value = TypeVar("Value")
 
+
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}
 _shapes: dict[type[Any], tuple[tuple[str, bool], ...]] = {}
+
+
+class DecodeError(ValueError):
+    """A stored value that this version of Penstock cannot read."""
 
 
 def encode(value: object, redactor: Redactor = Redactor(), *, without: Collection[str] = ()) -> str:
@@ -115,3 +125,37 @@ def _innermost(hint: Any) -> Iterator[Any]:
         yield hint
     for part in parts:
         yield from _innermost(part)
+
+
+@cache
+def closed_words() -> frozenset[str]:
+    """Every literal of what a history holds, the reason codes, the policies with their parameters, the knobs, and the names of commands and instructions."""
+    spoken = (*Command.__subclasses__(), *Instruction.__subclasses__())
+    held = (Reading, Knowledge, Terms, Outcome, FitAsked, FitDone, *spoken, *event_classes().values())
+    named = {each.__name__ for each in spoken} | {"executors", *KNOBS, *STEERABLE}
+    parameters = {parameter for policy in POLICIES for parameter in parameters_of(policy)}
+    return frozenset({*literals_of(*held), *REASONS, *POLICIES, *parameters, *named})
+
+
+def literals_of(*kinds: Any) -> frozenset[str]:
+    """The words of all literals in the declarations of these classes, and of the classes that those hold.
+
+    >>> from penstock.core.domain.trigger import Trigger
+    >>> sorted(literals_of(Trigger))
+    ['available_now', 'processing_time', 'real_time']
+    """
+    seen: set[Any] = set()
+    return frozenset(word for kind in kinds for word in _literals(kind, seen))
+
+
+def _literals(hint: Any, seen: set[Any]) -> Iterator[str]:
+    if get_origin(hint) is Literal:
+        yield from (word for word in get_args(hint) if isinstance(word, str))
+    elif is_dataclass(hint) and hint not in seen:
+        seen.add(hint)
+        hints = get_type_hints(hint)
+        for each in fields(hint):
+            yield from _literals(hints[each.name], seen)
+    else:
+        for part in get_args(hint):
+            yield from _literals(part, seen)

@@ -19,13 +19,10 @@ from penstock.core.knowledge import Knowledge
 from penstock.core.learnt import Learnt
 from penstock.core.recorded import Recorded
 from penstock.core.redaction import Redactor
-from penstock.stores.bounds import Bounds, is_too_large, keep_within
-from penstock.stores.connection import open_writer
-from penstock.stores.entry import Entry, write_entry
-from penstock.stores.faults import explained, is_disk_trouble
-from penstock.stores.knowing import read_knowledge
-from penstock.stores.recorder import Recorder
-from penstock.stores.transaction import transaction
+from penstock.stores.database import explained, is_disk_trouble, open_writer, transaction
+from penstock.stores.recorder import Recorder, this_penstock
+from penstock.stores.retention import Bounds, is_too_large, keep_within
+from penstock.stores.turn_rows import Entry, read_knowledge, write_entry
 
 _CLEAN_EVERY = 20
 
@@ -39,7 +36,7 @@ class History:
     A keyframe is kept with every turn that does not follow from the one written before it, and once in a while: a replay can start there.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, config: Config, redactor: Redactor, recorder: Recorder | None = None) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, config: Config, redactor: Redactor, recorder: Recorder) -> None:
         self.path = path
         self._connection = connection
         self._config = config
@@ -61,7 +58,7 @@ class History:
     @classmethod
     def open(cls, path: Path, *, config: Config, redactor: Redactor, recorder: Recorder | None = None) -> History:
         """Open or begin the history at `path`, to be recorded by `recorder`; `UserMistake` if it cannot be written or is not ours to write."""
-        return cls(path, open_writer(path, wal_bytes=Bounds.of(config).wal_bytes), config=config, redactor=redactor, recorder=recorder)
+        return cls(path, open_writer(path, wal_bytes=Bounds.of(config).wal_bytes), config=config, redactor=redactor, recorder=recorder or this_penstock())
 
     def append(
         self,
@@ -121,8 +118,8 @@ class History:
         regained = MemoryRegained(at_s=at_s, forgotten=self._forgotten)
         gap = (self._lost, regained) if self._lost else ()
         whole = replace(
-            entry, knowledge=self._unsaved, events=(*gap, *entry.events), learnt=self._learnt_due(entry, at_s), keyframe=self._keyframe_due(entry),
-            recorder=self._recorder,
+            entry, knowledge=self._unsaved, events=(*gap, *entry.events), learnt=self._learnt_due(entry, at_s), 
+            keyframe_by=self._recorder if self._keyframe_due(entry) else None,
         )  # fmt: skip
         trouble = self._try_to_write(whole)
         if trouble is None:
@@ -152,7 +149,7 @@ class History:
             self._learnt_written, self._learnt_written_s = entry.learnt, at_s
         if entry.recorded is not None:
             self._turn_written = entry.recorded
-            self._keyframe_s = entry.recorded.inputs.at_s if entry.keyframe else self._keyframe_s
+            self._keyframe_s = entry.recorded.inputs.at_s if entry.keyframe_by else self._keyframe_s
 
     def _save_unsaved(self) -> None:
         """Write what is known and not in the file."""

@@ -16,12 +16,9 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Knowledge
 from penstock.core.terms import Terms
 from penstock.stores.codec import decode, decode_event, decode_instruction
-from penstock.stores.connection import open_reader
-from penstock.stores.faults import explained
-from penstock.stores.knowing import read_knowledge
-from penstock.stores.ran_under import read_terms
-from penstock.stores.recorder import Recorder, read_recorders
-from penstock.stores.turns import TurnRow, read_turns
+from penstock.stores.database import explained, open_reader
+from penstock.stores.recorder import Recorder
+from penstock.stores.turn_rows import TurnRow, read_knowledge, read_recorders, read_terms, read_turns
 
 Value = TypeVar("Value")
 
@@ -92,7 +89,7 @@ class HistoryReader:
             return read_terms(self._connection)
 
     def recorders(self) -> dict[int, Recorder]:
-        """Which Penstock recorded the turns from each keyframe on, by the number of the keyframe's turn, as far as that was written down."""
+        """Which Penstock recorded the turns from each keyframe on, by the number of the keyframe's turn."""
         with self._explained():
             return read_recorders(self._connection)
 

@@ -1,20 +1,22 @@
-"""Which Penstock recorded a part of a history: kept with each keyframe, apart from what is compared when the turns are taken again."""
+"""Which Penstock recorded a history: stored with each keyframe, apart from what a replay compares."""
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 
-from penstock.stores.codec import decode, encode
-from penstock.stores.schema import version_of
+from penstock.version import VERSION
 
-SINCE_SCHEMA = 3
-"""An older file does not say who recorded it."""
+_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorder:
-    """A version of Penstock, and a digest of the sources that decide: those change between two releases too. None: there were no sources to be read.
+    """A version of Penstock, and a digest of its decision core, which changes between releases too; None if there are no sources to read.
 
     >>> str(Recorder(version="0.1.0", core="5f2a90c1b7de"))
     '0.1.0, core 5f2a90c1b7de'
@@ -27,13 +29,27 @@ class Recorder:
         return self.version if self.core is None else f"{self.version}, core {self.core}"
 
 
-def encode_recorder(recorder: Recorder | None) -> str | None:
-    return None if recorder is None else encode(recorder)
+@cache
+def this_penstock() -> Recorder:
+    """Return the running version; the sources are read once, which takes some milliseconds."""
+    return Recorder(version=VERSION, core=digest(files("penstock.core")))
 
 
-def read_recorders(connection: sqlite3.Connection) -> dict[int, Recorder]:
-    """Who recorded the turns from each keyframe on, by the number of its turn; without those of which that is not known."""
-    if version_of(connection) < SINCE_SCHEMA:
-        return {}
-    rows = connection.execute("SELECT turn_id, recorder FROM keyframes WHERE recorder IS NOT NULL ORDER BY turn_id").fetchall()
-    return {number: decode(Recorder, text) for number, text in rows}
+def digest(package: Traversable) -> str | None:
+    """Return a digest of the paths and the bytes of a package's sources; None if there are none."""
+    sources = list(_sources(package, ""))
+    if not sources:
+        return None
+    found = sha256()
+    for place, text in sources:
+        found.update(f"{place} {len(text)}\n".encode() + text)
+    return found.hexdigest()[:_DIGITS]
+
+
+def _sources(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        place = f"{within}/{each.name}"
+        if each.is_dir():
+            yield from _sources(each, place)
+        elif each.name.endswith(".py"):
+            yield place, each.read_bytes()

@@ -12,9 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from penstock.core.errors import UserMistake
-from penstock.stores.connection import check_health, open_reader
-from penstock.stores.faults import explained
-from penstock.stores.schema import check_origin
+from penstock.stores.database import check_health, explained, is_empty, open_reader
 
 _one_at_a_time = Lock()
 
@@ -48,7 +46,7 @@ def newest_s(path: Path) -> float:
     last = "SELECT max(at_s) FROM (SELECT max(at_s) AS at_s FROM readings UNION ALL SELECT max(last_at_s) FROM events)"
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            found = connection.execute(last).fetchone()[0] if check_origin(connection, path) else None
+            found = None if is_empty(connection, path) else connection.execute(last).fetchone()[0]
     except sqlite3.DatabaseError:
         return -math.inf
     return -math.inf if found is None else float(found)
@@ -73,7 +71,7 @@ def _copy(path: Path, fresh: Path) -> None:
 
 def _check(fresh: Path, snapshot: Path) -> None:
     with closing(sqlite3.connect(f"{fresh.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-        if check_origin(connection, snapshot) == 0:
+        if is_empty(connection, snapshot):
             raise UserMistake(f"{snapshot}: the snapshot of the history is empty: move it away to begin a new history")
         check_health(connection, snapshot)
 

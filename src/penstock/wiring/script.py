@@ -18,11 +18,11 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge import Desired
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
-from penstock.runtime.clock import SteadyClock
-from penstock.runtime.fitting import ProcessFitter
+from penstock.runtime.fitter import ProcessFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
 from penstock.runtime.jobfile import own_policy, scripted_autopilot
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.engine import SparkEngine
 from penstock.spark.executors import UNSAID

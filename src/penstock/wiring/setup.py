@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.policies.registry import PROFILED
 from penstock.core.terms import Terms
+from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
@@ -16,6 +20,7 @@ from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault, FaultKind
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
+from penstock.simulator.plant import SimulatedClock, SimulatedTestbed
 
 SHORTEST_RUN_S = 60.0
 """A load that lasts less long tells nothing of a policy."""
@@ -57,3 +62,70 @@ def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] 
     engine: Any = setup.engine
     kind = ContinuousEngine if setup.is_continuous else MicroBatchEngine
     return kind(engine, load, executors=executors, seed=setup.seed, faults=faults)
+
+
+PROFILED_SIZES = 8
+"""As many as in the paper (Phoebe sec. III-C)."""
+PROFILED_RATES = 30
+PROFILED_TO = 1.25
+"""A profile goes up to this many times the largest rate of the load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A policy that was asked for among others and could not be tried, and why."""
+
+    policy: str
+    why: str
+
+
+def possible(setup: Setup, policies: Sequence[str]) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
+    """Of several policies those that can be tried, and those that cannot for want of a profile; `UserMistake` where none can."""
+    why = None if setup.terms.profile else no_profile(setup)
+    left_out = () if why is None else tuple(LeftOut(policy=name, why=why) for name in policies if name in PROFILED)
+    if left_out and len(left_out) == len(policies):
+        raise UserMistake(left_out[0].why)
+    out = {each.policy for each in left_out}
+    return tuple(name for name in policies if name not in out), left_out
+
+
+def no_profile(setup: Setup) -> str | None:
+    """Why no profile can be made of the job; None if one can."""
+    if max(setup.load.rate_rows_per_s) <= 0:
+        return "nothing arrives: there is no rate to profile the job at"
+    return None
+
+
+def profiled(setup: Setup) -> Profiled:
+    """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds.
+
+    Queries with arrivals of their own are profiled with one rate for all, of which each has its share over the whole load.
+    """
+    setup = with_one_load(setup)
+    limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
+    why = no_profile(setup)
+    if why is not None:
+        raise UserMistake(why)
+    testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
+    step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
+    sizes = sizes_between(limits.min_executors, limits.max_executors)
+    return profile(testbed, clock, ProfilePlan(sizes=sizes, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
+
+
+def with_one_load(setup: Setup) -> Setup:
+    """With one load for all queries; as it is where there is one."""
+    graph: Any = setup.engine
+    if not isinstance(graph, QueryGraph) or not any(query.arrivals for query in graph.queries):
+        return setup
+    span_s = setup.load.time_s[0], setup.load.last_s
+    return replace(setup, engine=graph.of_one_load(setup.load), load=graph.arrivals(setup.load).between(*span_s))
+
+
+def sizes_between(least: int, most: int) -> tuple[int, ...]:
+    """A few sizes, evenly apart as far as whole numbers allow, both ends among them.
+
+    >>> sizes_between(1, 12), sizes_between(2, 4)
+    ((1, 3, 4, 6, 7, 9, 10, 12), (2, 3, 4))
+    """
+    steps = min(PROFILED_SIZES - 1, most - least) or 1
+    return tuple(sorted({round(least + (most - least) * place / steps) for place in range(steps + 1)}))

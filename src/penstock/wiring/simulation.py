@@ -6,25 +6,26 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from penstock.core.assessment import Assessment
+from penstock.core.domain.decision import Decision
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge import Desired
 from penstock.core.models.anomaly.disturbance import FAILURES
+from penstock.core.policies.policy import Need, Policy
 from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
 from penstock.core.terms import Terms
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
-from penstock.runtime.inline_fitter import InlineFitter
+from penstock.runtime.fitter import InlineFitter
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.simulator.score import Score, score
 from penstock.stores.in_memory import MemoryStore
-from penstock.wiring.learning_capacity import FORETELLS, Foretelling
-from penstock.wiring.profiled import profiled
-from penstock.wiring.setup import Setup, engine_of, noticed_after_s
+from penstock.wiring.setup import Setup, engine_of, noticed_after_s, profiled
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many are simulated."""
@@ -141,3 +142,33 @@ def failures_of(engine: Simulable, record: Record, foretold: Sequence[Prediction
         )
         for struck, waited_s, from_s, until_s in zip(record.struck, late_s, noticed_s, [*noticed_s, math.inf][1:], strict=True)
     )
+
+
+FORETELLS: frozenset[Need] = frozenset({"load", "capacity"})
+"""What must be learnt for a recovery to be foretold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretelling:
+    """Decides exactly as `policy` does, but has the load and the capacity learnt too, so that recoveries can be predicted."""
+
+    policy: Policy
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def period_s(self) -> float:
+        return self.policy.period_s
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return self.policy.needs | FORETELLS
+
+    @property
+    def faithful(self) -> bool:
+        return self.policy.faithful
+
+    def decide(self, seen: Assessment) -> Decision:
+        return self.policy.decide(seen)

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from penstock.kafka.broker import EmbeddedBroker
-from penstock.remote.client import RemoteJob
+from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder
 from penstock.spark.connector import broker_jars
 

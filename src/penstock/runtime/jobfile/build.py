@@ -12,12 +12,11 @@ from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkS
 from penstock.core.domain.kafka import KafkaSpec
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.runtime.jobfile import kinds
-from penstock.runtime.jobfile.autopilot import AutopilotBuilder
-from penstock.runtime.jobfile.kafka import KafkaBuilder
+from penstock.runtime.jobfile.autopilot_table import AutopilotBuilder
+from penstock.runtime.jobfile.kafka_table import KafkaBuilder
 from penstock.runtime.jobfile.mistakes import Mistakes
-from penstock.runtime.jobfile.options import absolute, code, files_from, flat_options
+from penstock.runtime.jobfile.spark_options import absolute, code, files_from, flat_options
 from penstock.runtime.jobfile.tables import CpuTable, JobTable, LimitsTable, QueryTable, SinkTable, SourceTable
-from penstock.runtime.jobfile.targets import check_targets
 from penstock.runtime.secrets import Keys
 
 _EMBEDDED_READING_INTERVAL_S = 5.0
@@ -153,3 +152,14 @@ class Builder:
 def _config(table: JobTable) -> Config:
     interval_s = _EMBEDDED_READING_INTERVAL_S if table.master == "embedded" else USUAL_READING_S
     return Config(**{"reading_interval_s": interval_s, **table.settings.model_dump(exclude_unset=True)})
+
+
+def check_targets(spec: JobSpec, mistakes: Mistakes) -> None:
+    """A job is not back before its downtime is over, and a row waits for its trigger."""
+    recovery_s, latency_s, downtime_s = spec.promises.recovery_s, spec.promises.latency_p95_s, spec.autopilot.downtime_s
+    if recovery_s is not None and downtime_s is not None and recovery_s <= downtime_s:
+        mistakes.found(("promises", "recovery"), f"no size can keep it: more than autopilot.downtime ({mistakes.shown(('autopilot', 'downtime'))})")
+    for query in spec.queries:
+        if latency_s is not None and query.trigger.kind == "processing_time" and latency_s < query.trigger.interval_s:
+            trigger = ("queries", query.name, "trigger")
+            mistakes.found(("promises", "latency_p95"), f"no size can keep it: at least {mistakes.where(trigger)} ({mistakes.shown(trigger)})")

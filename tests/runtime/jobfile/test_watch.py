@@ -14,8 +14,8 @@ from penstock.core.knowledge import Desired
 from penstock.core.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import EPOCH_S, FakeClock, FakePlant
+from penstock.runtime.inbox import Reread
 from penstock.runtime.jobfile import AutopilotWatch
-from penstock.runtime.reread import Reread
 from penstock.stores.in_memory import MemoryStore
 
 

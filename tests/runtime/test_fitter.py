@@ -24,7 +24,7 @@ from penstock.core.terms import Terms
 from penstock.runtime import controller
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
-from penstock.runtime.fitting import ProcessFitter
+from penstock.runtime.fitter import ProcessFitter
 from penstock.stores.in_memory import MemoryStore
 
 PATIENCE_S = 60.0
@@ -38,7 +38,7 @@ for line in sys.stdin:
 FITTING = """
 import os, resource, sys, time
 from penstock.core.fitting import FitDone
-from penstock.runtime.fitting_child import main
+from penstock.runtime.fitter import main
 def fit(asked):
     {body}
 main(*map(int, sys.argv[1:3]), fit)

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.job import JobSpec, Limits, Promises
+from penstock.core.domain.profile import ProfileSeen
+from penstock.core.errors import UserMistake
+from penstock.runtime.jobfile.autopilot_table import TABLE, AutopilotBuilder
 from penstock.runtime.jobfile.build import Builder
-from penstock.runtime.jobfile.check import checked, without
+from penstock.runtime.jobfile.check import checked, without, written_out
 from penstock.runtime.jobfile.document import read_document
 from penstock.runtime.jobfile.kinds import NAME_PATTERN
 from penstock.runtime.jobfile.mistakes import Mistakes
-from penstock.runtime.jobfile.shorthand import written_out
 from penstock.runtime.secrets import resolve
 
 
@@ -75,3 +78,22 @@ def _name(tree: Mapping[str, Any], path: Path) -> str:
         return given
     stem = path.parent.name if path.name == "job.toml" else path.stem
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-.")[:100] or "job"
+
+
+def scripted_autopilot(given: Mapping[str, Any], limits: Limits, promises: Promises, folder: Path) -> tuple[Autopilot, tuple[ProfileSeen, ...]]:
+    """The autopilot and its profile; `UserMistake` with a line for each mistake.
+
+    >>> autopilot, _ = scripted_autopilot({"mode": "shadow", "ask_expiry": "5m"}, Limits(), Promises(), Path())
+    >>> autopilot.mode, autopilot.ask_expiry_s
+    ('shadow', 300.0)
+    """
+    tree = {TABLE: dict(given) if isinstance(given, Mapping) else given}
+    mistakes = Mistakes("", tree)
+    table = checked(tree, mistakes).autopilot
+    builder = AutopilotBuilder(folder=folder, mistakes=mistakes)
+    autopilot, profile = builder.autopilot(table, limits), builder.profile(table)
+    if promises.recovery_s is not None and autopilot.downtime_s is not None and promises.recovery_s <= autopilot.downtime_s:
+        mistakes.add(("recovery_s",), f"found {promises.recovery_s:g}, no size can keep it: more than autopilot.downtime is allowed")
+    if mistakes.lines:
+        raise UserMistake(*mistakes.lines)
+    return autopilot, profile

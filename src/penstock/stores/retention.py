@@ -6,8 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from penstock.core.config import Config
-from penstock.stores.connection import page_bytes
-from penstock.stores.transaction import transaction
+from penstock.stores.database import page_bytes, transaction
 
 _AGES = {"readings": "at_s", "events": "last_at_s", "instructions": "at_s", "outcomes": "at_s", "turns": "at_s", "keyframes": "at_s"}
 _LEAST_SHARE = 0.05

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from penstock.core.errors import NotReachable, Refused, UserMistake
-from penstock.remote.client import RemoteJob
-from penstock.remote.server import LONGEST_LINE, SocketServer, answered, user_name
+from penstock.remote import LONGEST_LINE, RemoteJob, SocketServer, answered, user_name
 
 ME = user_name(os.getuid())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import resource
 import signal
 import subprocess
 import sys
@@ -13,14 +14,15 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.runtime.clock import SteadyClock
+from penstock.core.fitting import FitAsked, FitDone, fitted
+from penstock.processes import die_with_parent
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.stores.codec import decode, encode
 
 IDLE_S = 600.0
 HOME = str(Path(__file__).parents[2])
 """Where this Penstock was found: the child is to find the same."""
-CHILD = (sys.executable, "-P", "-m", "penstock.runtime.fitting_child")
+CHILD = (sys.executable, "-P", "-m", "penstock.runtime.fitter")
 """Without the folder that the driver was started in: a file there must not take the place of a module."""
 
 Report = Callable[[FitDone], None]
@@ -156,3 +158,55 @@ def _how(code: int) -> str:
     ('SIGKILL', 'exit code 1')
     """
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+class InlineFitter:
+    """Fits at once, in the turn that asks: time stands still meanwhile, so a simulation is the same every time."""
+
+    def __init__(self) -> None:
+        self._closed = False
+
+    def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None:
+        report(FitDone(number=asked.number, took_s=0.0, error="the fitter was closed") if self._closed else self._fitted(asked))
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _fitted(self, asked: FitAsked) -> FitDone:
+        try:
+            return fitted(asked)
+        except Exception as error:
+            return FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}")
+
+
+NICE = 10
+
+
+def main(parent: int, memory_mb: int, fit: Callable[[FitAsked], FitDone] = fitted) -> None:
+    """Answer until the questions end; what a library prints goes to the standard error, as answers have the standard output for themselves."""
+    die_with_parent()
+    if os.getppid() != parent:
+        return
+    os.nice(NICE)
+    # What statsforecast is made of imports pyspark wherever there is one; nothing here needs it.
+    sys.modules["pyspark"] = None  # type: ignore[assignment]
+    most = memory_mb * 1_000_000
+    # Not the address space: numba maps far more than it ever uses.
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        for line in sys.stdin.buffer:
+            print(encode(answer(decode(FitAsked, line.decode()), memory_mb, fit)), file=answers, flush=True)
+
+
+def answer(asked: FitAsked, memory_mb: int, fit: Callable[[FitAsked], FitDone]) -> FitDone:
+    try:
+        return fit(asked)
+    except MemoryError:
+        return FitDone(number=asked.number, took_s=0.0, error=f"it needs more than the {memory_mb} MB that settings.fit_memory_mb allows")
+    except Exception as error:
+        return FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

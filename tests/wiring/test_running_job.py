@@ -12,7 +12,7 @@ from jobfiles import HALF_FULL, RIGHT, loaded, write
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile import load_job
 from penstock.spark.session import SCRATCH, in_scratch
-from penstock.wiring.job import RunningJob, slots_beside
+from penstock.wiring.running_job import RunningJob, slots_beside
 
 
 def test_a_job_runs_under_the_autopilot_and_the_profile_of_its_file(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_slots_of_other_queries_that_run_are_taken() -> None:
 
 def test_a_start_that_fails_leaves_no_scratch_folder_and_one_that_was_refused_touches_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("penstock.wiring.job.EmbeddedCluster", SimpleNamespace(join=lambda folder: SimpleNamespace(master="spark://127.0.0.1:1")))
+    monkeypatch.setattr("penstock.wiring.running_job.EmbeddedCluster", SimpleNamespace(join=lambda folder: SimpleNamespace(master="spark://127.0.0.1:1")))
     scratch: list[Path] = []
 
     def no_java(spec: Any, folder: Path, *_: Any) -> None:
@@ -55,7 +55,7 @@ def test_a_start_that_fails_leaves_no_scratch_folder_and_one_that_was_refused_to
         scratch.append(folder / SCRATCH)
         raise UserMistake("Spark's JVM did not start")
 
-    monkeypatch.setattr("penstock.wiring.job.open_session", no_java)
+    monkeypatch.setattr("penstock.wiring.running_job.open_session", no_java)
     first, second = (RunningJob(load_job(write(tmp_path, job='master = "embedded"\n' + RIGHT))) for _ in range(2))
     with pytest.raises(UserMistake, match="JVM did not start"):
         first.start()

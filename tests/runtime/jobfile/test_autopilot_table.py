@@ -16,10 +16,10 @@ from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
 from penstock.core.policies.registry import POLICIES
 from penstock.runtime.jobfile import scripted_autopilot
-from penstock.runtime.jobfile.hours import parse_hours
+from penstock.runtime.jobfile.kinds import parse_hours
 from penstock.runtime.jobfile.tables import AUTOPILOT_KEYS, AutopilotTable, CalendarTable
 
-PAGE = Path(__file__).parents[2] / "docs" / "job-file.md"
+PAGE = Path(__file__).parents[3] / "docs" / "job-file.md"
 
 WHOLE = """
 mode = "active"

@@ -8,7 +8,7 @@ import pytest
 from jobfiles import CODE
 
 from penstock.runtime.jobfile import load_job
-from penstock.wiring.kafka import at_address, needs_broker
+from penstock.wiring.job_kafka import at_address, needs_broker
 
 JOB = """
 [sources.clicks]

@@ -361,7 +361,7 @@ def test_a_kafka_table_is_right_just_when_its_parts_go_together_and_then_all_of_
 
 
 def test_the_examples_of_the_documentation_are_right(load: Load) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "job-file.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "job-file.md").read_text()
     section = text[text.index("\n## Kafka\n") : text.index("\n## `[autopilot]`")]
     whole, *parts = re.findall(r"```toml\n(.+?)```", section, re.DOTALL)
     (Path(load(whole).spec.folder) / "trust").write_text("secret")

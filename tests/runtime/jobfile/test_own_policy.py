@@ -165,7 +165,7 @@ def test_a_class_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_policy_of_the_page_runs_from_the_job_file_of_the_page(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()
     code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class HalfFull" in block)
     table = next(block for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "half_full.py:HalfFull" in block)
     (tmp_path / "half_full.py").write_text(code)

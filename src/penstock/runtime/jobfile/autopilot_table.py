@@ -14,8 +14,8 @@ from penstock.core.errors import UserMistake
 from penstock.core.policies.registry import POLICIES, PROFILED, nearest, parameters_of
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.mistakes import Mistakes
-from penstock.runtime.jobfile.options import absolute, code
 from penstock.runtime.jobfile.own_policy import is_own
+from penstock.runtime.jobfile.spark_options import absolute, code
 from penstock.runtime.jobfile.tables import AUTOPILOT_KEYS, AutopilotTable, CalendarTable
 from penstock.runtime.secrets import Keys
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from penstock.core.domain.kafka import FeedSpec, KafkaSpec
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.mistakes import Mistakes
-from penstock.runtime.jobfile.options import absolute, files_from, flat_options
+from penstock.runtime.jobfile.spark_options import absolute, files_from, flat_options
 from penstock.runtime.jobfile.tables import FeedTable, KafkaTable
 from penstock.runtime.secrets import Keys
 

@@ -21,12 +21,12 @@ from penstock.core.knowledge import Desired
 from penstock.core.redaction import Redactor
 from penstock.core.terms import Terms
 from penstock.references import load_function
-from penstock.runtime.clock import SteadyClock
-from penstock.runtime.fitting import ProcessFitter
+from penstock.runtime.fitter import ProcessFitter
 from penstock.runtime.home import JobFolder, home
 from penstock.runtime.host import About, Host, View
 from penstock.runtime.jobfile import AutopilotWatch, LoadedJob, own_policy
 from penstock.runtime.secrets import Keys
+from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.contract import ContractRecipe
 from penstock.spark.cpu import reporting_settings, reports_cpu
@@ -42,7 +42,7 @@ from penstock.spark.session import SCRATCH, open_session
 from penstock.spark.settings import QuerySettings
 from penstock.trace.rows import as_batch, row_maker
 from penstock.trace.state import recipe_of
-from penstock.wiring.kafka import JobKafka
+from penstock.wiring.job_kafka import JobKafka
 from penstock.wiring.traces import open_traces, rate_setter
 
 CLUSTER_GONE_S = 20.0
