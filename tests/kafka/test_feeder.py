@@ -42,6 +42,7 @@ feed.wait_first()
 print(feed.pid, flush=True)
 time.sleep(600)
 """
+ASKED = 50_000
 
 
 class Feeding:
@@ -290,3 +291,14 @@ def test_it_ends_with_its_parent(feeding: Callable[..., Feeding], tmp_path: Path
     wait_until(lambda: not psutil.pid_exists(pid), 15)
     fed.finish(300)
     fed.check_exact(300)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_it_keeps_up_with_fifty_thousand_rows_a_second_beside_a_job(state_home: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "penstock", "selftest", "feeder", "--rate", str(ASKED), "--seconds", "20", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["beside_job"]["asked_rows_per_s"] == ASKED
+    assert found["beside_job"]["reached_rows_per_s"] >= 0.99 * ASKED and found["job_rows_per_s"], found

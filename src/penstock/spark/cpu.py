@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Protocol
 
 import psutil
 
@@ -52,22 +51,11 @@ class ExecutorProcesses:
         return sum(each.user + each.system + getattr(each, "children_user", 0.0) + getattr(each, "children_system", 0.0) for each in times)
 
 
-class ExecutorCpu(Protocol):
+class MeasuredCpu:
     """The CPU of one executor on a host: the cores it uses now, or the seconds it has used in all; None if unknown.
 
-    `problem` is one line on why nothing is known of any executor, if so.
+    The user's Prometheus query wins; else the process tree of an executor on this machine; else what the executor itself reports.
     """
-
-    @property
-    def problem(self) -> str | None: ...
-
-    def cores(self, executor_id: str, host: str) -> float | None: ...
-
-    def cpu_s(self, executor_id: str, host: str) -> float | None: ...
-
-
-class MeasuredCpu:
-    """The user's Prometheus query wins; else the process tree of an executor on this machine; else what the executor itself reports."""
 
     def __init__(self, processes: ExecutorProcesses, reported: GraphiteCpu | None = None, asked: PrometheusCpu | None = None) -> None:
         self._processes = processes
@@ -76,6 +64,7 @@ class MeasuredCpu:
 
     @property
     def problem(self) -> str | None:
+        """One line on why nothing is known of any executor, if so."""
         return self._asked.problem if self._asked else None
 
     def cores(self, executor_id: str, host: str) -> float | None:

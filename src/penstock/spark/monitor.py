@@ -14,7 +14,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.core.monitor.observe import Memory, observe
 from penstock.ports import Clock
-from penstock.spark.cpu import ExecutorCpu
+from penstock.spark.cpu import MeasuredCpu
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
 from penstock.spark.positions import KafkaPositions
@@ -37,7 +37,7 @@ class SparkMonitor:
 
     def __init__(
         self, *, store: StatusStore, pool: ExecutorPool, queries: Sequence[ManagedQuery], config: Config, clock: Clock,
-        cpu: ExecutorCpu, default_partitions: Callable[[], int],
+        cpu: MeasuredCpu, default_partitions: Callable[[], int],
         emit: Callable[[Sequence[Event]], None], disturbed_s: Callable[[], float | None], redact: Callable[[str], str],
         heartbeat_s: float,
     ) -> None:  # fmt: skip

@@ -1,4 +1,4 @@
-"""A query of a Spark that is only pretended: real `ManagedQuery`, no JVM."""
+"""A query of a fake Spark: real `ManagedQuery` and `Supervisor`, no JVM."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ class Run:
         return self._error
 
 
-class PretendedRecipe(OwnersRecipe):
+class FakeRecipe(OwnersRecipe):
     """Starts runs; like Spark it first stops what is left of the last one."""
 
-    checkpoint = "pretended"
+    checkpoint = "fake"
     positions: Sequence[Any] = ()
     unable: Mapping[str, str] = {}
     output: OutputTopic | None = None
@@ -99,7 +99,7 @@ class PretendedRecipe(OwnersRecipe):
         return self.run
 
 
-class PretendedCheckpoint:
+class FakeCheckpoint:
     """A checkpoint with nothing to replay; while it is `away`, no question is answered."""
 
     def __init__(self) -> None:
@@ -118,8 +118,8 @@ class PretendedCheckpoint:
     logged_offsets = committed_offsets
 
 
-class PretendedLive:
-    """Live rows of runs whose tasks begin to read `reads_after_s` after somebody first looks."""
+class FakeLive:
+    """Live rows of runs whose tasks begin to read `reads_after_s` after the first look."""
 
     def __init__(self, clock: FakeClock, reads_after_s: float) -> None:
         self._clock = clock
@@ -137,14 +137,14 @@ class PretendedLive:
         return now_s - self._looked_s.setdefault(run_id, now_s) >= self._reads_after_s
 
 
-class Pretended:
-    """A query, what it is made of, and its supervisor, which looks when the test says so."""
+class SupervisedQuery:
+    """A query on fakes, and its supervisor, which looks when the test says so."""
 
     def __init__(self, settings: QuerySettings = SLOW, *, reads_after_s: float = 0.0) -> None:
         self.clock = FakeClock()
-        self.recipe = PretendedRecipe()
-        self.checkpoint = PretendedCheckpoint()
-        live = PretendedLive(self.clock, reads_after_s)
+        self.recipe = FakeRecipe()
+        self.checkpoint = FakeCheckpoint()
+        live = FakeLive(self.clock, reads_after_s)
         self.query = ManagedQuery("q", self.recipe, settings, CommitListener(self.clock), self.clock, self.checkpoint, live)  # type: ignore[arg-type]
         self.events: list[Event] = []
         self._supervisor = Supervisor(Config(), self.clock, self.events.extend, str, threading.Event())

@@ -1,4 +1,4 @@
-"""Executors of a pretended Spark: what a change of their number asks for, and what it is said to cost."""
+"""Executors of a fake Spark: what a change of their number requests, and the cost that is reported."""
 
 from __future__ import annotations
 

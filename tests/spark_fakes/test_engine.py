@@ -1,4 +1,4 @@
-"""Whether a pretended Spark is still there."""
+"""Whether a fake Spark still runs."""
 
 from __future__ import annotations
 
