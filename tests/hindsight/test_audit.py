@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_one_line_and_the_others_go_on(tmp_path: Path, lo
     assert [each.name for each in audited] == ["counts"]
     why = {each.path.name: each.why for each in skipped}
     assert why["others"] == why["reached"] == why["app-2"] == "it cannot be read: Permission denied"
-    assert "gone since it was found" in why["app-3.inprogress"] and "events_1_app-4: it is gone" in why["eventlog_v2_app-4"]
+    assert "it has disappeared" in why["app-3.inprogress"] and "events_1_app-4: it has disappeared" in why["eventlog_v2_app-4"]
 
 
 def test_real_time_mode_is_said_to_need_penstock_itself(tmp_path: Path) -> None:

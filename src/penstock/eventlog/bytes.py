@@ -1,4 +1,4 @@
-"""The bytes of one file of a Spark event log, whatever Spark compressed them with; known by how they begin, not by the file's name."""
+"""The bytes of one file of a Spark event log; the compression is recognised by the first bytes, not by the file's name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from penstock.eventlog.files import why_unreadable
 
 PIECE = 1 << 20
 LEAST_PIECE = 64
-"""What is asked for at once where a stream is torn: of a larger piece all would be lost."""
+"""Bytes read at once where a stream is torn: a larger piece would be lost whole."""
 
 ZSTD, LZ4_FRAME, GZIP, LZF = b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\x1f\x8b", b"ZV"
 LZ4_BLOCK = b"LZ4Block"
 SNAPPY = b"\x82SNAPPY\x00"
-"""Spark writes LZ4 and Snappy by Java libraries whose streams are made of blocks, which are not the frames that other tools write."""
+"""Spark writes LZ4 and Snappy with Java libraries, as streams of blocks rather than the standard frames."""
 
 LZ4_HEADER = struct.Struct("<8sBiii")
 LZ4_METHOD, LZ4_STORED = 0xF0, 0x10
@@ -29,11 +29,11 @@ SNAPPY_REST = 12
 """Bytes of a Snappy header after the first four: the rest of its magic, and two version numbers."""
 
 Read = Callable[[int], None]
-"""Told how many more bytes of the file were read."""
+"""Called with the number of bytes just read."""
 
 
 class Damaged(UserMistake):
-    """A file that cannot be read beyond about this share of its bytes, though there are more: it is not just its end that is torn."""
+    """A file that cannot be read beyond about this share of its bytes: it is damaged before its end."""
 
     def __init__(self, path: Path, read_share: float) -> None:
         super().__init__(f"{path}: it is damaged: only about the first {read_share:.0%} of it can be read")
@@ -41,7 +41,7 @@ class Damaged(UserMistake):
 
 
 def contents(path: Path, read: Read = lambda count: None) -> Iterator[bytes]:
-    """The content in pieces, from the beginning to the end, or to where the file is torn because its job still writes it, or was killed."""
+    """Yield the content in pieces up to the end, or to where the file is torn because its job still writes it, or was killed."""
     try:
         with path.open("rb") as file:
             begins = file.read(8)
@@ -64,7 +64,7 @@ def contents(path: Path, read: Read = lambda count: None) -> Iterator[bytes]:
 
 
 class Counted:
-    """A file that tells how much of it was read."""
+    """A file that reports how much of it was read."""
 
     def __init__(self, file: BinaryIO, read: Read) -> None:
         self._file = file
@@ -77,7 +77,7 @@ class Counted:
 
 
 def framed(path: Path, codec: str, read: Read) -> Iterator[bytes]:
-    """A stream of frames; where it ends without an end, what came before that is read once more in small pieces. `Damaged` where it goes on after that."""
+    """Yield a stream of frames. A torn end is read once more in small pieces; raise `Damaged` if more bytes follow it."""
     done = at = 0
     with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
         size = file.size()
@@ -99,7 +99,7 @@ def framed(path: Path, codec: str, read: Read) -> Iterator[bytes]:
 
 
 def torn_frames(path: Path, codec: str, skip: int) -> Iterator[bytes]:
-    """What can be read after the first `skip` bytes of the content; nothing if the file has less than that by now."""
+    """Yield what can be read after the first `skip` bytes of the content; nothing if the file is shorter by now."""
     with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, codec) as stream:
         while True:
             try:
@@ -115,7 +115,7 @@ def torn_frames(path: Path, codec: str, skip: int) -> Iterator[bytes]:
 
 
 def lz4_blocks(path: Path, file: Counted) -> Iterator[bytes]:
-    """Blocks of net.jpountz.lz4's LZ4BlockOutputStream: a header with both lengths, then the block; an empty one ends a stream, and another may follow."""
+    """Yield the blocks of net.jpountz.lz4's LZ4BlockOutputStream: a header with both lengths, then the block; an empty block ends a stream."""
     codec = pa.Codec("lz4_raw")
     while len(header := file.read(LZ4_HEADER.size)) == LZ4_HEADER.size:
         magic, token, packed, size, _ = LZ4_HEADER.unpack(header)
@@ -129,7 +129,7 @@ def lz4_blocks(path: Path, file: Counted) -> Iterator[bytes]:
 
 
 def snappy_blocks(path: Path, file: Counted) -> Iterator[bytes]:
-    """Blocks of org.xerial.snappy's SnappyOutputStream: a length, then the block; a header comes first, and again wherever another stream was appended."""
+    """Yield the blocks of org.xerial.snappy's SnappyOutputStream: a length, then the block; each appended stream begins with a header."""
     codec = pa.Codec("snappy")
     while len(word := file.read(4)) == 4:
         if word == SNAPPY[:4]:
@@ -146,7 +146,7 @@ def snappy_blocks(path: Path, file: Counted) -> Iterator[bytes]:
 
 
 def size_in(block: bytes) -> int:
-    """The length with which a Snappy block begins, seven bits a byte, the lowest first.
+    """Return the length at the start of a Snappy block, seven bits a byte, the lowest first.
 
     >>> size_in(bytes([0xAC, 0x02, 0xFF])), size_in(bytes([5]))
     (300, 5)
@@ -167,7 +167,7 @@ def unpacked(path: Path, codec: pa.Codec, block: bytes, size: int) -> bytes:
 
 
 def gzipped(file: Counted) -> Iterator[bytes]:
-    """A log that somebody put away; a torn one is read as far as it goes."""
+    """Yield a log compressed by gzip, up to where it is torn."""
     with gzip.GzipFile(fileobj=file) as stream:  # type: ignore[call-overload]
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What a Spark event log says, as far as it matters for a streaming job. All times are wall times in seconds."""
+"""The events of a Spark event log that matter for a streaming job. All times are wall times in seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ApplicationStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
-    """How many cores a task takes, one where nobody says; and whether pools of jobs share the executors fairly, or the first job has them first."""
+    """How many cores a task takes, and whether pools share the executors fairly (else the first job has priority)."""
 
     task_cpus: int = 1
     fair: bool = False
@@ -31,7 +31,7 @@ class ExecutorAdded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorRemoved:
-    """`lost`: nobody had asked for it."""
+    """`lost`: the removal was not requested."""
 
     at_s: float
     executor_id: str
@@ -40,7 +40,7 @@ class ExecutorRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStarted:
-    """A Spark job of a batch: which stages it may run, and the pool that it shares executors in."""
+    """A Spark job of a batch: the stages that it may run, and its scheduler pool."""
 
     at_s: float
     query_id: str
@@ -71,7 +71,7 @@ class QueryStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryProgressed:
-    """A batch that was committed at `at_s`. `behind_rows` had arrived when it began and were left for later; None where the sources do not tell."""
+    """A batch that was committed at `at_s`. `behind_rows` had arrived when it began and are not in it; None if the sources do not report them."""
 
     at_s: float
     query_id: str
@@ -88,7 +88,7 @@ class QueryProgressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryIdle:
-    """There was nothing to read."""
+    """The query found nothing to read."""
 
     at_s: float
     query_id: str
@@ -96,7 +96,7 @@ class QueryIdle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTerminated:
-    """Spark does not log when."""
+    """The end of a query; Spark does not log its time."""
 
     query_id: str
     failed: bool
@@ -104,14 +104,14 @@ class QueryTerminated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A line that is no event, or one that lacks what it should hold."""
+    """A line that is not an event, or lacks fields."""
 
     kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A file of the log is damaged, and of its bytes only about this share could be read."""
+    """A file of the log is damaged: only about this share of its bytes could be read."""
 
     part: str
     read_share: float

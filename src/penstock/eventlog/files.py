@@ -13,28 +13,28 @@ ROLLING = "eventlog_v2_"
 PART = re.compile(r"events_(\d+)_")
 COMPACTED = ".compact"
 NO_LOG = ("appstatus_", ".", "_")
-"""Files that begin so lie beside logs and are none."""
+"""Files beside logs that are not logs begin with these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventLog:
-    """The log of one application: a file, or the parts of a rolling one in the order of their writing."""
+    """The log of one application: a file, or the parts of a rolling log in the order of writing."""
 
     path: Path
     parts: tuple[Path, ...]
     trouble: str | None = None
-    """Why nobody could look for its parts."""
+    """Why its parts could not be listed."""
 
     @property
     def size_bytes(self) -> int:
-        """`UserMistake` if a part of it cannot be looked at."""
+        """The size of all parts; raises `UserMistake` if one cannot be accessed."""
         return sum(map(size_of, self.parts))
 
 
 def event_logs(paths: Iterable[Path]) -> Iterator[EventLog]:
-    """All logs at these paths; folders are looked through to the bottom, in the order of names. A path that is not there is a mistake.
+    """Yield all logs at these paths, folders recursively, in the order of names; raise `UserMistake` for a path that does not exist.
 
-    What nobody may look into is a log of no parts that tells why.
+    A path without access is a log without parts and with `trouble`.
     """
     for path in paths:
         try:
@@ -51,7 +51,7 @@ def event_logs(paths: Iterable[Path]) -> Iterator[EventLog]:
 
 
 def logs_in(folder: Path) -> Iterator[EventLog]:
-    """A rolling folder is one log; of any other every file is one, and every folder is looked into."""
+    """Yield a rolling folder as one log; in any other folder every file is a log, and subfolders are searched."""
     try:
         inside = sorted(each for each in folder.iterdir() if not each.name.startswith(NO_LOG) and not each.name.endswith(".crc"))
         files, folders = {each for each in inside if each.is_file()}, {each for each in inside if each.is_dir()}
@@ -77,7 +77,7 @@ def size_of(part: Path) -> int:
 
 
 def in_order(parts: Iterable[Path]) -> tuple[Path, ...]:
-    """By number; one that Spark compacted stands for all up to it.
+    """Return the parts by number; a compacted one replaces all up to it.
 
     >>> [path.name for path in in_order(map(Path, ("events_10_a", "events_9_a", "events_9_a.compact", "events_2_a")))]
     ['events_9_a.compact', 'events_10_a']
@@ -94,11 +94,11 @@ def number_of(part: Path) -> int:
 
 
 def why_unreadable(error: OSError) -> str:
-    """As the system says it; what is gone since it was found was as a rule renamed by Spark.
+    """Return why a log cannot be read, in words.
 
     >>> why_unreadable(PermissionError(13, "Permission denied"))
     'it cannot be read: Permission denied'
     """
     if isinstance(error, FileNotFoundError):
-        return "it is gone since it was found: Spark renames a log when its job ends, and puts the parts of a rolling one together; audit it again"
+        return "it has disappeared: Spark renames a log when its job ends and compacts the parts of a rolling one; audit it again"
     return f"it cannot be read: {error.strerror or error}"

@@ -26,13 +26,13 @@ from penstock.eventlog.events import (
 
 
 def behind_rows(sources: Iterable[Mapping[str, Any]]) -> float | None:
-    """Rows that had arrived when the batch began and are not in it, over all sources; None where one of them does not tell."""
-    told = [behind_of(source) for source in sources]
-    return None if not told or None in told else float(sum(each for each in told if each is not None))
+    """Return the rows that had arrived when the batch began and are not in it, over all sources; None if one of them does not report it."""
+    behind = [behind_of(source) for source in sources]
+    return None if not behind or None in behind else float(sum(each for each in behind if each is not None))
 
 
 def behind_of(source: Mapping[str, Any]) -> float | None:
-    """Of one source: Kafka's offsets count rows, by topic and partition; its own metric is their mean over the partitions.
+    """Return the same for one source: by Kafka's offsets, which count rows, or by its own metric, which is the mean over partitions.
 
     >>> behind_of({"endOffset": '{"clicks":{"0":70,"1":80}}', "latestOffset": '{"clicks":{"0":100,"1":80}}'})
     30.0
@@ -51,7 +51,7 @@ def behind_of(source: Mapping[str, Any]) -> float | None:
 
 
 def partitions_of(offset: Any) -> dict[tuple[str, str], int] | None:
-    """Kafka's offset by topic and partition; None for what another source made. The log holds it as text, a progress report as an object."""
+    """Return Kafka's offsets by topic and partition, from text or an object; None for other sources."""
     if isinstance(offset, str):
         try:
             offset = json.loads(offset)
@@ -74,14 +74,11 @@ LISTENER = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 EVENT = re.compile(rb'\{"Event":"([^"]+)"')
 BATCH = re.compile(r"\bbatch = (\d+)\s*$")
 MEANT = ("killed by driver", "decommission", "idle", "scaled down", "preempt")
-"""An executor that is removed for a reason with one of these words was taken away; any other is a failure."""
+"""Words in the reason of a requested removal of an executor; any other removal is a failure."""
 
 
 def logged(pieces: Iterable[bytes]) -> Iterator[Logged]:
-    """What the log says, event by event; nothing is kept of what was said before.
-
-    A line that cannot be read is told as such: the last one of a job that still runs is torn as a rule.
-    """
+    """Yield the events of the log one by one; `Unreadable` for a line that cannot be parsed, such as the torn last line of a running job."""
     for line in lines_of(pieces):
         found = EVENT.match(line)
         if found is None:
@@ -100,7 +97,8 @@ def logged(pieces: Iterable[bytes]) -> Iterator[Logged]:
 
 
 def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """
+    """Yield the lines of a text that comes in pieces.
+
     >>> list(lines_of([b"ab", b"c\\nd", b"\\ne"]))
     [b'abc', b'd', b'e']
     """
@@ -126,9 +124,9 @@ def environment_updated(event: Mapping[str, Any]) -> Logged:
 
 
 def executor_added(event: Mapping[str, Any]) -> Logged:
-    told = event["Executor Info"]
+    info = event["Executor Info"]
     return ExecutorAdded(
-        at_s=event["Timestamp"] / 1000, executor_id=str(event["Executor ID"]), host=str(told.get("Host") or ""), cores=int(told["Total Cores"])
+        at_s=event["Timestamp"] / 1000, executor_id=str(event["Executor ID"]), host=str(info.get("Host") or ""), cores=int(info["Total Cores"])
     )
 
 
@@ -138,7 +136,7 @@ def executor_removed(event: Mapping[str, Any]) -> Logged:
 
 
 def job_started(event: Mapping[str, Any]) -> Logged | None:
-    """Jobs of a streaming query carry its id and the batch they work for; other jobs are nobody's."""
+    """Parse a job of a streaming query, which carries its id and batch; None for other jobs."""
     properties = event.get("Properties") or {}
     query_id = properties.get("sql.streaming.queryId")
     described = BATCH.search(properties.get("spark.job.description") or "")
@@ -178,20 +176,20 @@ def query_terminated(event: Mapping[str, Any]) -> Logged:
 
 
 def query_progressed(event: Mapping[str, Any]) -> Logged:
-    """A batch, or that there was nothing to do: before Spark 3.5 that is progress without work."""
-    told = event["progress"]
-    parts_s = {name: milliseconds / 1000 for name, milliseconds in told["durationMs"].items()}
-    started_s = wall_s(told["timestamp"])
+    """Parse a batch, or an idle query: before Spark 3.5 that is logged as progress without work."""
+    progress = event["progress"]
+    parts_s = {name: milliseconds / 1000 for name, milliseconds in progress["durationMs"].items()}
+    started_s = wall_s(progress["timestamp"])
     if IN_TASKS not in parts_s:
-        return QueryIdle(at_s=started_s, query_id=str(told["id"]))
-    states = told.get("stateOperators") or []
-    sources = told.get("sources") or []
+        return QueryIdle(at_s=started_s, query_id=str(progress["id"]))
+    states = progress.get("stateOperators") or []
+    sources = progress.get("sources") or []
     duration_s = parts_s.pop("triggerExecution", None)
     return QueryProgressed(
-        at_s=started_s + (told.get("batchDuration", 0) / 1000 if duration_s is None else duration_s),
-        query_id=str(told["id"]),
-        name=told.get("name"),
-        batch_id=int(told["batchId"]),
+        at_s=started_s + (progress.get("batchDuration", 0) / 1000 if duration_s is None else duration_s),
+        query_id=str(progress["id"]),
+        name=progress.get("name"),
+        batch_id=int(progress["batchId"]),
         started_s=started_s,
         rows=sum(int(source.get("numInputRows") or 0) for source in sources),
         parts_s=parts_s,

@@ -1,4 +1,4 @@
-"""Spark's own event log of a streaming job, as the observations that a monitor would have made of it: one pass, line by line."""
+"""From the event log of a streaming job to the observations that a monitor would have made of it, in one pass."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from penstock.eventlog.query import LoggedQuery
 
 BEGINS = b'{"Event":"'
 LONGEST_GAP_S = 86400.0
-"""A log that is silent for longer is one that goes on after it was away: nothing is observed in between."""
+"""No observations are made in a longer gap of the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Executor:
 
 
 class LoggedApplication:
-    """An application as far as its log was read: its executors, its queries, and what could not be read."""
+    """An application up to the last event taken: its executors, its queries, and what could not be read."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -64,16 +64,16 @@ class LoggedApplication:
 
     @property
     def is_local(self) -> bool:
-        """Whether all of it is one process."""
+        """Whether driver and executors are one process."""
         return set(self._executors) == {"driver"}
 
     @property
     def shares_fairly(self) -> bool:
-        """Whether its queries have pools of their own, of which none waits for another; else the batch that began first has all slots it can use."""
+        """Whether queries have fair pools of their own; else the batch that began first has all slots it can use."""
         return self._fair and len(self._pools) > 1
 
     def take(self, event: Logged) -> None:
-        """One more event of the log."""
+        """Apply one more event of the log."""
         match event:
             case TaskEnded():
                 self._task(event)
@@ -82,7 +82,7 @@ class LoggedApplication:
             case ExecutorAdded() | ExecutorRemoved():
                 self._executor(event)
             case QueryStarted() | QueryProgressed() | QueryIdle() | QueryTerminated():
-                self._told(event)
+                self._query(event)
             case ApplicationStarted():
                 self.name, self.app_id, self.started_s = event.name, event.app_id, event.at_s
             case Configured():
@@ -93,7 +93,7 @@ class LoggedApplication:
                 self.cuts.append(event)
 
     def observation(self, at_s: float) -> Observation:
-        """As it is now; batches since the last observation. Who was asked for is not logged: it is taken to be who is there."""
+        """Return the state now with the batches since the last observation. Requested executors are not logged: the present ones are assumed."""
         return Observation(
             at_s=at_s,
             started_s=at_s if self.started_s is None else self.started_s,
@@ -108,13 +108,13 @@ class LoggedApplication:
         )
 
     def _facts(self) -> tuple[QueryFacts, ...]:
-        """Of queries that run, and those that have ended with batches that nobody was told of yet; of several with one name the last tells of all batches."""
-        told: dict[str, QueryFacts] = {}
+        """Return the facts of running queries and of ended ones with new batches; queries of one name are joined."""
+        found: dict[str, QueryFacts] = {}
         for query in sorted(self.queries.values(), key=lambda query: query.runs):
             if query.runs or query.has_news:
-                facts, before = query.facts(), told.get(query.name)
-                told[query.name] = facts if before is None else replace(facts, batches=(*before.batches, *facts.batches))
-        return tuple(told.values())
+                facts, before = query.facts(), found.get(query.name)
+                found[query.name] = facts if before is None else replace(facts, batches=(*before.batches, *facts.batches))
+        return tuple(found.values())
 
     def _executor(self, event: ExecutorAdded | ExecutorRemoved) -> None:
         if isinstance(event, ExecutorAdded):
@@ -123,8 +123,8 @@ class LoggedApplication:
             self._lost += event.lost and self.runs_a_query
         self._disturbed_s = event.at_s
 
-    def _told(self, event: QueryStarted | QueryProgressed | QueryIdle | QueryTerminated) -> None:
-        """What a query says of itself; its id persists when it is restarted."""
+    def _query(self, event: QueryStarted | QueryProgressed | QueryIdle | QueryTerminated) -> None:
+        """Apply an event of a query; its id persists over restarts."""
         match event:
             case QueryStarted():
                 query = self.queries.setdefault(event.query_id, LoggedQuery(event.query_id, event.name, event.at_s))
@@ -139,7 +139,7 @@ class LoggedApplication:
                 query.runs, query.failures = False, query.failures + event.failed
 
     def _job(self, event: JobStarted) -> None:
-        """Its stages are those of its batch; what it reuses of an earlier job does not run again."""
+        """Assign the stages of the job to its batch; stages reused from an earlier job do not run again."""
         self._pools.add(event.pool)
         for stage in event.stages:
             self._stages.setdefault(stage, (event.query_id, event.batch_id))
@@ -151,9 +151,9 @@ class LoggedApplication:
 
 
 def observations(log: EventLog, application: LoggedApplication, every_s: float, read: Read = lambda count: None) -> Iterator[Observation]:
-    """What a monitor would have seen every so often, from the start of the first query on; `application` is kept up to date meanwhile.
+    """Yield what a monitor would have observed every `every_s` from the start of the first query on, and keep `application` up to date.
 
-    `UserMistake` for a log that is empty or none.
+    Raises `UserMistake` for an empty log or another file.
     """
     due_s: float | None = None
     for event in events_of(log, read):
@@ -169,7 +169,7 @@ def observations(log: EventLog, application: LoggedApplication, every_s: float, 
 
 
 def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
-    """All parts, one after another."""
+    """Yield the events of all parts."""
     empty = True
     for part in log.parts:
         pieces = contents(part, read)
@@ -177,7 +177,7 @@ def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
         if not first:
             continue
         if not first.startswith(BEGINS):
-            raise UserMistake(f"{part}: it is not an event log of Spark: its first line is no event")
+            raise UserMistake(f"{part}: it is not an event log of Spark: its first line is not an event")
         empty = False
         try:
             yield from logged(chain((first,), pieces))

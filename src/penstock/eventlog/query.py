@@ -15,9 +15,9 @@ PROBABILITIES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 class ArrivalCurve:
-    """Rows that had arrived by a time, as far back as rows still wait; in between they came evenly.
+    """Rows arrived by a time, as far back as rows still wait, linear between the counts at the start of each batch.
 
-    Without a source that tells how far behind a batch was, a batch took all there was.
+    If the source does not report what a batch left behind, a batch is assumed to take all rows.
 
     >>> curve = ArrivalCurve()
     >>> curve.batch(100.0, rows=5000, behind_rows=None) is None
@@ -41,12 +41,12 @@ class ArrivalCurve:
         return self._times_s[-1] if self._times_s else None
 
     def idle(self, at_s: float) -> None:
-        """Nothing more had come by then."""
+        """Record that no more rows had arrived by then."""
         if self._times_s and at_s > self._times_s[-1]:
             self._times_s[-1] = at_s
 
     def batch(self, started_s: float, *, rows: float, behind_rows: float | None) -> ArrivalSample | None:
-        """When the rows of a batch came; None for the first one, of which nobody knows since when they waited, and for one without rows."""
+        """Return when the rows of a batch arrived; None for one without rows and for the first one, whose rows may have waited for long."""
         before = self.processed_rows
         self.processed_rows += rows
         known = bool(self._times_s)
@@ -58,7 +58,7 @@ class ArrivalCurve:
         return ArrivalSample(rows=rows, probabilities=PROBABILITIES, wall_s=tuple(wall_s.tolist()))
 
     def _count(self, at_s: float, newest: float) -> None:
-        """A count that is not above the last one says only that nothing came since."""
+        """Record a count; one that is not above the last one only shows that no rows arrived since."""
         if self._times_s and at_s <= self._times_s[-1]:
             self._rows[-1] = max(self._rows[-1], newest)
         elif self._rows and newest <= self._rows[-1]:
@@ -68,14 +68,14 @@ class ArrivalCurve:
             self._rows.append(newest)
 
     def _forget(self) -> None:
-        """Points that no waiting row needs."""
+        """Drop points that no waiting row needs."""
         keep = max(0, int(np.searchsorted(self._rows, self.processed_rows, side="right")) - 1)
         del self._times_s[:keep], self._rows[:keep]
 
 
 @dataclass(slots=True)
 class Share:
-    """What one executor did for one stage."""
+    """The work of one executor for one stage."""
 
     run_time_s: float = 0.0
     source_rows: int = 0
@@ -97,12 +97,12 @@ Shares = dict[str, Share]
 
 @dataclass(slots=True)
 class OpenBatch:
-    """A batch that has not committed yet: its stages by their ids, and what was done for each."""
+    """A batch that has not committed yet: the work done for each of its stages, by id."""
 
     stages: dict[int, Shares] = field(default_factory=dict)
 
     def facts(self) -> tuple[StageFact, ...]:
-        """Those that ran, in their order."""
+        """Return the stages that ran, in order."""
         ran = [shares for _, shares in sorted(self.stages.items())]
         return tuple(stage_fact(position, shares) for position, shares in enumerate(ran))
 
@@ -127,7 +127,7 @@ def stage_fact(position: int, shares: Shares) -> StageFact:
 
 
 class LoggedQuery:
-    """What a log has told of a query so far, and what is new since the last look."""
+    """A query up to the last event taken, and its batches since the last call of `facts`."""
 
     def __init__(self, query_id: str, name: str | None, started_s: float) -> None:
         self.name = name or f"query {query_id[:8]}"
@@ -144,7 +144,7 @@ class LoggedQuery:
         self._partitions: int | None = None
 
     def task(self, batch_id: int, task: TaskEnded) -> None:
-        """A task of a batch that has not committed yet."""
+        """Add a task of a batch that has not committed yet."""
         self._open[batch_id].stages.setdefault(task.stage, {}).setdefault(task.executor_id, Share()).add(task)
 
     def idle(self, at_s: float) -> None:
@@ -177,7 +177,7 @@ class LoggedQuery:
 
     @property
     def has_news(self) -> bool:
-        """Whether it has committed a batch since the last look."""
+        """Whether it has committed a batch since the last call of `facts`."""
         return bool(self._new)
 
     def facts(self) -> QueryFacts:

@@ -1,4 +1,4 @@
-"""The trigger of a query, guessed from when its batches start and end: Spark does not log it."""
+"""The trigger of a query, inferred from when its batches start and end, as Spark does not log it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from penstock.core.domain.trigger import Trigger
 
 KEPT = 400
 WAITED_S = 0.1
-"""A batch that starts more than this after the end of the one before it has waited for something; one that starts as soon as it can takes a hundredth of it."""
+"""A batch that starts more than this after the end of the one before has waited; one that starts as soon as possible takes a hundredth of it."""
 LEAST_WAITS = 5
 QUICK = 0.2
-"""The quantile of cycles that is taken for the interval: longer ones have skipped a trigger."""
+"""The quantile of cycles that is the interval: longer ones have skipped a trigger."""
 NEAR = 0.05
 REGULAR = 0.7
-"""A trigger is a clock if at least this share of the cycles is a whole number of intervals; else it was the arrival of rows that was waited for."""
+"""A trigger has an interval if at least this share of the cycles is a multiple of it; else batches waited for rows."""
 SHORTEST_STEADY_S = 5.0
 STEADY = 0.02
 ALL_THE_TIME = 0.9
@@ -25,7 +25,7 @@ MOST = 0.9
 
 
 class Rhythm:
-    """The last batches of a query: when they started and ended, and how long their longest tasks ran."""
+    """The start, end and longest task of the last batches of a query."""
 
     def __init__(self) -> None:
         self._batches: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
@@ -37,7 +37,7 @@ class Rhythm:
     def trigger(self) -> Trigger:
         """With an interval if batches that waited started on a grid, else as soon as possible.
 
-        A batch that ends after its next trigger starts the next one at once: of a job that never keeps up the interval cannot be seen.
+        The interval of a job that never keeps up cannot be seen, as its batches start without waiting.
 
         >>> steady = Rhythm()
         >>> for number in range(10):
@@ -54,15 +54,12 @@ class Rhythm:
 
     @property
     def usual_s(self) -> float:
-        """How long its batches take, the median; 0 without any."""
+        """The median duration of its batches; 0 without any."""
         return median(ended_s - start_s for start_s, ended_s, _ in self._batches) if self._batches else 0.0
 
     @property
     def is_real_time(self) -> bool:
-        """Whether tasks run all the time, as in Real-Time Mode: batches are equally long whatever comes, and their tasks as long as they are.
-
-        It is judged by most batches: one that a restart or a stop cut short is another length.
-        """
+        """Whether the query is in Real-Time Mode: most batches have the same duration, and their tasks run all of it."""
         if len(self._batches) < LEAST_WAITS:
             return False
         known, usual_s = [(ended_s - start_s, task_s) for start_s, ended_s, task_s in self._batches], self.usual_s
@@ -71,7 +68,7 @@ class Rhythm:
 
 
 def rounded_s(seconds: float) -> float:
-    """An interval as somebody would have written it.
+    """Round an interval to what a user would have written.
 
     >>> rounded_s(9.997), rounded_s(0.251), rounded_s(0.4999)
     (10.0, 0.25, 0.5)

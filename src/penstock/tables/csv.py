@@ -19,8 +19,7 @@ from penstock.core.models.arrays import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column by its name. `may_lack` allows empty cells, which become NaN; `optional` allows the whole column to be absent; `truth` is 1 or 0, true
-    or false, yes or no."""
+    """What a column must contain. `may_lack` allows empty cells (NaN), `optional` allows no such column, `truth` accepts 1/0, true/false, yes/no."""
 
     name: str
     lowest: float = -math.inf
@@ -34,7 +33,7 @@ class Column:
 
     @property
     def allowed(self) -> str:
-        """What is allowed, in words.
+        """The allowed values in words.
 
         >>> Column(name="scaleout", lowest=1, whole=True).allowed, Column(name="utilization", lowest=0, highest=1).allowed
         ('a whole number of at least 1', 'a number from 0 to 1')
@@ -55,15 +54,15 @@ TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 LONGEST_SHOWN = 40
 PARTED_BY = {";": "semicolons", "\t": "tabs"}
 LARGEST = 1e15
-"""No rate or time is larger; a number that is has another unit, or is none."""
+"""Larger numbers are refused: they are in another unit, or wrong."""
 AT_ONCE = 4_000
-"""Rows whose texts are in memory together."""
+"""Rows that are parsed at once."""
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
 
 def read_csv(path: Path, columns: Sequence[Column]) -> Columns:
-    """The named columns of a file, numbers as floats and texts as objects; other columns are passed over."""
+    """Return the named columns of a file, numbers as floats and texts as objects; other columns are ignored."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             names = _names(path, next(csv.reader(file, skipinitialspace=True), []), columns)
@@ -108,7 +107,7 @@ def _present(path: Path, names: Sequence[str], columns: Sequence[Column]) -> lis
 
 
 def _pieces(path: Path, lines: Iterable[str], names: Sequence[str], present: Sequence[Column]) -> Iterator[tuple[int, list[tuple[Column, Sequence[str]]]]]:
-    """Some rows at a time: the number of the first, and of each column its cells; lines with nothing in them are none."""
+    """Yield some rows at a time: the number of the first, and the cells of each column; empty lines are skipped."""
     first, rows = 0, filter(None, csv.reader(lines))
     while piece := list(islice(rows, AT_ONCE)):
         if set(map(len, piece)) != {len(names)}:
@@ -124,7 +123,7 @@ def _pieces(path: Path, lines: Iterable[str], names: Sequence[str], present: Seq
 
 
 def _values(path: Path, column: Column, cells: Sequence[str], first: int) -> npt.NDArray[Any]:
-    """What a column must hold, from row number `first` on."""
+    """Return the checked values of a column from row number `first` on."""
     if column.text:
         values = np.array([cell.strip() for cell in cells], dtype=object)
         wrong = values == ""
@@ -138,7 +137,7 @@ def _values(path: Path, column: Column, cells: Sequence[str], first: int) -> npt
 
 
 def _numbers(column: Column, cells: Sequence[str]) -> npt.NDArray[Any]:
-    """NaN for what is no number; where all are, as in most files, none is looked at twice."""
+    """Parse cells; NaN for what is not a number. The fast path parses all cells at once."""
     if column.truth:
         return np.array([TRUTHS.get(cell.strip().lower(), _number(cell)) for cell in cells])
     try:
@@ -157,7 +156,7 @@ def _wrong(column: Column, numbers: npt.NDArray[np.float64], cells: Sequence[str
 
 
 def _number(text: str) -> float:
-    """A number as CSV files write it; NaN for what is none.
+    """Parse a number as CSV files write it; NaN for what is not one.
 
     >>> _number("2.5"), _number("many"), _number("1_000")
     (2.5, nan, nan)
@@ -187,7 +186,7 @@ def _mistake(path: Path, column: Column, row: int, text: str) -> UserMistake:
 
 
 def _shown(text: str, longest: int = LONGEST_SHOWN) -> str:
-    """Short enough for a line, and without characters that a terminal obeys.
+    """Shorten a text, and replace control characters.
 
     >>> _shown("1\\x1b[2J"), _shown("a long text", 8)
     ('1?[2J', 'a lon...')
@@ -201,6 +200,6 @@ FIRST_MS, LAST_MS = 1e12, 1e13
 
 
 def refuse_milliseconds(path: Path, name: str, times: Floats) -> None:
-    """A mistake where all times look like milliseconds since 1970: taken for seconds, every answer would be wrong."""
+    """Raise `UserMistake` if all times look like milliseconds since 1970."""
     if len(times) and np.all((times >= FIRST_MS) & (times < LAST_MS)):
         raise UserMistake(f"{path}: {name} looks like milliseconds since 1970, the first is {times[0]:.0f}; seconds are needed")

@@ -18,7 +18,7 @@ RATE_COLUMNS = (Column(name="t"), Column(name="rate", lowest=0, may_lack=True))
 
 
 def read_rates(path: Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Times and rates in the order of time; cells without a rate are left out, of several rates at one time the mean counts."""
+    """Return times and rates in the order of time; cells without a rate are left out, several rates at one time are averaged."""
     columns = read_csv(path, RATE_COLUMNS)
     refuse_milliseconds(path, "t", columns["t"])
     known = ~np.isnan(columns["rate"])
@@ -29,7 +29,7 @@ def read_rates(path: Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.floa
 
 
 def read_trace(path: Path) -> Arrivals:
-    """The trace as arrivals, linear between its points."""
+    """Return the trace as arrivals, linear between its points."""
     return Arrivals.through(*read_rates(path))
 
 
@@ -42,7 +42,7 @@ PROFILE_COLUMNS = (
 
 
 def read_profile(path: Path) -> list[ProfileSeen]:
-    """All rows, or of too many an even choice over scale-outs and rates."""
+    """Return all rows of a profile; too many are thinned evenly over scale-outs and rates."""
     columns = read_csv(path, PROFILE_COLUMNS)
     kept = spread_out(np.unique(columns["scaleout"], return_inverse=True)[1], columns["rate"], MOST_ROWS)
     scaleouts, rates, latencies_ms = (columns[name][kept] for name in ("scaleout", "rate", "latency_ms"))

@@ -1,4 +1,4 @@
-"""Readings of workers from a CSV file, moment by moment."""
+"""Readings of workers from a CSV file, one for each moment."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ COLUMNS = (
     Column(name="throughput", lowest=0, may_lack=True),
 )
 TOGETHER = 1.2
-"""Workers were read together if there are hardly more moments than readings of the worker that was read most."""
+"""Workers are read together if there are at most this many times more moments than readings of one worker."""
 
 LONGEST_LACK, LONGEST_LACK_S = 5, 90.0
-"""A worker that is missing for at most so many moments in a row, or for no longer than this, was not read; one missing for more of both was not there."""
+"""A worker missing for at most this many moments in a row, or this long, was not read; one missing for longer was not running."""
 
 SPARED_SHARE = 0.25
-"""Silences tell of restarts if no more than this share of what was read is lost to them: a file read in short bursts would lose all."""
+"""Gaps count as restarts if warm-ups after them drop at most this share of the readings: a file read in short bursts would lose all."""
 
 MOST_MOMENTS = 20_000
-"""Of more moments than this every second, third or so is taken: they tell the same."""
+"""More moments than this are thinned to every second, third and so on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersTable:
-    """One reading for each moment at which every worker that was there was read, in the order of time; `lacking` rows had no utilisation or throughput."""
+    """One reading for each moment at which every running worker was read, in the order of time; `lacking` rows had no utilisation or throughput."""
 
     readings: tuple[WorkersReading, ...]
     lacking: int
 
 
 def read_workers(path: Path, columns: Mapping[str, str] | None = None) -> WorkersTable:
-    """The readings of a file; `columns` names those with other names. Of two readings of a worker at one moment the mean counts."""
+    """Return the readings of a file; `columns` maps columns to other names. Several readings of a worker at one moment are averaged."""
     named = columns or {}
     wanted = tuple(replace(column, name=named.get(column.name, column.name)) for column in COLUMNS)
     found = read_csv(path, wanted)
@@ -61,7 +61,7 @@ def read_workers(path: Path, columns: Mapping[str, str] | None = None) -> Worker
 
 
 def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, throughput: Floats) -> list[WorkersReading]:
-    """Rows in any order as readings of all workers, moment by moment; NaN is what was not read of a worker that was there."""
+    """Return the readings of all workers by moment from rows in any order; NaN is what was not read of a running worker."""
     names, number = np.unique(worker.astype(str), return_inverse=True)
     moments, moment = np.unique(aligned(at_s, number), return_inverse=True)
     keys, place = np.unique(moment * len(names) + number, return_inverse=True)
@@ -73,7 +73,7 @@ def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, thr
     stretches = whole_moments(moment, number, moments, counts > 0)
     stride = -(-sum(map(len, stretches)) // MOST_MOMENTS)
     readings: list[WorkersReading] = []
-    resumed_s, changed_s = after_silences(moments), -math.inf
+    resumed_s, changed_s = after_gaps(moments), -math.inf
     for stretch in stretches:
         for place, at in enumerate(stretch[::stride]):
             here = slice(first[at], first[at + 1])
@@ -89,10 +89,10 @@ def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, thr
     return readings
 
 
-def after_silences(moments: Floats) -> Floats:
-    """For each moment the end of the last silence of the whole file before it, -inf if there was none: who comes back under the same name may have restarted.
+def after_gaps(moments: Floats) -> Floats:
+    """Return for each moment the end of the last gap of the whole file before it, -inf if there is none: workers may have restarted in a gap.
 
-    >>> after_silences(np.append(15.0 * np.arange(20), [900.0, 915.0]))[[0, 19, 20, 21]].tolist()
+    >>> after_gaps(np.append(15.0 * np.arange(20), [900.0, 915.0]))[[0, 19, 20, 21]].tolist()
     [-inf, -inf, 900.0, 900.0]
     """
     apart_s = np.diff(moments)
@@ -103,11 +103,11 @@ def after_silences(moments: Floats) -> Floats:
 
 
 def whole_moments(moment: Numbers, number: Numbers, moments: Floats, read: Flags) -> list[Numbers]:
-    """For each stretch of time with the same workers, the moments at which all of them were read.
+    """Return for each stretch of time with the same workers the moments at which all of them were read.
 
-    Short stretches count only if there is no other, or if they end the file with a worker that came: then they are who is there now.
-    `moment` and `number` say which worker has a row at which of the `moments`, in the order of moments, and `read` which rows say all. A worker is there
-    from its first row to its last, but for silences too long to be a lack; one that falls silent shortly before the end, and after whom nobody came, stays.
+    Short stretches count only if there is no other, or if they end the file with a new worker: then they are the present workers.
+    `moment` and `number` are the moment and the worker of each row, in the order of moments; `read` marks complete rows. A worker runs from its first row to
+    its last, except for gaps too long to be missing readings; one whose rows end shortly before the end, with no new worker after that, still runs.
 
     >>> moment, number = np.array([0, 0, 1, 2, 2, 3, 3, 4, 4]), np.array([0, 1, 0, 0, 1, 0, 1, 0, 1])
     >>> [stretch.tolist() for stretch in whole_moments(moment, number, 15.0 * np.arange(5), moment < 4)]
@@ -131,7 +131,7 @@ def whole_moments(moment: Numbers, number: Numbers, moments: Floats, read: Flags
 
 
 def aligned(at_s: Floats, number: Numbers) -> Floats:
-    """The moments as they are, or, where workers (by `number`) were read at moments of their own, one for each time that all were read.
+    """Return the moments unchanged, or rounded to common ones where workers (by `number`) were read at different moments.
 
     >>> aligned(np.array([0.0, 14.9, 15.2, 30.1, 29.8, 45.0]), np.array([0, 1] * 3)).tolist()
     [0.0, 15.0, 15.0, 30.0, 30.0, 45.0]

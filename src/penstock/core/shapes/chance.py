@@ -1,4 +1,4 @@
-"""Chance as data: numbers that look random and depend on a key and an index only."""
+"""Deterministic pseudo-random numbers that depend on a key and an index only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORD = (1 << 64) - 1
 
 
 def uniform(key: int, index: IntArray) -> FloatArray:
-    """Numbers in [0, 1), one an index: the output of splitmix64 (Steele et al., OOPSLA 2014) at state key + index x golden gamma.
+    """Return a number in [0, 1) for each index: the output of splitmix64 (Steele et al., OOPSLA 2014) at state key + index x golden gamma.
 
     >>> uniform(0, np.array([1, 2])).round(6).tolist()
     [0.431528, 0.026434]
@@ -23,7 +23,7 @@ def uniform(key: int, index: IntArray) -> FloatArray:
 
 
 def key_of(seed: int, number: int) -> int:
-    """A key for the part of that number: parts with one seed share nothing.
+    """Return the key of a numbered part; the parts of one seed are independent.
 
     >>> key_of(7, 0) != key_of(7, 1) != key_of(8, 0)
     True

@@ -20,7 +20,7 @@ from penstock.core.shapes.shape import Shape
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearRate:
-    """n cells between n + 1 borders: the rate at both ends of each cell, and the rows due by each border.
+    """A rate that is linear in each of n cells between n + 1 borders: the rate at both ends of each cell, and the rows due by each border.
 
     >>> triangle = LinearRate.through(np.array([0.0, 1.0, 2.0]), np.array([0.0, 2.0, 0.0]))
     >>> triangle.rows_by(np.array([0.5, 1.0, 2.0])).tolist(), triangle.time_of(np.array([0.25, 1.0, 2.0])).tolist()
@@ -34,7 +34,7 @@ class LinearRate:
 
     @classmethod
     def through(cls, t_s: FloatArray, rate: FloatArray) -> LinearRate:
-        """The rate through these points, with no row before the first."""
+        """Return the rate through these points; no row is due before the first."""
         rows = np.concatenate(([0.0], np.cumsum(np.diff(t_s) * (rate[1:] + rate[:-1]) / 2)))
         return cls(border_s=t_s, rate_in=rate[:-1], rate_out=rate[1:], rows=rows)
 
@@ -43,13 +43,13 @@ class LinearRate:
         return self._rate_in_cell(cell, into_s)
 
     def rows_by(self, t_s: FloatArray) -> FloatArray:
-        """Rows due by these times; a time outside counts as the nearest border."""
+        """Return the rows due by these times, which are clipped to the borders."""
         cell, into_s = self._cell_at(t_s)
         gained = into_s * (self.rate_in[cell] + self._rate_in_cell(cell, into_s)) / 2
         return np.minimum(self.rows[cell] + gained, self.rows[cell + 1])
 
     def time_of(self, rows: FloatArray) -> FloatArray:
-        """The earliest time at which so many rows are due; at most the last border.
+        """Return the earliest times at which these numbers of rows are due; at most the last border.
 
         In a cell, rows = a x + s x^2 / 2 with rate a and slope s; x = 2 rows / (a + sqrt(a^2 + 2 s rows)) holds its precision at every slope.
         """
@@ -77,7 +77,7 @@ AT_END = ("hold", "repeat", "stop")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knots:
-    """Points of a rate, the first at time 0, times rising; two are equal when their digests are."""
+    """Points of a rate at ascending times, the first at 0; compared by digest."""
 
     t_s: FloatArray = field(compare=False, repr=False)
     rate: FloatArray = field(compare=False, repr=False)
@@ -89,7 +89,7 @@ class Knots:
 
 
 class KnotCurve:
-    """The curve through knots; a single knot is a constant rate for ever."""
+    """The curve through knots, held, repeated or stopped after the last; a single knot is a constant rate."""
 
     def __init__(self, knots: Knots, at_end: str) -> None:
         t_s, rate = knots.t_s, knots.rate
@@ -121,7 +121,6 @@ class KnotCurve:
         return np.where(beyond > 0, later_s, self._once.time_of(rows))
 
     def breaks(self, from_s: float, to_s: float, at_most: int) -> FloatArray | None:
-        """The times between these two at which the slope may change; None if they are too many."""
         border_s, length_s = self._once.border_s, self._length_s
         first, last = (int(from_s // length_s), int(to_s // length_s)) if self._at_end == "repeat" else (0, 0)
         if last - first > at_most:
@@ -138,14 +137,14 @@ class KnotCurve:
 
 BLOCK_S = 16_384
 BARREN_BLOCKS = 10 * 366 * 86_400 // BLOCK_S
-"""Ten years of trace: a shape that brings less than a row in so long brings none any more."""
+"""Ten years of trace: a shape with less than one row in ten years has no more rows."""
 _KEPT_BLOCKS = 256
 
 
 class SampledCurve:
-    """Linear between samples. Only the rows before each block are kept for good; the samples of a block are made again when needed.
+    """The curve of a shape, linear between samples every second. Only the rows before each block are kept; its samples are cached and made again when needed.
 
-    The answers do not depend on the order of the questions, and threads may ask at once: what grows is replaced, never changed.
+    Answers do not depend on the order of calls. It is safe for threads: arrays are replaced, never changed.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -162,7 +161,7 @@ class SampledCurve:
         return before[number] + self._by_block(number, lambda block, at: block.rows_by(t_s[at]))
 
     def time_of(self, rows: FloatArray) -> FloatArray:
-        """The earliest time at which so many rows are due; what comes after ten years of trace without a row counts as never."""
+        """Return the earliest times at which these numbers of rows are due; later than ten years of trace without a row counts as never."""
         before = self._rows_until(float(rows.max(initial=0.0)))
         finite = np.minimum(rows, before[-1])
         number = np.clip(np.searchsorted(before, finite, side="left") - 1, 0, len(before) - 1)
@@ -170,18 +169,17 @@ class SampledCurve:
         return np.where(rows > finite, np.inf, t_s)
 
     def breaks(self, from_s: float, to_s: float, at_most: int) -> FloatArray | None:
-        """The times between these two at which the slope may change; None if they are too many."""
         return np.arange(np.floor(from_s) + 1, np.ceil(to_s)) if to_s - from_s <= at_most else None
 
     def _rows_until(self, rows: float) -> FloatArray:
-        """The rows due before each block, extended until so many are due or no more come."""
+        """Return the rows due before each block, extended until `rows` are due or no more come."""
         before = self._before
         while before[-1] < rows and (len(before) <= BARREN_BLOCKS or before[-1] - before[-1 - BARREN_BLOCKS] >= 1):
             before = self._rows_before(len(before))
         return before
 
     def _rows_before(self, number: int) -> FloatArray:
-        """The rows due before each block, up to that number; one by one, as sums of floats depend on their order."""
+        """Return the rows due before each block up to `number`; added one by one, as float sums depend on their order."""
         before = self._before
         if number >= len(before):
             totals = (float(self._sample(each).rows[-1]) for each in range(len(before) - 1, number))
@@ -194,7 +192,7 @@ class SampledCurve:
         return LinearRate.through(t_s, self._shape.rate_at(t_s))
 
     def _by_block(self, number: IntArray, answer: Callable[[LinearRate, IntArray], FloatArray]) -> FloatArray:
-        """One answer for each element, asked of the block it is in."""
+        """Return one answer for each element, by the block it is in."""
         out = np.empty(len(number))
         order = np.argsort(number, kind="stable")
         blocks, starts = np.unique(number[order], return_index=True)
@@ -210,27 +208,27 @@ _SAMPLED_WHOLE_S = 1_000_000
 
 
 class RateCurve(Protocol):
-    """A rate that is piecewise linear in trace time, in seconds from its start; arrays in, arrays out."""
+    """A rate that is piecewise linear in trace time (seconds from its start)."""
 
     def rate_at(self, t_s: FloatArray) -> FloatArray:
-        """Rows/s at these times."""
+        """Return rows/s at these times."""
         ...
 
     def rows_by(self, t_s: FloatArray) -> FloatArray:
-        """The integral of the rate from 0 to these times: it never falls."""
+        """Return the integral of the rate from 0 to these times."""
         ...
 
     def time_of(self, rows: FloatArray) -> FloatArray:
-        """The earliest times at which so many rows are due; infinite for never."""
+        """Return the earliest times at which these numbers of rows are due; infinite for never."""
         ...
 
     def breaks(self, from_s: float, to_s: float, at_most: int) -> FloatArray | None:
-        """The times between these two at which the slope may change; None if they are too many."""
+        """Return the times between these two at which the slope may change; None if there are more than `at_most`."""
         ...
 
 
 def curve_of_shape(shape: Shape) -> RateCurve:
-    """The curve of a shape, sampled every second; one that settles is held from there on.
+    """Return the curve of a shape, sampled every second; one that settles is held from then on.
 
     >>> from penstock.core.shapes.shape import parse_shape
     >>> curve_of_shape(parse_shape("step(before=100, after=500, at=60)")).rows_by(np.array([60.0, 61.0, 71.0])).tolist()

@@ -16,7 +16,7 @@ _MOST = {"t": 1e12, "rate": MAX_ROWS_PER_S}
 
 
 def parse_rate_csv(text: str, name: str) -> Knots:
-    """The points in columns `t` (seconds, counted from the first row) and `rate` (rows/s); `name` is the file, for complaints.
+    """Return the points in columns `t` (seconds, counted from the first row) and `rate` (rows/s); `name` is the file, for error messages.
 
     >>> knots = parse_rate_csv("T,Rate,note" + chr(10) + "100,5,x" + chr(10) + "160,10,y", "trace.csv")
     >>> knots.t_s.tolist(), knots.rate.tolist()
@@ -49,7 +49,7 @@ def parse_rate_csv(text: str, name: str) -> Knots:
 
 
 def _numbers(texts: list[str], column: str, lines: list[int], name: str) -> FloatArray:
-    """A column as numbers, or a complaint about the first that is none."""
+    """Return a column as numbers; raise `UserMistake` for the first that is not one."""
     try:
         values = np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
     except ValueError:

@@ -1,4 +1,4 @@
-"""When each row of a trace arrives: the newest position at any moment, and the arrival of any position."""
+"""The schedule of a trace: the newest position at any time, and the arrival time of any position."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_PIECES = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ArrivalSlice:
-    """The arrival of the positions of one range, small enough to travel with a task."""
+    """The arrival times of a range of positions, small enough to send with a task."""
 
     first: int
     end: int
@@ -30,7 +30,7 @@ class ArrivalSlice:
     pieces: LinearRate
 
     def arrival_of(self, positions: IntArray) -> FloatArray:
-        """Wall seconds at which these rows arrive."""
+        """Return the wall times at which these rows arrive."""
         if len(positions) and not self.first <= int(positions.min()) <= int(positions.max()) < self.end:
             raise ValueError(f"positions {positions.min()} to {positions.max()} are not all in {self.first} to {self.end - 1}")
         due = np.minimum((positions - self.first).astype(np.float64), self.pieces.rows[-1])
@@ -41,7 +41,7 @@ class ArrivalSlice:
 class Schedule:
     """A recipe, the wall time at which its trace began, and every change of its rate since.
 
-    Row p (from 0) exists from the moment at which the integral of the rate reaches p + 1, a millionth of a row of rounding aside.
+    Row p (from 0) arrives when the integral of the rate reaches p + 1, less a millionth of a row for rounding.
 
     >>> schedule = Schedule.begin(TraceRecipe(shape="constant(100)"), 1000.0).with_override(1010.0, 500.0)
     >>> schedule.newest_at(1011.0), schedule.arrival_of(np.array([0, 1499])).round(3).tolist()
@@ -55,35 +55,35 @@ class Schedule:
     def __post_init__(self) -> None:
         for override in self.overrides:
             if not math.isfinite(override.from_s) or not 0 <= (override.rows_per_s or 0.0) < math.inf:
-                raise ValueError(f"{override} is no override: its start must be finite and its rate 0 or more")
+                raise ValueError(f"{override} is not an override: its start must be finite and its rate 0 or more")
         if any(later.from_s < earlier.from_s for earlier, later in zip(self.overrides, self.overrides[1:], strict=False)):
             raise ValueError("an override cannot start before one that exists: rows that were sent would change")
 
     @classmethod
     def begin(cls, recipe: TraceRecipe, now_s: float) -> Schedule:
-        """A schedule whose trace begins now."""
+        """Return a schedule whose trace begins now."""
         return cls(recipe=recipe, epoch_s=now_s)
 
     def rate_at(self, wall_s: float) -> float:
-        """Rows/s at a moment; 0 before the epoch."""
+        """Return rows/s at a time; 0 before the epoch."""
         return float(self._timeline.rate_at(np.array([wall_s]))[0])
 
     def newest_at(self, wall_s: float) -> int:
-        """How many rows have arrived by a moment: the position of the next one."""
+        """Return how many rows have arrived by a time, which is the position of the next one."""
         return math.floor(float(self._timeline.rows_at(np.array([wall_s]))[0]) + _ROUNDING_ROWS)
 
     def arrival_of(self, positions: IntArray) -> FloatArray:
-        """Wall seconds at which these rows arrive; infinite for a row that never does."""
+        """Return the wall times at which these rows arrive; infinite for never."""
         return self._timeline.wall_of(_due(positions))
 
     def with_override(self, from_s: float, rows_per_s: float | None) -> Schedule:
-        """The same schedule up to a moment, another rate from there on (None: the trace's)."""
+        """Return the schedule with another rate from a time on (None: that of the trace)."""
         return replace(self, overrides=(*self.overrides, Override(from_s=from_s, rows_per_s=rows_per_s)))
 
     def slice(self, first: int, end: int) -> ArrivalSlice:
-        """The arrivals of positions first to end - 1, exact to a microsecond where the range spans at most 4096 seconds of trace or rows of a CSV.
+        """Return the arrivals of positions first to end - 1, exact to a microsecond where the range spans at most 4096 seconds of trace or rows of a CSV.
 
-        In a longer one they are exact at 2048 moments and at 2048 positions, both evenly spread, and interpolated between.
+        Longer ranges are exact at 2048 evenly spaced times and 2048 evenly spaced positions, and interpolated between.
         """
         if not 0 <= first < end:
             raise ValueError(f"positions {first} to {end} are no range")
@@ -102,7 +102,7 @@ class Schedule:
         return ArrivalSlice(first=first, end=end, start_s=float(from_s), pieces=pieces)
 
     def state(self) -> dict[str, Any]:
-        """What to keep beside the checkpoint, as JSON: everything but the recipe, and what tells that from others."""
+        """Return the JSON to keep beside the checkpoint: everything but the recipe, which is identified by its fingerprint."""
         return {
             "epoch_s": self.epoch_s,
             "overrides": [[each.from_s, each.rows_per_s] for each in self.overrides],
@@ -111,7 +111,7 @@ class Schedule:
 
     @classmethod
     def resume(cls, recipe: TraceRecipe, state: Mapping[str, Any]) -> Schedule:
-        """The schedule whose state was kept; its recipe must be the one it began with."""
+        """Return the schedule of a stored state; the recipe must be the one that it began with."""
         for key, now in _identity(recipe).items():
             if state[key] != now:
                 raise UserMistake(
@@ -126,7 +126,7 @@ class Schedule:
 
 
 def _due(positions: IntArray) -> FloatArray:
-    """The integral at which a position exists."""
+    """Return the integral of the rate at which each position arrives."""
     return positions.astype(np.float64) + (1 - _ROUNDING_ROWS)
 
 

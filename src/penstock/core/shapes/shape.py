@@ -17,7 +17,7 @@ _TERM = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<values>[^()]*)\))?\s*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A sum of named terms, never below 0; the same text and seed give the same rates everywhere.
+    """A sum of named terms, clipped at 0; the same text and seed give the same rates everywhere.
 
     >>> parse_shape("ramp(0, 1k, over=10s) + constant(5)").rate_at(np.array([0.0, 5.0, 60.0])).tolist()
     [5.0, 505.0, 1005.0]
@@ -27,7 +27,7 @@ class Shape:
     seed: int = 0
 
     def rate_at(self, t_s: FloatArray) -> FloatArray:
-        """Rows/s at these seconds since the start of the trace."""
+        """Return rows/s at these seconds since the start of the trace."""
         total = np.zeros_like(t_s, dtype=np.float64)
         for number, term in enumerate(self.terms):
             total += term.rate_at(t_s, key_of(self.seed, number))
@@ -35,7 +35,7 @@ class Shape:
 
     @property
     def settled_s(self) -> float:
-        """From when on the rate is the same for ever; infinite if it never is."""
+        """The time from which on the rate is constant; infinite if it never is."""
         return max(term.settled_s for term in self.terms)
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ def _parse_term(text: str) -> Term:
 
 
 def _given(shape: str, text: str, parameters: tuple[str, ...]) -> dict[str, str]:
-    """The text of each parameter that was given."""
+    """Return the text of each parameter given."""
     given: dict[str, str] = {}
     known = f"its parameters are {', '.join(parameters)}"
     named = False

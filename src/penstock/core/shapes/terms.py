@@ -1,4 +1,4 @@
-"""The named shapes a rate is made of: one frozen class a shape, its fields are its parameters."""
+"""The named terms of a shape: one frozen class for each, whose fields are its parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_ROWS_PER_S = 1e9
 
 
 def _rate(default: float) -> Any:
-    """A parameter in rows/s."""
+    """Declare a parameter in rows/s."""
 
     def read(text: str) -> float:
         value = parse_rate_rows_per_s(text)
@@ -28,7 +28,7 @@ def _rate(default: float) -> Any:
 
 
 def _time(default: float, least_s: float = 0.0) -> Any:
-    """A parameter that is a time; what repeats or rises has a least one, as curves are sampled every second."""
+    """Declare a parameter that is a duration; periods have a minimum, as curves are sampled every second."""
 
     def read(text: str) -> float:
         value = parse_duration_s(text)
@@ -41,19 +41,19 @@ def _time(default: float, least_s: float = 0.0) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Term(ABC):
-    """One part of the sum that a shape is."""
+    """One term of the sum that a shape is."""
 
     @abstractmethod
     def rate_at(self, t_s: FloatArray, key: int) -> FloatArray:
-        """Rows/s this part adds at these times; `key` is its own source of chance."""
+        """Return the rows/s that this term adds at these times; `key` seeds its random numbers."""
 
     @property
     def settled_s(self) -> float:
-        """From when on the rate is the same for ever; infinite if it never is."""
+        """The time from which on the rate is constant; infinite if it never is."""
         return np.inf
 
     def mistake(self) -> str | None:
-        """What is wrong with these parameters together."""
+        """Return what is wrong with this combination of parameters."""
         return None
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Term(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Term):
-    """The same rate for ever."""
+    """A constant rate."""
 
     rate: float = _rate(1000)
 
@@ -77,7 +77,7 @@ class Constant(Term):
 
 @dataclass(frozen=True, slots=True)
 class Step(Term):
-    """One rate up to a moment, another after it."""
+    """One rate up to a time, another after it."""
 
     before: float = _rate(100)
     after: float = _rate(500)
@@ -93,7 +93,7 @@ class Step(Term):
 
 @dataclass(frozen=True, slots=True)
 class Ramp(Term):
-    """A rate that moves evenly from one value to another, then stays."""
+    """A rate that moves linearly from one value to another, then stays."""
 
     start: float = _rate(100)
     end: float = _rate(1000)
@@ -110,7 +110,7 @@ class Ramp(Term):
 
 @dataclass(frozen=True, slots=True)
 class Sine(Term):
-    """A wave around a mean; `phase` is the time by which it is ahead of one that begins at its mean and rises."""
+    """A sine around a mean; `phase` is how far it is ahead of one that starts at its mean and rises."""
 
     mean: float = _rate(1000)
     amplitude: float = _rate(500)
@@ -123,7 +123,7 @@ class Sine(Term):
 
 @dataclass(frozen=True, slots=True)
 class Diurnal(Term):
-    """A day that begins at midnight: lowest at 4 in the morning, highest at 8 in the evening, smooth between."""
+    """A day from midnight on: lowest at 4 am, highest at 8 pm, smooth between."""
 
     low: float = _rate(100)
     high: float = _rate(1000)
@@ -141,7 +141,7 @@ class Diurnal(Term):
 
 @dataclass(frozen=True, slots=True)
 class Spikes(Term):
-    """Smooth bumps at irregular times, one somewhere in every stretch of `every`."""
+    """Smooth bumps at random times, one in every period `every`."""
 
     height: float = _rate(1000)
     every: float = _time(300, least_s=2)
@@ -162,7 +162,7 @@ class Spikes(Term):
 
 @dataclass(frozen=True, slots=True)
 class Noise(Term):
-    """A number between -amplitude and +amplitude, drawn anew every so often."""
+    """Uniform noise between -amplitude and +amplitude, drawn once in every period `every`."""
 
     amplitude: float = _rate(100)
     every: float = _time(1, least_s=1)

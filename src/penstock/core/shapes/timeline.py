@@ -16,9 +16,9 @@ from penstock.core.shapes.shape import parse_shape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRecipe:
-    """A shape with its seed, or the knots of a CSV with what follows them; how fast its time passes, and a factor on its rate.
+    """What defines the rate of a trace, fixed for the life of its checkpoint: a shape with its seed, or the knots of a CSV and what follows them.
 
-    `compression` is trace seconds per wall second: the rate at a trace time stays, so a compressed trace has fewer rows.
+    `compression` is trace seconds per wall second; the rate at a trace time stays, so a compressed trace has fewer rows.
     """
 
     shape: str | None = None
@@ -42,7 +42,7 @@ class TraceRecipe:
 
     @property
     def fingerprint(self) -> str:
-        """The trace in one line: two that differ here send other rows.
+        """The trace in one line; traces that differ here send different rows.
 
         >>> TraceRecipe(shape="constant(2k)", seed=7).fingerprint
         'constant(rate=2000), seed 7'
@@ -54,20 +54,20 @@ class TraceRecipe:
 
 @lru_cache(maxsize=8)
 def curve_of(recipe: TraceRecipe) -> RateCurve:
-    """The curve of a recipe, made once."""
+    """Return the curve of a recipe (cached)."""
     return KnotCurve(recipe.knots, recipe.at_end) if recipe.knots else curve_of_shape(parse_shape(recipe.shape or "", recipe.seed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """A rate from a moment of wall time on; None follows the trace again, at the trace time of that moment."""
+    """A rate from a wall time on; None follows the trace again, at its time then."""
 
     from_s: float
     rows_per_s: float | None
 
 
 class Timeline:
-    """The integral of the rate from the epoch on. A stretch reaches from its start to the start of the next, the last for ever."""
+    """The integral of the rate from the epoch on, in stretches that last until the next begins."""
 
     def __init__(self, recipe: TraceRecipe, epoch_s: float, overrides: Sequence[Override]) -> None:
         self._curve = curve_of(recipe)
@@ -88,12 +88,12 @@ class Timeline:
         return np.where(wall_s < self._epoch_s, 0.0, np.where(self._follows[stretch], traced, self._fixed[stretch]))
 
     def rows_at(self, wall_s: FloatArray) -> FloatArray:
-        """Rows due by these times, as real numbers; 0 before the epoch."""
+        """Return the rows due by these times, as real numbers; 0 before the epoch."""
         wall_s = np.maximum(wall_s, self._epoch_s)
         return self._rows_in(self._stretch_at(wall_s), wall_s)
 
     def wall_of(self, rows: FloatArray) -> FloatArray:
-        """The earliest wall times at which so many rows are due; infinite for never."""
+        """Return the earliest wall times at which these numbers of rows are due; infinite for never."""
         stretch = np.clip(np.searchsorted(self._before, rows, side="left") - 1, 0, None)
         due = rows - self._before[stretch]
         follows, fixed = self._follows[stretch], self._fixed[stretch]
@@ -106,7 +106,7 @@ class Timeline:
         return np.clip(wall_s, self._start_s[stretch], np.append(self._start_s[1:], np.inf)[stretch])
 
     def cuts(self, from_s: float, to_s: float, at_most: int) -> FloatArray:
-        """Wall times from one to the other between which the rate is linear; where they are too many, some that lie evenly in time and in rows."""
+        """Return wall times from one to the other between which the rate is linear; where they are too many, times evenly spaced in time and in rows."""
         trace_from_s, trace_to_s = ((each - self._epoch_s) * self._compression for each in (from_s, to_s))
         breaks = self._curve.breaks(trace_from_s, trace_to_s, at_most)
         if breaks is not None and len(breaks) + len(self._start_s) <= at_most:
@@ -127,5 +127,5 @@ class Timeline:
 
 @lru_cache(maxsize=8)
 def timeline_of(recipe: TraceRecipe, epoch_s: float, overrides: tuple[Override, ...]) -> Timeline:
-    """The timeline of a schedule, made once."""
+    """Return the timeline of a schedule (cached)."""
     return Timeline(recipe, epoch_s, overrides)

@@ -44,9 +44,9 @@ def test_autoarima_alone_stands_beside_it_once_it_was_fitted() -> None:
 def test_it_is_not_judged_before_its_horizon_has_come_and_few_wait() -> None:
     early = used(SMALL, wave(random.Random(3), 30))
     answer = early.score()
-    assert isinstance(answer, NotReady) and early.told.pending
+    assert isinstance(answer, NotReady) and early.record.pending
     late = used(SMALL, wave(random.Random(3)))
-    assert len(late.told.pending) <= MOST_PENDING
+    assert len(late.record.pending) <= MOST_PENDING
 
 
 def test_the_judgement_is_that_of_the_forecast_as_it_was_made() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.core.models.surrogate.correction import Corrected, smooth_leftover
+from penstock.core.models.surrogate.correction import Corrected, smooth_residual
 from penstock.core.models.surrogate.linear import LogLinear
 from penstock.core.models.surrogate.points import Points, point
 
@@ -18,14 +18,14 @@ WAVE = 0.3 * np.sin(RATES / 60)
 def test_a_leftover_that_all_intervals_share_is_found_from_the_others() -> None:
     rng = np.random.default_rng(0)
     rows = GRID.where(INTERVALS != 60)
-    smooth = smooth_leftover(rows, (WAVE + rng.normal(0, 0.05, 60))[INTERVALS != 60])
+    smooth = smooth_residual(rows, (WAVE + rng.normal(0, 0.05, 60))[INTERVALS != 60])
     assert smooth is not None
     held = GRID.where(INTERVALS == 60)
     assert np.abs(smooth.at(held) - WAVE[INTERVALS == 60]).mean() < 0.06
 
 
 def test_far_from_all_rows_nothing_is_corrected() -> None:
-    smooth = smooth_leftover(GRID, WAVE)
+    smooth = smooth_residual(GRID, WAVE)
     assert smooth is not None
     assert smooth.at(point(60, 1e5, None))[0] == pytest.approx(0, abs=1e-9)
 
@@ -33,19 +33,19 @@ def test_far_from_all_rows_nothing_is_corrected() -> None:
 def test_of_pure_noise_little_is_believed() -> None:
     for seed in range(5):
         noise = np.random.default_rng(seed).normal(0, 0.1, 60)
-        smooth = smooth_leftover(GRID, noise)
+        smooth = smooth_residual(GRID, noise)
         assert smooth is None or np.abs(smooth.at(GRID)).mean() < 0.05
 
 
 def test_one_outlier_is_not_taken_for_a_shape() -> None:
     spoilt = np.random.default_rng(1).normal(0, 0.05, 60)
     spoilt[20] = 1.1
-    smooth = smooth_leftover(GRID, spoilt)
+    smooth = smooth_residual(GRID, spoilt)
     assert smooth is None or np.abs(smooth.at(GRID)).max() < 0.15
 
 
 def test_few_rows_correct_nothing() -> None:
-    assert smooth_leftover(GRID.where(np.arange(60) < 7), WAVE[:7]) is None
+    assert smooth_residual(GRID.where(np.arange(60) < 7), WAVE[:7]) is None
 
 
 def test_a_corrected_form_is_better_than_the_form_where_the_form_is_wrong() -> None:

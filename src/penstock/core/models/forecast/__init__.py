@@ -1,1 +1,1 @@
-"""How much load will come."""
+"""Forecasts of the arrival rate."""

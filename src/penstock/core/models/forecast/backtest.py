@@ -19,15 +19,15 @@ SOON_SHARE = 1 / 9
 
 
 def testing(horizon: int) -> int:
-    """Steps that must follow a window for forecasts from it to be tested in time."""
+    """Return the steps that must follow a window for forecasts from it to be tested in time."""
     return horizon + round(SLACK_SHARE * horizon)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """An even series that ends before the bin `end`; in steps, the horizon on which forecasts of it are tested and how far back a forecast looks.
+    """An even series that ends before the bin `end`. `horizon` is how far forecasts are tested, `reach` how far back a forecast looks, both in steps.
 
-    `sampled` says which values have samples of their own; None for all. The others lie on the line to the sample that came after them.
+    `sampled` marks the values with samples of their own (None: all). The others are interpolated up to the next sample.
     """
 
     values: Floats
@@ -38,12 +38,12 @@ class History:
 
     @property
     def latest(self) -> Floats:
-        """What the next forecast sees."""
+        """The values that the next forecast is made from."""
         return self.values[-self.reach :]
 
     @property
     def window(self) -> int:
-        """What every tested forecast sees: as much as the next one where the series is long enough, and no less than half of it."""
+        """How many values a tested forecast is made from: as many as the next one if the series is long enough, and at least half of the series."""
         size = len(self.values)
         return min(self.reach, max(size // 2, size - testing(self.horizon)))
 
@@ -53,18 +53,18 @@ class History:
 
     @property
     def apart(self) -> float:
-        """Steps between two origins: the stride, or the usual distance of samples where that is longer."""
+        """Steps between two origins: the stride, or the mean distance of samples if that is longer."""
         return self.stride if self.sampled is None else max(self.stride, len(self.values) / max(1, int(self.sampled.sum())))
 
     @property
     def soon(self) -> int:
-        """Steps after an origin from which on it is tested."""
+        """Steps after which an origin is tested."""
         return max(1, math.ceil(SOON_SHARE * self.horizon))
 
     def origins(self, after: int | None, ahead: int) -> list[int]:
-        """Numbers of the bins, every `stride`, that can be tested on `ahead` steps at least; later than `after`.
+        """Return the numbers of the bins, every `stride`, later than `after`, that can be tested on at least `ahead` steps.
 
-        Where the bin before has no sample, the one after the newest sample is taken instead: before the next one came nobody knew more.
+        An origin without a sample just before it moves back to the end of the newest sample: until the next one nothing more was known.
 
         >>> History(values=np.arange(6.0), end=6, horizon=1, reach=1, sampled=np.array([1, 0, 0, 1, 0, 1], dtype=bool)).origins(None, 1)
         [1, 4]
@@ -78,39 +78,39 @@ class History:
         newest = np.unique(known[np.searchsorted(known, wanted, side="right") - 1])
         return [int(origin) for origin in newest if origin >= first]
 
-    def places(self, origins: Sequence[int]) -> list[int]:
-        """Where in `values` these bins are."""
-        return [origin - self.end + len(self.values) for origin in origins]
-
     def windows(self, origins: Sequence[int]) -> Floats:
-        """What a forecast sees at each of these bins, a row each."""
-        return np.stack([self.values[place - self.window : place] for place in self.places(origins)])
+        """Return the values that a forecast is made from at each of these bins, a row each."""
+        return np.stack([self.values[place - self.window : place] for place in self._indices(origins)])
 
     def truths(self, origins: Sequence[int], ahead: int) -> Floats:
-        """What came from each of these bins on, a row each; NaN where it is still to come."""
+        """Return the values from each of these bins on, a row each; NaN where they are not known yet."""
         padded = np.append(self.values, np.full(ahead, np.nan))
-        return np.stack([padded[place : place + ahead] for place in self.places(origins)])
+        return np.stack([padded[place : place + ahead] for place in self._indices(origins)])
+
+    def _indices(self, origins: Sequence[int]) -> list[int]:
+        """Return the indices of these bins in `values`."""
+        return [origin - self.end + len(self.values) for origin in origins]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """What was known before each origin, paths by candidate, origin and lead, and the truth by origin and lead, NaN where it is still to come."""
+    """The window before each origin, the paths by candidate, origin and lead, and the truth by origin and lead (NaN where not known yet)."""
 
     windows: Floats
     paths: Floats
     truth: Floats
 
     def losses(self) -> Floats:
-        """Sum of absolute errors over the leads known, by candidate and origin: what WAPE adds up."""
+        """Return the sum of absolute errors over the known leads, by candidate and origin (the numerator of WAPE)."""
         return np.asarray(np.nansum(np.abs(self.paths - self.truth), axis=2))
 
     def load(self) -> Floats:
-        """Sum of the truth over the leads known, by origin."""
+        """Return the sum of the truth over the known leads, by origin (the denominator of WAPE)."""
         return np.asarray(np.nansum(self.truth, axis=1))
 
 
 def backtest(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters], history: History, origins: Sequence[int]) -> Backtest:
-    """Forecasts from what was known before each origin.
+    """Return what each candidate forecasts from the window before each origin.
 
     >>> from penstock.core.models.forecast.candidates import Level
     >>> history = History(values=np.array([1.0, 2.0, 4.0]), end=3, horizon=2, reach=1)
@@ -122,10 +122,7 @@ def backtest(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters], 
 
 
 def continued(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters], windows: Floats, horizon: int) -> Floats:
-    """The paths of all candidates after all windows.
-
-    A candidate that needs more, or was not fitted, forecasts like the first one.
-    """
+    """Return the paths of all candidates after all windows; one that needs longer windows or is not fitted forecasts like the first candidate."""
     paths = [
         each.paths(fitted[each.name], windows, horizon) if each.name in fitted and each.needs <= windows.shape[1] else candidates[0].paths({}, windows, horizon)
         for each in candidates
@@ -135,7 +132,7 @@ def continued(candidates: Sequence[Candidate], fitted: Mapping[str, Parameters],
 
 
 def plausible(paths: Floats, windows: Floats) -> Floats:
-    """Paths, a row for each window, kept above zero and no further beyond their window than it is wide.
+    """Clip paths (a row for each window) to zero and to one range of the window beyond its least and greatest value.
 
     >>> plausible(np.array([[-5.0, 4.0, 90.0]]), np.array([[2.0, 5.0]])).tolist()
     [[0.0, 4.0, 8.0]]

@@ -10,11 +10,11 @@ import numpy as np
 from penstock.core.models.arrays import Floats
 
 Parameters = dict[str, float]
-"""What a fit found, by name; empty for a candidate that needs none."""
+"""Fitted parameters by name; empty for a candidate that has none."""
 
 
 class Candidate(Protocol):
-    """A way to continue a series, many of them at once."""
+    """A forecaster that continues many series at once."""
 
     @property
     def name(self) -> str: ...
@@ -25,19 +25,19 @@ class Candidate(Protocol):
         ...
 
     def paths(self, parameters: Parameters, windows: Floats, horizon: int) -> Floats:
-        """The next `horizon` values after each row of `windows`, a row each."""
+        """Return the next `horizon` values after each row of `windows`, a row each."""
         ...
 
 
 class Learner(Candidate, Protocol):
-    """A candidate with parameters, which are slow to find and quick to use."""
+    """A candidate with parameters, which are slow to fit and quick to apply."""
 
     def applies(self, values: Floats) -> bool:
-        """Whether it has something to say about this history; quick."""
+        """Return whether the model suits this history; quick."""
         ...
 
     def fit(self, values: Floats) -> Parameters:
-        """Parameters for a history to which it applies."""
+        """Return the parameters for a history to which it applies."""
         ...
 
 
@@ -46,7 +46,7 @@ NAIVE = "naive"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """The average of the last `window` values, for ever; with a window of one, the naive forecast.
+    """The average of the last `window` values, held; with a window of one, the naive forecast.
 
     >>> Level(window=2).paths({}, np.array([[1.0, 2.0, 4.0]]), 2).tolist()
     [[3.0, 3.0]]
@@ -68,9 +68,9 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The least-squares line through the last `window` values; its slope fades with the time constant `fading` (in steps), None for never.
+    """The least-squares line through the last `window` values, continued (the fallback of Daedalus sec. 3.3).
 
-    After h steps a slope b has added b h, or b f (1 - exp(-h / f)) where it fades.
+    With a time constant f (`fading`, in steps) the slope b fades (damped trend, Gardner and McKenzie 1985): after h steps it has added b f (1 - exp(-h / f)).
 
     >>> Line(window=3).paths({}, np.array([[0.0, 2.0, 4.0]]), 2).round(9).tolist()
     [[6.0, 8.0]]
@@ -109,7 +109,10 @@ LARGEST_REFINEMENT = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harmonic:
-    """y = c + a cos(w t) + b sin(w t): least squares for each period of a grid, then Gauss-Newton steps for w with a, b and c eliminated."""
+    """One sinusoid of unknown period, y = c + a cos(w t) + b sin(w t).
+
+    Least squares for each period of a grid, then Gauss-Newton steps for w with a, b and c eliminated.
+    """
 
     name: str = "harmonic"
     needs: int = 30
@@ -129,26 +132,26 @@ class Harmonic:
 
 
 def _basis(speed: Floats, time: Floats) -> Floats:
-    """1, cos(w t), sin(w t): a matrix (times x 3) for each speed w."""
+    """Return 1, cos(w t), sin(w t) as a matrix (times x 3) for each speed w."""
     angle = speed[:, None] * time
     return np.stack([np.ones_like(angle), np.cos(angle), np.sin(angle)], axis=2)
 
 
 def _fitted(basis: Floats, values: Floats) -> Floats:
-    """Least squares, a row of three weights for each row of values."""
+    """Return the least-squares weights, three for each row of values."""
     gram = np.einsum("kni,knj->kij", basis, basis) + 1e-9 * basis.shape[1] * np.eye(3)
     return np.asarray(np.linalg.solve(gram, np.einsum("kni,kn->ki", basis, values)[..., None])[..., 0])
 
 
 def _best_speed(rest: Floats, time: Floats, speeds: Floats) -> Floats:
-    """For each row the speed whose sinusoid explains the most of it."""
+    """Return for each row the speed whose sinusoid explains most of it."""
     spans = np.linalg.qr(_basis(speeds, time))[0]
     explained = np.square(np.einsum("kn,pni->pki", rest, spans)).sum(axis=2)
     return np.asarray(speeds[np.argmax(explained, axis=0)])
 
 
 def _newton_step(rest: Floats, time: Floats, speed: Floats) -> Floats:
-    """The change of w that the residual asks for, once a, b and c have followed."""
+    """Return the Gauss-Newton change of w, with a, b and c eliminated."""
     basis = _basis(speed, time)
     weights = _fitted(basis, rest)
     residual = rest - np.einsum("kni,ki->kn", basis, weights)

@@ -19,30 +19,32 @@ from penstock.core.models.score import wape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """One moment of the trace. `late` is how many steps before it the newest sample ended."""
+    """A moment of the trace at which a forecast is made. `late` is how many steps before it the newest sample ended."""
 
     at_s: float
     new: tuple[LoadSeen, ...]
-    """Seen since the origin before, averaged by step."""
+    """Samples since the origin before, averaged by step."""
     history: tuple[float, ...]
     truth: tuple[float | None, ...]
-    """What came in each step; None for one without samples."""
+    """The rate of each step; None for one without samples."""
     late: int = 0
 
     @property
     def known(self) -> Flags:
-        """The steps of which it is known what came: only these can be scored."""
+        """The steps with samples: only these can be scored."""
         return np.array([each is not None for each in self.truth])
 
     @property
     def came(self) -> Floats:
-        """What came in the steps of which that is known."""
+        """The rates of the steps with samples."""
         return np.array([each for each in self.truth if each is not None])
 
 
 def origins_of(time_s: Floats, rate: Floats, *, history_s: float, horizon_s: float, step_s: float, origins: int) -> Iterator[Origin]:
-    """Moments evenly spaced over a trace in the order of time, each with `history_s` before and `horizon_s` after it; none before a gap too long to bridge,
-    and none after which nothing is known."""
+    """Yield origins evenly spaced over a trace, each with `history_s` before and `horizon_s` after it.
+
+    There are none before a gap that is too long to bridge, and none without a sample in their horizon.
+    """
     start = unbroken_from(time_s)
     bins, place = np.unique(np.floor(time_s[start:] / step_s).astype(np.int64), return_inverse=True)
     averages = np.bincount(place, weights=rate[start:]) / np.bincount(place)
@@ -64,7 +66,7 @@ def origins_of(time_s: Floats, rate: Floats, *, history_s: float, horizon_s: flo
 
 
 def unbroken_from(time_s: Floats) -> int:
-    """The number of the first sample after the last gap that is too long to bridge.
+    """Return the index of the first sample after the last gap that is too long to bridge.
 
     >>> unbroken_from(np.array([0.0, 10.0, 1000.0, 1010.0]))
     2
@@ -78,19 +80,19 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Errors over the whole horizon at all origins."""
+    """Errors of the forecasts over the whole horizon at all origins."""
 
     origins: int
     wape: float | None
     """None for a load of zero throughout."""
     coverage_80: float
     models: dict[str, float]
-    """Average share of each kind of forecaster."""
+    """Average weight of each kind of candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What was forecast at moments of a trace, and what came; the seconds each forecast took on average, refits included."""
+    """The forecasts at the origins of a trace, and the mean seconds that one took, refits included."""
 
     results: tuple[tuple[Forecast, Origin], ...]
     seconds_per_forecast: float
@@ -100,8 +102,8 @@ class Trial:
 
 
 def tried(moments: Sequence[Origin], model: LoadForecast, progress: Progress, clock: Callable[[], float]) -> Trial:
-    """All forecasts, one after the other as a running job would make them; moments too early for one are left out."""
-    import statsforecast.models  # noqa: F401  # seconds, once: not the time of a forecast
+    """Forecast at each origin in turn as a running job would; origins without enough history are left out."""
+    import statsforecast.models  # noqa: F401  # takes seconds once, which must not count as forecast time
 
     results: list[tuple[Forecast, Origin]] = []
     spent_s = 0.0
@@ -116,7 +118,7 @@ def tried(moments: Sequence[Origin], model: LoadForecast, progress: Progress, cl
 
 
 def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Forecast | NotReady]:
-    """One turn as the loop takes it: learn what is new, fit if that is due, forecast from the moment of the origin. This is what a caller times."""
+    """Take one turn as the loop does: learn the new samples, fit if that is due, forecast from the origin."""
     model = model.learn(origin.new)
     if refit_due(model):
         model = model.with_fits(fit(model))
@@ -127,7 +129,7 @@ def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Fore
 
 
 def evaluation_of(results: Sequence[tuple[Forecast, Origin]]) -> Evaluation:
-    """Over the steps of which it is known what came."""
+    """Return the errors over all steps with samples."""
     error = truth = inside = steps = 0.0
     models: dict[str, float] = {}
     for forecast, origin in results:
@@ -143,19 +145,19 @@ def evaluation_of(results: Sequence[tuple[Forecast, Origin]]) -> Evaluation:
 
 
 def compared(trial: Trial, progress: Progress) -> dict[str, float]:
-    """The error of each simple forecaster alone, at the same moments; nothing for a load of zero."""
-    said: dict[str, list[float]] = defaultdict(list)
+    """Return the WAPE of each simple forecaster alone at the same origins; empty for a load of zero."""
+    paths: dict[str, list[float]] = defaultdict(list)
     truth: list[float] = []
     for number, (_, origin) in enumerate(trial.results, 1):
         truth += origin.came.tolist()
         for name, path in baselines_at(origin).items():
-            said[name] += np.asarray(path)[origin.known].tolist()
+            paths[name] += np.asarray(path)[origin.known].tolist()
         progress(number, len(trial.results))
-    return {name: wape(path, truth) for name, path in said.items()} if sum(truth) > 0 else {}
+    return {name: wape(path, truth) for name, path in paths.items()} if sum(truth) > 0 else {}
 
 
 def gain(error: float | None, alone: dict[str, float]) -> float | None:
-    """By how much an error is smaller than that of the best simple forecaster; None where there is none, or it makes none.
+    """Return the share by which an error is below that of the best simple forecaster; None without one, or if that has no error.
 
     >>> gain(0.09, {"naive": 0.1, "autoets": 0.2}).__round__(6)
     0.1
@@ -165,7 +167,7 @@ def gain(error: float | None, alone: dict[str, float]) -> float | None:
 
 
 def baselines_at(origin: Origin) -> dict[str, tuple[float, ...]]:
-    """What AutoARIMA, AutoETS and the naive forecast each say alone, fitted to the history of this origin."""
+    """Return the forecasts of AutoARIMA, AutoETS and the last value, each fitted to the history of this origin."""
     from statsforecast.models import AutoARIMA, AutoETS
 
     values: Floats = np.asarray(origin.history)
@@ -178,7 +180,7 @@ def baselines_at(origin: Origin) -> dict[str, tuple[float, ...]]:
 
 
 def _alone(model: Any, values: Floats, ahead: int, late: int) -> tuple[float, ...]:
-    """What a model of statsforecast says from the moment of the origin on; where it cannot be fitted, the last value."""
+    """Return the forecast of a statsforecast model from the origin on; the last value where the fit fails."""
     try:
         return tuple(float(value) for value in model.forecast(values, ahead + late)["mean"][late:])
     except (MemoryError, ImportError):

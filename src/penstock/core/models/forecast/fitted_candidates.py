@@ -16,7 +16,7 @@ from penstock.core.models.forecast.series import varies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ets:
-    """Level l and slope b: e = y - l - phi b, l <- l + phi b + alpha e, b <- phi b + beta e; both start on the least-squares line of the window.
+    """Exponential smoothing of level l and slope b: e = y - l - phi b, l <- l + phi b + alpha e, b <- phi b + beta e, begun on the least-squares line.
 
     With an additive trend the point forecast is the same for additive and for multiplicative errors, so the kind of error is not kept.
 
@@ -50,16 +50,16 @@ class Ets:
 
 
 SHORTEST = 6
-"""The shortest season in steps: what repeats faster is noise to a forecast of minutes."""
+"""The shortest season in steps: faster repetition is noise to a forecast of minutes."""
 PERIODS_SEEN = 2
 CORRELATION = 0.5
-"""A season explains at least half of what is left when the line through the history is taken away."""
+"""A season explains at least half of the detrended history."""
 
 
 def season_of(values: Floats) -> int | None:
-    """The period in steps, or None without one that was seen at least twice.
+    """Return the period in steps; None without one that was seen at least twice.
 
-    The smallest lag at which the autocorrelation of the detrended history peaks at almost its highest: twice a period correlates as well as once.
+    It is the smallest lag whose peak of the detrended autocorrelation is almost the highest: two periods correlate as well as one.
 
     >>> season_of(np.sin(np.arange(200) * 2 * np.pi / 40))
     40
@@ -84,7 +84,7 @@ def season_of(values: Floats) -> int | None:
 
 
 def _autocorrelation(rest: Floats, lags: int) -> Floats:
-    """Correlation of the series with itself `lag` steps later, each over the overlap alone."""
+    """Return the correlation of the series with itself at each lag, over the overlap alone."""
     size = len(rest)
     return np.array([_correlation(rest[: size - lag], rest[lag:]) for lag in range(lags + 1)])
 
@@ -96,7 +96,7 @@ def _correlation(first: Floats, second: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seasonal:
-    """Classical additive decomposition: the average of each phase over the whole periods seen, the rest continued by exponential smoothing."""
+    """Classical additive decomposition: the average of each phase over whole periods, and exponential smoothing of the rest."""
 
     name: str = "seasonal"
     needs: int = 30
@@ -120,12 +120,12 @@ class Seasonal:
 
 
 def _phases(size: int, period: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The phase of each value when the one after the last has phase 0."""
+    """Return the phase of each value; the one after the last has phase 0."""
     return np.asarray((np.arange(size) - size) % period)
 
 
 def _profile(windows: Floats, period: int) -> Floats:
-    """What each phase adds, averaged over the last whole periods, around the line through them."""
+    """Return the seasonal component of each phase, averaged over the last whole periods, around the line through them."""
     cycles = windows.shape[1] // period
     last = windows[:, windows.shape[1] - cycles * period :]
     time = np.arange(last.shape[1]) - (last.shape[1] - 1) / 2
@@ -137,14 +137,14 @@ def _profile(windows: Floats, period: int) -> Floats:
 
 
 MOST_VALUES = 120
-"""The search for an order is the slowest part of a forecast, and minutes ahead do not need every step: longer histories are averaged to no more than these."""
+"""Longer histories are averaged to at most this many values: the search for an order is slow, and minutes ahead do not need every step."""
 LARGEST_ROOT = 0.98
-"""Largest root of the moving average: nearer to one, the unknown errors before the window are never forgotten."""
+"""Largest root of the moving average: nearer to one, the unknown errors before the window never fade."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arima:
-    """phi(B) ((1 - B)^d y - mean) = theta(B) e on averages of so many steps that MOST_VALUES are left; the errors before the window count as zero."""
+    """AutoARIMA (Daedalus sec. 3.3): phi(B) ((1 - B)^d y - mean) = theta(B) e on at most MOST_VALUES averages; errors before the window are zero."""
 
     name: str = "autoarima"
     needs: int = 40
@@ -178,26 +178,26 @@ class Arima:
 
 
 def _coarse(windows: Floats, steps: int) -> Floats:
-    """Averages over `steps` steps each; the last one ends with the window."""
+    """Return averages over `steps` steps each; the last one ends with the window."""
     count = windows.shape[1] // steps
     return np.asarray(windows[:, windows.shape[1] - count * steps :].reshape(len(windows), count, steps).mean(axis=2))
 
 
 def _fine(path: Floats, steps: int, horizon: int) -> Floats:
-    """Steps between the middles of coarse ones, the first of which ended at step zero."""
+    """Interpolate a coarse path, whose first value ends at step zero, to single steps."""
     middles = (np.arange(path.shape[1]) - 0.5) * steps
     ahead = np.arange(horizon) + 0.5
     return np.stack([np.interp(ahead, middles, row) for row in path])
 
 
 def _numbered(parameters: Parameters, prefix: str) -> Floats:
-    """The coefficients ar1, ar2, ... in order."""
+    """Return the coefficients prefix1, prefix2, ... in order."""
     count = sum(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in parameters)
     return np.array([parameters[f"{prefix}{number + 1}"] for number in range(count)])
 
 
 def _invertible(ma: Floats) -> Floats:
-    """The same process with the roots of its moving average inside the unit circle.
+    """Return the equivalent moving average with its roots inside the unit circle.
 
     >>> _invertible(np.array([-2.0])).tolist()
     [-0.5]
@@ -212,7 +212,7 @@ def _invertible(ma: Floats) -> Floats:
 
 
 def _continued(rest: Floats, errors: Floats, ar: Floats, ma: Floats, horizon: int) -> Floats:
-    """Expected values of the ARMA process: errors to come are zero."""
+    """Return the expected values of the ARMA process: future errors are zero."""
     size = max(len(ar), len(ma), 1)
     values = np.concatenate([rest[:, -size:], np.zeros((len(rest), horizon))], axis=1)
     shocks = np.concatenate([errors[:, -size:], np.zeros((len(rest), horizon))], axis=1)

@@ -1,4 +1,4 @@
-"""A forecast of the load: a path of mean rates, and paths that the load stays under with a stated probability."""
+"""A forecast of the load: the path of mean rates, and paths of its quantiles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""The quantiles a forecast carries; others between them are interpolated."""
+"""The quantiles that a forecast carries; those between them are interpolated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +25,14 @@ class Forecast:
     levels: tuple[float, ...]
     paths: tuple[tuple[float, ...], ...]
     shares: tuple[tuple[str, float], ...] = ()
-    """How much each kind of forecaster counted."""
+    """The weight of each kind of candidate."""
 
     @property
     def end_s(self) -> float:
         return self.start_s + self.step_s * len(self.mean)
 
     def at(self, quantile: float) -> tuple[float, ...]:
-        """The path that the load stays under with this probability, step by step; linear between the levels carried.
+        """Return the path of a quantile, interpolated linearly between the levels carried.
 
         >>> Forecast(start_s=0.0, step_s=1.0, mean=(5.0,), levels=(0.1, 0.9), paths=((4.0,), (8.0,))).at(0.7)
         (7.0,)
@@ -42,7 +42,7 @@ class Forecast:
         return tuple(round(float(np.interp(quantile, self.levels, step)), 9) for step in zip(*self.paths, strict=True))
 
     def later(self, steps: int) -> Forecast:
-        """The same forecast without its first steps."""
+        """Return the forecast without its first steps."""
         if not steps:
             return self
         return replace(self, start_s=self.start_s + steps * self.step_s, mean=self.mean[steps:], paths=tuple(path[steps:] for path in self.paths))

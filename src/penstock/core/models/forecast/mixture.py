@@ -13,34 +13,37 @@ from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL
 from penstock.core.models.forecast import calibrate, pool
 from penstock.core.models.forecast.backtest import ORIGINS_A_HORIZON, Backtest, History, backtest, continued
 from penstock.core.models.forecast.candidates import Candidate, Parameters
-from penstock.core.models.forecast.pool import weights_of
-from penstock.core.models.forecast.refit import Fit
+from penstock.core.models.forecast.refit import Fit, parameters_of
 
 MEMORY_HORIZONS = 24
-"""Horizons after which a loss counts for a third; six hours at 15 minutes."""
+"""Losses decay to a third in this many horizons; six hours at 15 minutes."""
+SMALLEST = 1e-9
+"""The least spread in rows/s, for a load of zero."""
+ERRORS_KEPT = 8 * ORIGINS_A_HORIZON
+"""Errors of the last eight horizons: candidates learn, and their first errors say little about later ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What was found at origins of the past; it fades, so that the last hours count most."""
+    """Results at past origins; older ones decay."""
 
     at: int | None = None
     """Number of the bin after the newest one seen."""
     scored: int | None = None
-    """Number of the newest origin in it, whose whole horizon has come."""
+    """Number of the newest origin included; its whole horizon has passed."""
     losses: dict[str, float] = field(default_factory=dict)
-    """Absolute errors by candidate, summed up."""
+    """Sum of absolute errors by candidate."""
     load: float = 0.0
-    """What the losses are measured against: the sum of the truth."""
+    """The sum of the truth, which losses are relative to."""
     horizons: float = 0.0
-    """How many independent forecasts the losses are of: origins closer than a horizon share one."""
+    """How many independent forecasts the losses stand for: origins closer than a horizon share one."""
     errors: tuple[tuple[float, ...], ...] = ()
-    """Errors of the combination in units of its spread, by origin and lead, the newest last."""
+    """Errors of the mixture in units of its spread, by origin and lead, the newest last."""
     stretch: float = 1.0
-    """Factor on the log-odds of a quantile: below 1 where fewer than the promised share of errors came outside of their bounds."""
+    """Factor on the log-odds of a quantile: below 1 where fewer errors than promised were outside of their bounds."""
 
     def faded(self, end: int, horizon: int) -> Memory:
-        """The same as it counts at the bin `end`.
+        """Return the memory decayed to the bin `end`.
 
         >>> Memory(at=0, losses={"naive": 1.0}, load=4.0).faded(90 * MEMORY_HORIZONS, 90).load.__round__(2)
         1.47
@@ -59,18 +62,9 @@ class Memory:
         return replace(self, losses=losses, load=self.load + float(trial.load() @ counts), horizons=self.horizons + apart * float(tested @ counts))
 
 
-def counts_of(origins: Sequence[int], end: int, horizon: int) -> Floats:
-    """The weight of each origin's result as seen from bin `end`; it decays exponentially with age."""
-    return np.asarray(np.exp((np.asarray(origins, dtype=float) - end) / (MEMORY_HORIZONS * horizon)))
-
-
-SMALLEST = 1e-9
-"""The least spread in rows/s: that of a load of zero."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
-    """Candidates, the naive one first, and their weights in that order, which add up to one."""
+    """Candidates, the naive one first, and their normalised weights in that order."""
 
     candidates: tuple[Candidate, ...]
     fitted: Mapping[str, Parameters]
@@ -78,12 +72,12 @@ class Mixture:
 
     @classmethod
     def of(cls, candidates: tuple[Candidate, ...], fitted: Mapping[str, Parameters], memory: Memory) -> Mixture:
-        """Weighted by the losses remembered; a candidate that was not fitted has no weight."""
-        found = weights_of(memory.losses, pool.beliefs(tuple(each.name for each in candidates if each.name in fitted)), memory.load, memory.horizons)
+        """Return the mixture weighted by the losses in memory; candidates without a fit have no weight."""
+        found = pool.weights_of(memory.losses, pool.beliefs(tuple(each.name for each in candidates if each.name in fitted)), memory.load, memory.horizons)
         return cls(candidates=candidates, fitted=fitted, weights=np.array([found.get(each.name, 0.0) for each in candidates]))
 
     def continued(self, windows: Floats, horizon: int) -> tuple[Floats, Floats]:
-        """Mean path after each window, and its spread."""
+        """Return the mean path after each window, and its spread."""
         return self.together(continued(self.candidates, self.fitted, windows, horizon), windows)
 
     def together(self, paths: Floats, windows: Floats) -> tuple[Floats, Floats]:
@@ -91,15 +85,11 @@ class Mixture:
         return mean, calibrate.spread(paths, self.weights, mean, windows)
 
     def scaled_errors(self, trial: Backtest, horizon: int) -> Floats:
-        """Errors of the mean in units of its spread, at the leads that are remembered; NaN where the truth is still to come."""
+        """Return the errors of the mean in units of its spread at the leads remembered; NaN where the truth is not known yet."""
         mean, spread = self.together(trial.paths, trial.windows)
         at = list(calibrate.leads(horizon))
         error, scale = (trial.truth - mean)[:, at], spread[:, at]
         return np.clip(error / np.maximum(scale, SMALLEST), -calibrate.FURTHEST, calibrate.FURTHEST)
-
-
-ERRORS_KEPT = 8 * ORIGINS_A_HORIZON
-"""Those of eight horizons: forecasters learn, and what they got wrong at first says little of them later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +104,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """The origins that came since the memory: none, or their trial; the memory as it counts now, without and with them."""
+    """The origins since the memory was updated, their trial (None without any), and the decayed memory without and with them."""
 
     origins: list[int]
     trial: Backtest | None
@@ -127,7 +117,7 @@ class Since:
 
 
 def tested(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Tested:
-    """By what is remembered and by the origins that came since, whose horizon may not have passed yet."""
+    """Return the mixture weighted by the memory and by the origins since, whose horizon need not have passed, and its errors."""
     since = _since(history, memory, fits, history.soon)
     mixture, errors = since.mixture(since.total, history.horizon), _rows(memory.errors)
     if since.trial is not None:
@@ -136,7 +126,7 @@ def tested(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Tested:
 
 
 def remembered(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Memory:
-    """The memory with every origin added whose whole horizon has come."""
+    """Return the memory with every origin added whose whole horizon has passed."""
     since = _since(history, memory, fits, history.horizon)
     if since.trial is None:
         return since.past
@@ -147,7 +137,7 @@ def remembered(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Mem
 
 
 def _stretch(history: History, memory: Memory, found: Floats) -> float:
-    """That of the memory after errors of which it knew nothing: those of its last horizon overlap with them."""
+    """Return the stretch after new errors. Bounds come from errors before the last horizon, as those within it overlap with the new ones."""
     known = _rows(memory.errors)[:-ORIGINS_A_HORIZON]
     if len(known) < ORIGINS_A_HORIZON:
         return memory.stretch
@@ -163,17 +153,12 @@ def _horizons(errors: Floats, history: History) -> float:
     return len(errors) * history.apart / history.horizon
 
 
-def fitted_now(history: History, fits: Mapping[str, Fit]) -> dict[str, Parameters]:
-    """Parameters of every candidate that can say something about this history."""
-    ready: dict[str, Parameters] = {each.name: {} for each in pool.cheap(history.horizon) if each.needs <= history.window}
-    return {**ready, **{name: fit.parameters for name, fit in fits.items() if fit.parameters is not None}}
-
-
 def _since(history: History, memory: Memory, fits: Mapping[str, Fit], ahead: int) -> Since:
-    """The origins since the memory of which `ahead` steps have come, tried."""
-    candidates, fitted = pool.cheap(history.horizon) + pool.SLOW, fitted_now(history, fits)
+    """Test the candidates at the origins since the memory of which `ahead` steps are known."""
+    candidates = pool.cheap(history.horizon) + pool.SLOW
+    fitted = {**{each.name: {} for each in pool.cheap(history.horizon) if each.needs <= history.window}, **parameters_of(fits)}
     past, origins = memory.faded(history.end, history.horizon), history.origins(memory.scored, ahead)
     if not origins:
         return Since(origins=origins, trial=None, past=past, total=past, fitted=fitted)
-    trial, counts = backtest(candidates, fitted, history, origins), counts_of(origins, history.end, history.horizon)
+    trial, counts = backtest(candidates, fitted, history, origins), np.exp((np.array(origins, float) - history.end) / (MEMORY_HORIZONS * history.horizon))
     return Since(origins=origins, trial=trial, past=past, total=past.with_losses(candidates, trial, counts, history.apart), fitted=fitted)

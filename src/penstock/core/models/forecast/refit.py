@@ -18,33 +18,38 @@ from penstock.core.models.forecast.candidates import Learner, Parameters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """Parameters of one candidate, None where the fit failed on its numbers."""
+    """A fit of one candidate; its parameters are None where the fit failed."""
 
     parameters: Parameters | None
     at: int
-    """Number of the bin after the newest one it saw."""
+    """Number of the bin after the newest one used."""
     values: int
-    """How many it saw."""
+    """How many values were used."""
     promised: float | None
-    """Its WAPE over the first steps of a forecast, on the history it was fitted to."""
+    """The WAPE of its first forecast steps on the history it was fitted to."""
 
 
 Fits = dict[str, Fit]
 """By the name of the candidate."""
 
 
-LEFT = 1.5
+def parameters_of(fits: Mapping[str, Fit]) -> dict[str, Parameters]:
+    """Return the parameters of the fits that succeeded."""
+    return {name: fit.parameters for name, fit in fits.items() if fit.parameters is not None}
+
+
+CHANGED = 1.5
 """The load has changed if the error is this many times larger or smaller than promised."""
 ENOUGH = 5
-"""From fewer forecasts than this no error is told."""
+"""The error is measured over at least this many forecasts."""
 ROUNDING = 1e-3
-"""Errors below this share of the load are all the same."""
+"""Errors below this share of the load count as equal."""
 MORE_HISTORY = 2
-"""A history this many times as long as the fit saw is worth a new one."""
+"""A history this many times longer than the fitted one is worth a new fit."""
 
 
 def due(candidate: Learner, fit: Fit | None, history: History) -> bool:
-    """Whether a candidate is to be fitted: for the first time, to twice the history, or because the load has changed.
+    """Return whether a candidate is to be fitted: for the first time, to twice the history, or because the load has changed.
 
     A fit that failed, or whose history was too short to test it, is repeated after a horizon.
     """
@@ -55,11 +60,11 @@ def due(candidate: Learner, fit: Fit | None, history: History) -> bool:
         return candidate.applies(values)
     if fit.parameters is None or fit.promised is None:
         return history.end - fit.at >= history.horizon and candidate.applies(values)
-    return _left(fit.promised, error_of(candidate, fit.parameters, history, fit.at))
+    return _changed(fit.promised, error_of(candidate, fit.parameters, history, fit.at))
 
 
 def error_of(candidate: Learner, parameters: Parameters, history: History, since: int | None) -> float | None:
-    """WAPE of the first steps of the forecasts made within the last horizon and not before `since`; None if these are too few, or the load was zero."""
+    """Return the WAPE of the first steps of forecasts of the last horizon, not before `since`; None if they are too few, or the load was zero."""
     origins = history.origins(None if since is None else since - 1, history.soon)[-ORIGINS_A_HORIZON:]
     if len(origins) < ENOUGH or candidate.needs > history.window:
         return None
@@ -68,16 +73,16 @@ def error_of(candidate: Learner, parameters: Parameters, history: History, since
     return float(error / truth.sum()) if truth.sum() > 0 else None
 
 
-def _left(promised: float, found: float | None) -> bool:
-    """Whether an error is `LEFT` times larger or smaller than promised.
+def _changed(promised: float, found: float | None) -> bool:
+    """Return whether an error is `CHANGED` times larger or smaller than promised.
 
-    >>> _left(0.02, 0.04), _left(0.02, 0.01), _left(0.02, 0.025), _left(1e-9, 1e-6), _left(0.02, None)
+    >>> _changed(0.02, 0.04), _changed(0.02, 0.01), _changed(0.02, 0.025), _changed(1e-9, 1e-6), _changed(0.02, None)
     (True, True, False, False, False)
     """
     if found is None:
         return False
     ratio = max(found, ROUNDING) / max(promised, ROUNDING)
-    return not 1 / LEFT <= ratio <= LEFT
+    return not 1 / CHANGED <= ratio <= CHANGED
 
 
 def any_due(history: History, fits: Mapping[str, Fit]) -> bool:
@@ -85,24 +90,24 @@ def any_due(history: History, fits: Mapping[str, Fit]) -> bool:
 
 
 def refitted(history: History, fits: Mapping[str, Fit]) -> Fits:
-    """The fits with those anew that are due."""
+    """Return the fits with those renewed that are due."""
     return {**fits, **{each.name: fitted(each, history) for each in pool.SLOW if due(each, fits.get(each.name), history)}}
 
 
 def fitted(candidate: Learner, history: History) -> Fit:
-    """One candidate fitted to what the next forecast sees, and what it promises on all that is kept."""
+    """Fit one candidate to the window of the next forecast, and measure its error on the whole history."""
     parameters = _found(candidate, history)
     promised = error_of(candidate, parameters, history, None) if parameters is not None else None
     return Fit(parameters=parameters, at=history.end, values=len(history.latest), promised=promised)
 
 
 def _found(candidate: Learner, history: History) -> Parameters | None:
-    """A fit that fails on its numbers leaves the candidate without a word, not the loop without a forecast."""
+    """Return the fitted parameters, or None where the fit fails: the forecast then does without this candidate."""
     if not candidate.applies(history.latest):
         return None
     try:
         found = candidate.fit(history.latest)
-    except (MemoryError, ImportError):  # nothing that another history would change: whoever asked must hear of it
+    except (MemoryError, ImportError):  # not a property of this history: the caller must know
         raise
     except Exception:  # statsforecast raises bare exceptions where a history is too short or too even
         return None

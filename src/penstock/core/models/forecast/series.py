@@ -1,4 +1,4 @@
-"""From samples at any moments to the even series that forecasts are made from."""
+"""The even series that forecasts are made from: samples at any times, averaged in bins."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STEP_S = 10.0
 """Width of a bin."""
 LONGEST_GAP_S = 300.0
 USUAL_GAPS = 3.0
-"""A silence longer than both this and so many times the usual distance of samples is not bridged: only what was seen after it counts."""
+"""A gap longer than LONGEST_GAP_S and than this many times the median distance of samples is not bridged: only samples after it count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSeen:
-    """The arrival rate of the job at a moment, on any clock that does not jump."""
+    """The arrival rate of the job at a time of a steady clock."""
 
     at_s: float
     rate_rows_per_s: float
@@ -32,7 +32,7 @@ class LoadSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Bins of `step_s`: bin k holds [k * step_s, (k + 1) * step_s), `first` is the number of the oldest; a bin without samples has count 0."""
+    """Sums and counts of samples in bins: bin k covers [k * step_s, (k + 1) * step_s); `first` is the number of the oldest."""
 
     step_s: float = STEP_S
     first: int = 0
@@ -40,7 +40,7 @@ class Series:
     counts: tuple[int, ...] = ()
 
     def with_seen(self, seen: Sequence[LoadSeen], keep_s: float) -> Series:
-        """The series with more samples, in whatever order they come; the newest `keep_s` are kept.
+        """Return the series with more samples, in any order, cut to the newest `keep_s`.
 
         >>> seen = [LoadSeen(at_s=at_s, rate_rows_per_s=rate) for at_s, rate in ((12.0, 4.0), (25.0, 5.0), (13.0, 6.0))]
         >>> Series().with_seen(seen, 60.0)
@@ -67,7 +67,7 @@ class Series:
         return self.first + len(self.sums)
 
     def even(self) -> Floats:
-        """The average of each bin up to the newest, short gaps bridged by a line; starts after the last gap that is too long to bridge.
+        """Return the average of each bin after the last gap that is too long to bridge; shorter gaps are interpolated.
 
         >>> Series(first=0, sums=(2.0, 0.0, 6.0), counts=(1, 0, 1)).even().tolist()
         [2.0, 4.0, 6.0]
@@ -79,7 +79,7 @@ class Series:
         return np.asarray(np.interp(np.arange(known[0], known[-1] + 1), known, averages))
 
     def sampled(self) -> Flags:
-        """Which bins of `even` have samples; the others are known only once the next sample is.
+        """Return which bins of `even` have samples; the others become known with the next sample.
 
         >>> Series(first=0, sums=(2.0, 0.0, 6.0), counts=(1, 0, 1)).sampled().tolist()
         [True, False, True]
@@ -88,14 +88,14 @@ class Series:
         return np.asarray(self.counts)[known[0] : known[-1] + 1] > 0 if len(known) else np.zeros(0, dtype=bool)
 
     def _unbroken(self) -> npt.NDArray[np.intp]:
-        """The bins with samples after the last gap that is too long to bridge, counted from the oldest bin."""
+        """Return the bins with samples after the last gap that is too long to bridge, counted from the oldest bin."""
         known = np.flatnonzero(self.counts)
         broken = np.flatnonzero(np.diff(known) > longest_gap_s(known * self.step_s) / self.step_s)
         return known[broken[-1] + 1 :] if len(broken) else known
 
 
 def steps_in(duration_s: float, step_s: float) -> int:
-    """How many steps a duration is, at least one.
+    """Return a duration in steps, at least one.
 
     >>> steps_in(900.0, 10.0), steps_in(25.0, 10.0), steps_in(1.0, 10.0)
     (90, 2, 1)
@@ -104,7 +104,7 @@ def steps_in(duration_s: float, step_s: float) -> int:
 
 
 def longest_gap_s(times_s: npt.ArrayLike) -> float:
-    """The longest silence that is bridged between samples at these times, which rise.
+    """Return the longest gap that is bridged between samples at these ascending times.
 
     >>> longest_gap_s([0.0, 10.0, 20.0]), longest_gap_s([0.0, 600.0, 1200.0])
     (300.0, 1800.0)
@@ -114,7 +114,7 @@ def longest_gap_s(times_s: npt.ArrayLike) -> float:
 
 
 def varies(values: Floats) -> bool:
-    """Whether a series is more than one value and its rounding.
+    """Return whether a series is more than one value and its rounding.
 
     >>> varies(np.array([3.0, 3.0])), varies(np.array([3.0, 3.1]))
     (False, True)

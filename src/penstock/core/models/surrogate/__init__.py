@@ -1,1 +1,1 @@
-"""Regressions over (checkpoint interval, rate[, scale-out]): forms to choose from, the choice by what they have not seen, and how wrong it is."""
+"""Regressions over (checkpoint interval, rate[, scale-out]): candidate forms, their choice by cross-validation, and the error of the chosen ones."""

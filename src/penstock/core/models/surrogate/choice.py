@@ -1,4 +1,4 @@
-"""Which forms to believe: each as much as it was right on intervals it had not seen."""
+"""The choice of forms, weighted by their error on held-out intervals."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from penstock.core.models.surrogate.crossvalidation import Groups, Trials, diffe
 from penstock.core.models.surrogate.points import Fitted, Form, Points
 
 SHARPNESS = 8.0
-"""A form with twice the error of the best has two to the power of this less to say."""
+"""A form with twice the error of the best has a weight 2 to this power smaller."""
 
 LEAST_SHARE = 0.05
-"""Forms with less than this share of the say are left out."""
+"""Forms with a smaller weight are left out."""
 
 LEAST_ERROR = 1e-4
-"""Errors below this are equally good: the rest is arithmetic."""
+"""Errors below this count as equal."""
 
 WORST = float(np.log(10.0))
-"""No single row speaks louder than an answer ten times too high or too low: an infinite one counts as this."""
+"""Errors are clipped to an answer ten times too high or too low; an infinite answer counts as this."""
 
 INTERVALS_HELD_OUT = 8
 ROWS_HELD_OUT = 10
-"""The most parts into which rows are divided for the choice, by interval or, if there is but one interval, row by row."""
+"""The most parts into which rows are divided for the choice: by interval, or by row if there is only one interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chosen:
-    """The forms that have a say, the best first, fitted; and the held-out error of every form that was tried."""
+    """The chosen forms, the best first, fitted and weighted, and the held-out error of every form that was tried."""
 
     forms: tuple[Form, ...]
     fits: tuple[Fitted, ...]
@@ -40,24 +40,24 @@ class Chosen:
 
     @property
     def name(self) -> str:
-        """A corrected form is not named beside the form itself."""
+        """The names of the forms; a corrected form is not named beside its base."""
         return " + ".join(form.name for form in self.forms if not (isinstance(form, Corrected) and form.base in self.forms))
 
     def fitted_to(self, trials: Trials, rows: Flags) -> Chosen:
-        """The same forms with the same say, fitted to other rows."""
+        """Return the same forms with the same weights, fitted to other rows."""
         return replace(self, fits=tuple(trials.fit(form, rows) for form in self.forms))
 
     def at(self, points: Points) -> Floats:
         return together([fit.at(points) for fit in self.fits], self.shares)
 
     def apart_at(self, points: Points) -> tuple[Floats, Floats]:
-        """The least and the greatest answer of the forms that have a say: far from the rows they part, each with its own idea of how things go on."""
+        """Return the least and the greatest answer of the chosen forms; they differ far from the rows."""
         table = np.array([fit.at(points) for fit in self.fits])
         return table.min(axis=0), table.max(axis=0)
 
 
 def choose(trials: Trials, forms: Sequence[Form], rows: Flags) -> Chosen:
-    """Give each form its say by leaving one interval of these rows out after the other; then fit those that have one to all of the rows."""
+    """Weight each form by its error on held-out intervals of these rows, and fit the chosen ones to all of the rows."""
     errors = LEAST_ERROR + np.array([_held_out_error(trials, form, rows) for form in forms])
     shares = errors**-SHARPNESS / (errors**-SHARPNESS).sum()
     chosen = [int(index) for index in np.argsort(errors, kind="stable") if shares[index] >= LEAST_SHARE]
@@ -70,7 +70,7 @@ def choose(trials: Trials, forms: Sequence[Form], rows: Flags) -> Chosen:
 
 
 def groups_of(trials: Trials, rows: Flags) -> Groups:
-    """By interval where these rows have two or more, else row by row."""
+    """Return the groups to hold out: intervals where these rows have two or more, else rows."""
     groups = interval_groups(trials.points.interval_s, most=INTERVALS_HELD_OUT)
     if len(np.unique(groups[rows])) == 1:
         groups[rows] = by_row(trials.points.where(rows), trials.seen[rows])
@@ -78,18 +78,18 @@ def groups_of(trials: Trials, rows: Flags) -> Groups:
 
 
 def by_row(points: Points, seen: Floats) -> Groups:
-    """Each row by itself or with some others, those that are the same together; where all are, nothing else is left than to hold out some of them."""
+    """Return groups of rows in which identical rows are together, unless all rows are identical."""
     different = different_rows(points, seen)
     return np.asarray(different % ROWS_HELD_OUT) if np.any(different) else row_groups(len(seen), most=ROWS_HELD_OUT)
 
 
 def _held_out_error(trials: Trials, form: Form, rows: Flags) -> float:
-    """Zero for a single row, of which nothing can be held out: all forms then have the same say."""
+    """Return the held-out error of a form; zero for a single row, so that all forms have the same weight."""
     return log_error(trials.held_out(form, rows, groups_of(trials, rows)), trials.seen[rows]) if rows.sum() > 1 else 0.0
 
 
 def log_error(predicted: Floats, actual: Floats) -> float:
-    """Mean absolute error of the logarithm: 0.1 is about ten per cent, whichever way.
+    """Return the mean absolute error of the logarithm: 0.1 is about ten per cent either way.
 
     >>> round(log_error(np.array([110.0, np.inf]), np.array([100.0, 100.0])), 3)
     1.199
@@ -98,9 +98,7 @@ def log_error(predicted: Floats, actual: Floats) -> float:
 
 
 def together(answers: Sequence[Floats], shares: Floats) -> Floats:
-    """The weighted median of the finite answers, which one form that goes astray cannot move far; infinite where more than half of the say is for that.
-
-    Between the two answers in the middle it is interpolated in the logarithm.
+    """Return the weighted median of the finite answers, interpolated in the logarithm; infinite where more than half of the weight says so.
 
     >>> together([np.array([4.0, np.inf]), np.array([9.0, 9.0]), np.array([5.0, np.inf])], np.ones(3)).round(6).tolist()
     [5.0, inf]

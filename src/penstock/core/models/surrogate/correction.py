@@ -1,4 +1,4 @@
-"""Data correcting a form: what it leaves over is smoothed over the rates and intervals, and shrunk to nothing where no rows are near."""
+"""Correction of a form by data: its residuals, smoothed over rates and intervals and shrunk to zero away from the rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from penstock.core.models.surrogate.crossvalidation import interval_groups
 from penstock.core.models.surrogate.points import Derived, Fitted, Form, Points, spread_out
 
 REACHES = ((0.05, np.inf), (0.25, np.inf), (0.25, 0.5))
-"""How far a leftover reaches, as shares of the seen range of rates and of log intervals; infinite: all intervals share it."""
+"""Length scales of the residuals, as shares of the range of rates and of log intervals; infinite: the same for all intervals."""
 
 STRENGTHS = np.array([0.0, 0.1, 0.3, 1.0, 3.0])
-"""Variance of the smooth leftover over that of the noise, to choose from; zero leaves the form as it is."""
+"""Candidate ratios of the variance of the smooth residual to that of the noise; zero leaves the form unchanged."""
 
 FEWEST_SMOOTHED, MOST_SMOOTHED = 8, 150
-"""Fewer rows show no shape; of more, so many spread over the intervals and rates do, at a bounded cost."""
+"""Fewer rows show no shape; more are thinned, which bounds the cost."""
 
 CLIP = 2.5
-"""Leftovers beyond so many robust standard deviations are taken for outliers and pulled in."""
+"""Residuals are clipped to this many robust standard deviations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class Smooth:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CorrectedFit:
-    """The form times the exponential of the smooth leftover of its logarithm."""
+    """The form times the exponential of the smooth residual of its logarithm."""
 
     base: Fitted
     smooth: Smooth | None
@@ -58,7 +58,7 @@ class CorrectedFit:
 class Corrected(Derived):
     """A form as the prior, corrected by data: an improvement on the papers, which have one or the other.
 
-    The leftover may take any shape, as these regressions promise no order; `latency/stretch.py` is for forms that do.
+    The residual may take any shape, as these regressions need not be monotonic; `latency/stretch.py` is for forms that are.
     """
 
     base: Form
@@ -68,7 +68,7 @@ class Corrected(Derived):
         return f"{self.base.name}, corrected"
 
     def derive(self, base: Fitted, points: Points, seen: Floats) -> CorrectedFit:
-        return CorrectedFit(base=base, smooth=smooth_leftover(points, np.log(seen) - np.log(base.at(points))))
+        return CorrectedFit(base=base, smooth=smooth_residual(points, np.log(seen) - np.log(base.at(points))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,15 +81,15 @@ class Basis:
     vectors: Floats
 
 
-def smooth_leftover(points: Points, leftover: Floats) -> Smooth | None:
-    """The smooth part of what a form left over, by the reach and strength under which the leftovers are likeliest; None if noise explains them as well.
+def smooth_residual(points: Points, residuals: Floats) -> Smooth | None:
+    """Return the smooth part of the residuals, with the reach and strength of the greatest likelihood; None if noise explains them as well.
 
     With a kernel K = U diag(l) U' and strength v, the posterior mean at the rows is U diag(v*l / (1 + v*l)) U' e; the noise is profiled out of the likelihood.
     """
     if len(points) < FEWEST_SMOOTHED:
         return None
     kept, rows, bases = _bases(points)
-    errors = _pulled_in(np.where(np.isfinite(leftover), leftover, 0.0)[kept])
+    errors = _pulled_in(np.where(np.isfinite(residuals), residuals, 0.0)[kept])
     best, most_likely = None, -np.inf
     for basis in bases:
         turned, inflation = basis.vectors.T @ errors, 1.0 + STRENGTHS[:, None] * basis.values
@@ -107,7 +107,7 @@ def smooth_leftover(points: Points, leftover: Floats) -> Smooth | None:
 
 @lru_cache(maxsize=16)
 def _bases(points: Points) -> tuple[Flags, Points, tuple[Basis, ...]]:
-    """Which rows are smoothed and their kernels: the same for every form that was fitted to these points."""
+    """Return the rows that are smoothed and their kernels, which all forms fitted to these points share."""
     kept = spread_out(interval_groups(points.interval_s, most=MOST_SMOOTHED), points.rate, MOST_SMOOTHED)
     rows = points.where(kept)
     log_interval = np.log(rows.interval_s)

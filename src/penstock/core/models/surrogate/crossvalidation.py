@@ -16,18 +16,18 @@ from penstock.core.models.surrogate.points import Derived, Fitted, Form, Points
 Groups = npt.NDArray[np.int64]
 
 SAME_INTERVAL = 0.05
-"""Intervals within this share of each other are one interval."""
+"""Intervals within this share of each other count as one."""
 
 
 class LeaveOut(StrEnum):
-    """What an error is measured on: each row by itself, or all rows of an interval."""
+    """What is held out together: one row, or all rows of an interval."""
 
     ONE = "one"
     INTERVAL = "interval"
 
 
 def interval_groups(interval_s: Floats, *, most: int | None = None) -> Groups:
-    """The number of the interval of each row, shortest first; neighbours are joined while there are more than `most`.
+    """Return the number of the interval of each row, shortest first; neighbours are joined where there are more than `most`.
 
     >>> interval_groups(np.array([10.0, 30.0, 10.2, 60.0])).tolist()
     [0, 1, 0, 2]
@@ -47,7 +47,7 @@ def interval_groups(interval_s: Floats, *, most: int | None = None) -> Groups:
 
 
 def row_groups(rows: int, *, most: int) -> Groups:
-    """Each row by itself, or, of more than `most` rows, every `most`-th together.
+    """Return one group for each row, or for every `most`-th row where there are more than `most` rows.
 
     >>> row_groups(5, most=2).tolist()
     [0, 1, 0, 1, 0]
@@ -56,7 +56,7 @@ def row_groups(rows: int, *, most: int) -> Groups:
 
 
 def different_rows(points: Points, seen: Floats) -> Groups:
-    """The number of each row, by interval, rate and so on; a row that is there twice has the same number twice: else it would be predicted from itself.
+    """Return a number for each row; identical rows have the same number, so that none is predicted from itself.
 
     >>> points = Points(interval_s=np.array([60.0, 10.0, 60.0]), rate=np.array([5.0, 5.0, 5.0]))
     >>> different_rows(points, np.array([80.0, 70.0, 80.0])).tolist()
@@ -68,7 +68,7 @@ def different_rows(points: Points, seen: Floats) -> Groups:
 
 
 def folds(groups: Groups) -> Iterator[Flags]:
-    """For each group, which rows are held out.
+    """Yield the rows held out, group by group.
 
     >>> [held.tolist() for held in folds(np.array([0, 1, 0]))]
     [[True, False, True], [False, True, False]]
@@ -78,7 +78,7 @@ def folds(groups: Groups) -> Iterator[Flags]:
 
 
 class Trials:
-    """The rows, and what was fitted to which of them: nested loops ask for the same part again and again."""
+    """Fits of forms to parts of the rows, each made once: nested loops need the same parts again."""
 
     def __init__(self, points: Points, seen: Floats) -> None:
         self.points = points
@@ -87,7 +87,7 @@ class Trials:
         self._parts: dict[bytes, Points] = {}
 
     def fit(self, form: Form, rows: Flags) -> Fitted:
-        """The form fitted to these rows and no others."""
+        """Return the form fitted to these rows alone."""
         part_key = rows.tobytes()
         key = (form.name, part_key)
         if key not in self._fits:
@@ -96,7 +96,7 @@ class Trials:
         return self._fits[key]
 
     def held_out(self, form: Form, rows: Flags, groups: Groups) -> Floats:
-        """Predictions of the form for these rows, each by a fit to the others that are not of its group; in the order of the rows."""
+        """Return the predictions of the form for these rows, each from a fit to the rows of the other groups."""
         predicted = np.full(len(self.seen), np.nan)
         for held in (held & rows for held in folds(groups) if np.any(held & rows)):
             predicted[held] = self.fit(form, rows & ~held).at(self.points.where(held))
@@ -104,11 +104,11 @@ class Trials:
 
 
 LEAST_RANKED = 9
-"""With fewer errors than this, none of them bounds four in five of the next ones: Student's distribution does."""
+"""With fewer errors than this, ranks cannot bound four in five of the next ones: Student's distribution is used."""
 
 
 def within_errors(value: float, log_errors: Floats) -> Estimate:
-    """A value with the bounds that these held-out log errors (truth over answer) give it: between two of them, by rank, the next lies in four of five cases.
+    """Return a value with 80 % bounds from the ranks of held-out log errors (truth over answer).
 
     >>> within_errors(100.0, np.log([0.8, 0.9, 0.9, 1.0, 1.0, 1.0, 1.1, 1.1, 1.25])).high.__round__(6)
     125.0

@@ -12,21 +12,21 @@ from penstock.core.models.arrays import Floats
 from penstock.core.models.surrogate.points import Points
 
 NOISE = 0.1
-"""A log error that is ordinary: beyond it a row counts less and less."""
+"""The ordinary log error: rows beyond it count less."""
 
 SLOPE_PRIOR = 0.5
-"""How far the coefficient of a standardised feature is from zero before a handful of rows is doubted."""
+"""Prior standard deviation of the coefficient of a standardised feature."""
 
 ROUNDS = 8
 FLOOR = 0.05
-"""No prediction below this share of the least that was seen: a plane may cross zero, a time may not."""
+"""Predictions are at least this share of the least value seen: a plane may cross zero, a time may not."""
 
 Scale = Literal["log", "plain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Axes:
-    """Interval, rate and (where it moves) scale-out of a point, as they are or as logarithms, standardised by the rows of a fit."""
+    """Interval, rate and (where it varies) scale-out of a point, plain or as logarithms, standardised by the rows of a fit."""
 
     scale: Scale
     sizes: bool
@@ -43,7 +43,7 @@ class Axes:
         return cls(scale=scale, sizes=points.scaleout_moves, least_rate=least_rate, centre=raw.mean(axis=0), spread=np.where(moves, spread, np.inf))
 
     def design(self, points: Points, interaction: bool) -> Floats:
-        """A column of ones, the standardised axes (zero for one that never moved), and the product of interval and rate."""
+        """Return a column of ones, the standardised axes (zero for a constant one), and the product of interval and rate."""
         standard = (_raw(points, self.scale, self.sizes, self.least_rate) - self.centre) / self.spread
         product = standard[:, :1] * standard[:, 1:2]
         return np.column_stack([np.ones(len(points)), standard, *([product] if interaction else [])])
@@ -65,7 +65,7 @@ class LinearFit:
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """Coefficients of the features as they are, not standardised."""
+        """Coefficients of the features before standardisation."""
         centre, spread = self.axes.centre, self.axes.spread
         product = self.coefficients[-1] / (spread[0] * spread[1]) if self.interaction else 0.0
         slopes = self.coefficients[1 : 1 + len(centre)] / spread
@@ -95,7 +95,7 @@ class Plane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLinear:
-    """The logarithm regressed on interval, rate and their product, each as it is or as its own logarithm; Huber's loss, slopes shrunk a little to zero.
+    """The logarithm regressed on interval, rate and their product, each plain or as a logarithm; Huber's loss, slopes shrunk slightly to zero.
 
     >>> rows = Points(interval_s=np.tile([10.0, 20.0, 40.0], 4), rate=np.repeat([1.0, 2.0, 4.0, 8.0], 3))
     >>> fit = LogLinear(name="power law", scale="log", interaction=False).fit(rows, 3 * rows.interval_s**0.5 * rows.rate)
@@ -114,7 +114,7 @@ class LogLinear:
 
 
 def huber(design: Floats, target: Floats) -> Floats:
-    """Coefficients by least squares in which errors beyond the ordinary count linearly; all but the first shrunk by a prior.
+    """Return least-squares coefficients where errors beyond the ordinary count linearly; all but the first are shrunk by a prior.
 
     >>> ones = np.ones((5, 1))
     >>> round(float(huber(ones, np.array([0.0, 0.0, 0.0, 0.0, 100.0]))[0]), 3)

@@ -13,15 +13,15 @@ import numpy as np
 from penstock.core.models.arrays import Flags, Floats
 
 NOISE = 0.1
-"""The relative error that is ordinary, as believed before any row; more is never believed, so that outliers stay outliers."""
+"""Prior of the ordinary relative error, and its upper limit, so that outliers stay outliers."""
 NOISE_WEIGHT = 2.0
-"""That belief counts as much as so many rows more than there are parameters."""
+"""How many rows beyond the number of parameters the prior is worth."""
 LEAST_NOISE = 0.03
-"""No measurement is taken to be better than this: no form is."""
+"""The least ordinary error: no form is more exact."""
 
 
 def ordinary_error(errors: Floats, parameters: int) -> float:
-    """The standard deviation of relative errors, by their median, which outliers do not move; a fit to as many parameters as rows tells nothing of it.
+    """Return the robust standard deviation of relative errors (by their median), shrunk to the prior where rows are hardly more than parameters.
 
     >>> ordinary_error(np.zeros(4), parameters=4), ordinary_error(np.zeros(100), parameters=4)
     (0.1, 0.03)
@@ -34,22 +34,22 @@ def ordinary_error(errors: Floats, parameters: int) -> float:
 
 
 FINEST = 1 / 32
-"""The search ends when its steps are this share of the distance between the values that were tried first."""
+"""The search ends when its steps are this share of those of the first grid."""
 
 MOST_ROUNDS = 16
 
 SETTLED = 0.05
-"""The noise has been found when it changes by less than this share of it; steps do not halve before, as beliefs may yet give way."""
+"""The noise has converged when it changes by less than this share; steps do not halve before, as the weight of the priors may still change."""
 
 WEIGHT_ROUNDS = 5
-"""Rounds in which rows find their weights where there is no shape to search."""
+"""Rounds of reweighting where there is no shape to search."""
 
 RIDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """Prior belief about one amount: near `centre`, with standard deviation `width`, and contributing at most about `share` of the value of any row."""
+    """Prior of one amount: near `centre`, with standard deviation `width`, and contributing at most about `share` of the value of any row."""
 
     centre: float = 0.0
     width: float = math.inf
@@ -58,7 +58,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A number of the shape: so many values to try first from the lowest to the highest, and what is thought of it before any row."""
+    """A parameter of the shape: the grid of `values` from the lowest to the highest, and a prior."""
 
     lowest: float
     highest: float
@@ -72,11 +72,11 @@ class Axis:
 
 
 def fit_parts(columns: Callable[[Floats], Floats], seen: Floats, priors: Sequence[Prior], axes: Sequence[Axis] = ()) -> tuple[Floats, Floats]:
-    """The shape and the amounts with the least robust squared relative error: `columns` gives rows by parts for each of a stack of shapes.
+    """Return the shape and the amounts with the least robust squared relative error; `columns` returns rows by parts for each of a stack of shapes.
 
-    All shapes of a grid are tried at once, then those around the best in steps that halve whenever it stays the best; rows are weighted anew each time.
-    Errors beyond the ordinary count linearly, so that one row of three times the size does not bend the fit; what is ordinary is found from the rows too,
-    and the less it is the less is left to what was thought before.
+    All shapes of a grid are tried at once, then those around the best, in steps that halve whenever the best stays. Rows are reweighted in each round:
+    errors beyond the ordinary count linearly, so that one row of three times the size does not bend the fit. The ordinary error is estimated from the rows;
+    the smaller it is, the less the priors weigh.
 
     >>> rate = np.array([1.0, 2.0, 3.0, 4.0])
     >>> pole = lambda shapes: np.stack([np.ones((len(shapes), 4)), rate / (shapes[:, :1] - rate)], axis=-1)
@@ -91,7 +91,7 @@ def fit_parts(columns: Callable[[Floats], Floats], seen: Floats, priors: Sequenc
     shapes = np.array(list(product(*(np.linspace(axis.lowest, axis.highest, axis.values) for axis in axes))))
     for number in range(MOST_ROUNDS if axes else WEIGHT_ROUNDS):
         target = np.concatenate([np.ones(rows), noise / widths * expected])
-        design = _with_beliefs(columns(shapes) / seen[:, None], noise / widths, noise / shares)
+        design = _with_priors(columns(shapes) / seen[:, None], noise / widths, noise / shares)
         amounts, costs = _amounts(design, target, weights)
         best = int(np.argmin(costs / noise**2 + _surprise((shapes - centre) / width)))
         shape, found = shapes[best], amounts[best]
@@ -106,20 +106,20 @@ def fit_parts(columns: Callable[[Floats], Floats], seen: Floats, priors: Sequenc
     return shape, found
 
 
-def _with_beliefs(scaled: Floats, by_width: Floats, by_share: Floats) -> Floats:
-    """For each shape a row more for each amount: what is thought of it counts as a measurement does, linearly where it is far off."""
+def _with_priors(scaled: Floats, by_width: Floats, by_share: Floats) -> Floats:
+    """Append a row for the prior of each amount, which counts like a measurement."""
     strength = by_width + by_share * scaled.max(axis=1)
     return np.concatenate([scaled, strength[:, None, :] * np.eye(scaled.shape[2])], axis=1)
 
 
 def _surprise(away: Floats) -> Floats:
-    """What shapes cost that are so many widths away from what was thought: squares, and linearly beyond one."""
+    """Return the cost of shapes this many widths away from their prior: quadratic, and linear beyond one."""
     size = np.abs(away)
     return np.asarray(np.where(size <= 1, size**2, 2 * size - 1).sum(axis=1))
 
 
 def _amounts(design: Floats, target: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """For each shape the amounts by weighted least squares, and what they cost in squares of relative errors."""
+    """Return for each shape the amounts by weighted least squares, and their squared relative error."""
     largest = design.max(axis=1)
     largest = np.where(largest > 0, largest, 1.0)
     scaled = design / largest[:, None, :]
@@ -130,7 +130,7 @@ def _amounts(design: Floats, target: Floats, weights: Floats) -> tuple[Floats, F
 
 
 def nonnegative(gram: Floats, aim: Floats) -> Floats:
-    """For each of a stack of problems the x of at least zero with the least x'Gx - 2a'x: the best of those in which some are zero and the rest are free.
+    """Return the x >= 0 with the least x'Gx - 2a'x for each of a stack of problems, by trying every set of zeros.
 
     >>> nonnegative(np.array([[[2.0, 1.0], [1.0, 2.0]]]), np.array([[3.0, -1.0]])).tolist() == [[1.5, 0.0]]
     True
@@ -152,5 +152,5 @@ def _subsets(of: int) -> Flags:
 
 @lru_cache(maxsize=8)
 def _offsets(axes: int) -> Floats:
-    """Every step from where one is, staying first."""
+    """Return all steps of -1, 0 or 1 along the axes; staying comes first."""
     return np.array(sorted(product((-1.0, 0.0, 1.0), repeat=axes), key=lambda step: sum(map(abs, step))))

@@ -14,7 +14,7 @@ from penstock.core.models.arrays import Flags, Floats
 
 
 class Placed(Protocol):
-    """An observation that says where it was made."""
+    """An observation with its interval, rate and scale-out."""
 
     @property
     def interval_s(self) -> float: ...
@@ -26,24 +26,24 @@ class Placed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Columns of equal length; `scaleout` is None where it is not known of every row."""
+    """Columns of equal length; `scaleout` is None unless it is known for every row."""
 
     interval_s: Floats
     rate: Floats
     scaleout: Floats | None = None
 
     def where(self, rows: Flags) -> Points:
-        """Only these rows."""
+        """Return only these rows."""
         return Points(interval_s=self.interval_s[rows], rate=self.rate[rows], scaleout=None if self.scaleout is None else self.scaleout[rows])
 
     @property
     def scaleout_moves(self) -> bool:
-        """Whether there is more than one scale-out to learn from."""
+        """Whether there is more than one scale-out."""
         return self.scaleout is not None and bool(np.ptp(self.scaleout) > 0)
 
     @property
     def load(self) -> Floats:
-        """Rows/s for each worker, or for all where their number is not known."""
+        """Rows/s for each worker, or in total where the scale-out is unknown."""
         return self.rate if self.scaleout is None else self.rate / self.scaleout
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class Points:
 
 
 def points_of(seen: Sequence[Placed]) -> Points:
-    """The columns of observations.
+    """Return the columns of observations.
 
     >>> from penstock.core.models.recovery.recovery_regression import RecoverySeen
     >>> points_of([RecoverySeen(interval_s=10, rate_rows_per_s=500, recovery_s=70)]).rate.tolist()
@@ -66,7 +66,7 @@ def points_of(seen: Sequence[Placed]) -> Points:
 
 
 def point(interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> Points:
-    """One place to ask about."""
+    """Return a single point."""
     size = None if scaleout is None else np.array([float(scaleout)])
     return Points(interval_s=np.array([float(interval_s)]), rate=np.array([float(rate_rows_per_s)]), scaleout=size)
 
@@ -78,12 +78,12 @@ class Fitted(Protocol):
     def parameters(self) -> Mapping[str, float]: ...
 
     def at(self, points: Points) -> Floats:
-        """Positive at every point; infinite where the form says never."""
+        """Return a positive value for every point; infinite for never."""
         ...
 
 
 class Form(Protocol):
-    """A shape to try; `fit` needs nothing but rows and gives the same for the same rows."""
+    """A candidate form; `fit` is deterministic and depends on the rows alone."""
 
     @property
     def name(self) -> str: ...
@@ -92,7 +92,7 @@ class Form(Protocol):
 
 
 class Derived(ABC):
-    """A form that starts from the fit of another one, its `base`, so that a trial which has that fit need not make it again."""
+    """A form that starts from the fit of another one, its `base`, so that a fit of the base can be reused."""
 
     __slots__ = ()
     base: Form
@@ -105,9 +105,9 @@ class Derived(ABC):
 
 
 def spread_out(groups: npt.NDArray[np.int64], rates: Floats, most: int) -> Flags:
-    """At most so many rows, as many of each group and of each part of its range of rates as there are, and evenly through those that are alike.
+    """Choose at most `most` rows, spread over the groups and over the range of rates of each, and evenly among similar rows.
 
-    Rare intervals (groups) and rates keep all of their rows before frequent ones keep more.
+    Rare groups and rates keep all of their rows before frequent ones keep more.
 
     >>> groups, rates = np.array([0] * 97 + [1, 1, 2]), np.array([5.0] * 97 + [5.0, 9.0, 5.0])
     >>> spread_out(groups, rates, 6).nonzero()[0].tolist()

@@ -19,20 +19,20 @@ from penstock.core.models.surrogate.linear import Plane
 from penstock.core.models.surrogate.points import Form, Points, point
 
 LEAST_ROWS = 4
-"""Three parameters and one row to doubt them."""
+"""Three parameters and one row to test them."""
 
 MOST_SEEN = 500
-"""So many rows are kept; the newest win."""
+"""The newest rows, up to this many, are kept."""
 
 HELD_OUT_SINGLY, PARTS_OF_MORE = 60, 20
-"""Leaving one out of more rows than this divides them into so many parts instead."""
+"""Up to HELD_OUT_SINGLY rows are held out one by one; more are divided into PARTS_OF_MORE parts."""
 
 MOST_CHOICES = 12
-"""Of more parts than this several share a choice, which was made without any of them."""
+"""With more parts than this, several share a choice that was made without any of them."""
 
 
 class Study:
-    """What is known once the rows are: made again from the rows whenever it is wanted, and so never stored."""
+    """All that follows from the rows; made from them when needed and never stored."""
 
     def __init__(self, points: Points, seen: Floats, forms: Sequence[Form]) -> None:
         self.points, self.seen, self.forms = points, seen, forms
@@ -44,12 +44,12 @@ class Study:
         return choose(self._trials, self.forms, self._all)
 
     def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> Estimate | NotReady:
-        """The answer of the chosen forms, with bounds from errors of its kind: at a seen interval, between those seen, or beyond them.
+        """Return the answer of the chosen forms, with bounds from held-out errors of its kind: at a seen interval, between seen ones, or beyond them.
 
-        Outside of what was seen the bounds also hold the answers of all forms that have a say.
+        Outside of the seen ranges the bounds also include the answers of all chosen forms.
         """
         if self.points.scaleout_moves and scaleout is None:
-            return NotReady(why="learnt over several scale-outs: say for which one")
+            return NotReady(why="learnt over several scale-outs: name one")
         known = None if self.points.scaleout is None else int(self.points.scaleout[-1]) if scaleout is None else scaleout
         place = point(interval_s, rate_rows_per_s, known)
         value = float(self.choice.at(place)[0])
@@ -62,14 +62,14 @@ class Study:
         return replace(answer, low=min(answer.low, float(least[0])), high=max(answer.high, float(greatest[0])))
 
     def inside(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> bool:
-        """Whether a point lies within the intervals, rates and scale-outs that were seen."""
+        """Return whether a point lies within the seen intervals, rates and scale-outs."""
         known = [(interval_s, self.points.interval_s), (rate_rows_per_s, self.points.rate)]
         if scaleout is not None and self.points.scaleout is not None:
             known.append((scaleout, self.points.scaleout))
         return all(column.min() <= value <= column.max() for value, column in known)
 
     def score(self, leave_out: LeaveOut) -> Score | NotReady:
-        """Errors on rows held out from everything, the choice of the form included."""
+        """Return the error on rows held out from the fits and from the choice of forms."""
         if self.parts(leave_out) < 2:
             return NotReady(why=f"all rows are {'of one interval' if leave_out is LeaveOut.INTERVAL else 'the same'}: none can be predicted from the others")
         groups, plane = self._groups(leave_out), Plane()
@@ -83,18 +83,18 @@ class Study:
         )
 
     def candidates(self, leave_out: LeaveOut) -> Mapping[str, float]:
-        """The held-out MAPE of every form by itself, for people who ask why one was chosen."""
+        """Return the held-out MAPE of each form alone."""
         if self.parts(leave_out) < 2:
             return {}
         groups = self._groups(leave_out)
         return {form.name: self._mape(self._trials.held_out(form, self._all, groups)) for form in self.forms}
 
     def parts(self, leave_out: LeaveOut) -> int:
-        """In how many parts the rows are held out, one after the other."""
+        """Return the number of parts that are held out one after the other."""
         return int(self._groups(leave_out).max()) + 1
 
     def _held_out(self, groups: Groups) -> Floats:
-        """What is said of each row by forms that were fitted to the rows of other groups, and chosen without some groups, its own among them."""
+        """Return the prediction of each row by forms that were fitted and chosen without its group."""
         predicted, parts = np.zeros(len(self.seen)), groups % MOST_CHOICES
         for part in folds(parts):
             chosen = choose(self._trials, self.forms, ~part)
@@ -104,7 +104,7 @@ class Study:
         return predicted
 
     def _groups(self, leave_out: LeaveOut) -> Groups:
-        """A row that is there twice is held out twice at once: else it would be predicted from itself."""
+        """Return the groups to hold out; identical rows are in one group, so that none is predicted from itself."""
         if leave_out is LeaveOut.INTERVAL:
             return interval_groups(self.points.interval_s)
         rows = different_rows(self.points, self.seen)
@@ -112,7 +112,7 @@ class Study:
         return np.asarray(rows % (different if different <= HELD_OUT_SINGLY else PARTS_OF_MORE))
 
     def _never(self, interval_s: float) -> Estimate:
-        """Infinite; should the capacity be greater than thought, still no less than what lower rates took at this interval or a shorter one."""
+        """Return an infinite estimate whose lower bound is the greatest value seen at this interval or a shorter one."""
         return Estimate(value=math.inf, low=float(self.seen[self.points.interval_s <= interval_s].max(initial=0.0)), high=math.inf)
 
     def _held_out_mape(self, groups: Groups, answer: Callable[[Flags, Flags], Floats]) -> float:
@@ -122,7 +122,7 @@ class Study:
         return self._mape(predicted)
 
     def _mape(self, predicted: Floats) -> float:
-        """Over all rows; one that is said never to end is wrong by 100 %, as an answer of zero is."""
+        """Return the MAPE over all rows; an infinite answer counts as 100 % off."""
         return mape(list(np.where(np.isfinite(predicted), predicted, 0.0)), list(self.seen))
 
     def _errors_like(self, interval_s: float) -> Floats:
@@ -151,7 +151,7 @@ class Study:
 
 
 class Studied(ABC):
-    """Inherit, and say what the study of the rows is that were seen."""
+    """Base of the regressions; a subclass provides the study of the rows it has seen."""
 
     __slots__ = ()
 
@@ -160,33 +160,33 @@ class Studied(ABC):
     def study(self) -> Study | NotReady: ...
 
     def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None = None) -> Estimate | NotReady:
-        """What to expect at this interval and rate, with bounds from rows that were held out."""
+        """Return the expected value at this interval and rate, with bounds from held-out rows."""
         study = self.study
         return study if isinstance(study, NotReady) else study.predict(interval_s, rate_rows_per_s, scaleout)
 
     def inside(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None = None) -> bool:
-        """Whether such intervals, rates and scale-outs were seen; a prediction elsewhere is to be flagged."""
+        """Return whether such intervals, rates and scale-outs were seen; predictions elsewhere are to be flagged."""
         study = self.study
         return not isinstance(study, NotReady) and study.inside(interval_s, rate_rows_per_s, scaleout)
 
     @property
     def form(self) -> str | None:
-        """The name of the form that was chosen, or of those that share the answer, the best first; None before there is one."""
+        """The names of the chosen forms, the best first; None before there is one."""
         study = self.study
         return None if isinstance(study, NotReady) else study.choice.name
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """Those of the best form that was chosen."""
+        """The parameters of the best form."""
         study = self.study
         return {} if isinstance(study, NotReady) else study.choice.fits[0].parameters
 
     def score(self, leave_out: LeaveOut = LeaveOut.INTERVAL) -> Score | NotReady:
-        """The error on rows held out from everything, the choice of the form included, beside the constant and the paper's plane."""
+        """Return the error on rows held out from the fits and from the choice of forms, beside the constant and the paper's plane."""
         study = self.study
         return study if isinstance(study, NotReady) else study.score(leave_out)
 
     def candidates(self, leave_out: LeaveOut = LeaveOut.INTERVAL) -> Mapping[str, float]:
-        """The held-out error of each form by itself."""
+        """Return the held-out error of each form alone."""
         study = self.study
         return {} if isinstance(study, NotReady) else study.candidates(leave_out)
