@@ -1,4 +1,4 @@
-"""Event logs of Spark are read line by line into the observations a monitor would have made, however they were written."""
+"""Event logs of Spark, plain or compressed, become the observations that a monitor would have made."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def batches(looks: list[Observation]) -> list[BatchFact]:
     return [batch for look in looks for query in look.queries for batch in query.batches]
 
 
-def test_a_log_is_observed_every_so_often_from_the_first_query_on(tmp_path: Path, lines: list[str]) -> None:
+def test_a_log_is_observed_at_intervals_from_the_first_query_on(tmp_path: Path, lines: list[str]) -> None:
     application, looks = seen_in(written(tmp_path / "app-1", lines))
     assert (application.name, application.app_id, application.unreadable_lines) == ("counts", "app-counts", 0)
     assert [look.at_s - START_S for look in looks[:3]] == [15.0, 30.0, 45.0] and len(looks) >= 18
@@ -101,7 +101,7 @@ def test_a_compressed_log_that_is_still_written_is_read_as_far_as_it_goes(tmp_pa
     assert len(batches(seen_in(torn)[1])) > 20
 
 
-def test_a_log_that_is_damaged_in_its_midst_is_read_up_to_there_and_that_is_told(tmp_path: Path, lines: list[str]) -> None:
+def test_a_log_that_is_damaged_in_the_middle_is_read_up_to_there_and_reported(tmp_path: Path, lines: list[str]) -> None:
     chance = np.random.default_rng(1)
     noise = [event_logs.line(Event="SparkListenerUnknown", text=chance.bytes(2000).hex()) for _ in range(300)]
     content = bytearray(written(tmp_path / "whole", [*lines, *noise], "zstd").read_bytes())
@@ -132,18 +132,9 @@ def test_streams_that_follow_each_other_are_one_log(tmp_path: Path, lines: list[
         assert batches(seen_in(both)[1]) == whole
 
 
-def test_folders_are_looked_through_and_what_lies_beside_logs_is_passed_over(tmp_path: Path) -> None:
-    for name in (
-        "b",
-        "a",
-        ".hidden",
-        "appstatus_x",
-        ".a.crc",
-        "sub/c",
-        "eventlog_v2_d/events_2_d",
-        "eventlog_v2_d/events_10_d.zstd",
-        "eventlog_v2_d/appstatus_d",
-    ):
+def test_folders_are_searched_and_files_beside_logs_are_skipped(tmp_path: Path) -> None:
+    rolling = tuple(f"eventlog_v2_d/{name}" for name in ("events_2_d", "events_10_d.zstd", "appstatus_d"))
+    for name in ("b", "a", ".hidden", "appstatus_x", ".a.crc", "sub/c", *rolling):
         written(tmp_path / name, ["{}"])
     found = list(logs_at([tmp_path]))
     assert [log.path.name for log in found] == ["a", "b", "eventlog_v2_d", "c"]
@@ -161,32 +152,24 @@ def test_folders_are_looked_through_and_what_lies_beside_logs_is_passed_over(tmp
         (b"LZ4Block\x25\x02\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00??", "it is damaged"),
     ],
 )
-def test_what_is_no_event_log_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_not_an_event_log_or_not_there_is_refused_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "log"
     path.write_bytes(content)
     with pytest.raises(UserMistake, match=said) as raised:
         seen_in(path)
     assert str(path) in str(raised.value) and "\n" not in str(raised.value)
-
-
-def test_a_path_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="there is no such file or folder"):
         list(logs_at([tmp_path / "absent"]))
 
 
-def test_lines_that_lack_what_they_should_hold_are_counted_and_passed_over() -> None:
-    broken = [
-        '{"Event":"SparkListenerTaskEnd","Stage ID":1}',
-        '{"Event":"SparkListenerExecutorAdded","Timest',
-        "no event",
-        '{"Event":"SparkListenerUnpersistRDD","RDD ID":1}',
-    ]
-    found = list(logged(["\n".join(broken).encode()]))
+def test_lines_that_lack_fields_are_counted_and_skipped() -> None:
+    broken = ('"SparkListenerTaskEnd","Stage ID":1}', '"SparkListenerExecutorAdded","Timest', '"SparkListenerUnpersistRDD","RDD ID":1}')
+    found = list(logged(["\n".join(("no event", *(f'{{"Event":{each}' for each in broken))).encode()]))
     assert [type(each) for each in found] == [Unreadable] * 3
-    assert isinstance(found[0], Unreadable) and found[0].kind == "SparkListenerTaskEnd"
+    assert isinstance(found[1], Unreadable) and found[1].kind == "SparkListenerTaskEnd"
 
 
-def test_jobs_of_nobody_are_passed_over_and_the_batch_of_old_logs_is_in_the_description() -> None:
+def test_jobs_without_a_query_are_skipped_and_the_batch_of_old_logs_is_in_the_description() -> None:
     described = {"sql.streaming.queryId": "q", "spark.job.description": "\nid = q\nrunId = r\nbatch = 7"}
     text = "\n".join([event_logs.job_start(1, [0, 1], {}, START_S), event_logs.job_start(2, [2], described, START_S)])
     assert list(logged([text.encode()])) == [JobStarted(at_s=START_S, query_id="q", batch_id=7, stages=(2,))]
@@ -197,7 +180,7 @@ def test_rows_of_a_task_that_failed_do_not_count_but_its_time_does() -> None:
     assert task == TaskEnded(at_s=START_S, stage=3, executor_id="1", run_time_s=2.5, source_rows=0, shuffle_rows=0, succeeded=False)
 
 
-def test_progress_without_work_is_idleness_as_spark_told_it_before_version_3_5(lines: list[str]) -> None:
+def test_progress_without_work_is_idleness_as_spark_logged_it_before_version_3_5(lines: list[str]) -> None:
     report = next(each for each in lines if "QueryProgressEvent" in each)
     (done,) = logged([report.encode()])
     (idle,) = logged([report.replace('"addBatch"', '"getOffset"').encode()])
@@ -222,8 +205,8 @@ def test_rows_that_a_batch_left_behind_have_waited_since_they_came() -> None:
 
 def test_a_query_that_has_nothing_to_read_counts_as_up_to_date() -> None:
     query = LoggedQuery("q", "words", 0.0)
-    query.committed(progressed(0, 0.0, 100, None))
-    query.committed(progressed(1, 10.0, 100, None))
+    for number in range(2):
+        query.committed(progressed(number, 10.0 * number, 100, None))
     query.idle(40.0)
     facts = query.facts()
     assert (facts.newest_rows, facts.processed_rows, facts.counted_s, facts.idle_s) == (200.0, 200.0, 40.0, 40.0)
@@ -278,15 +261,15 @@ def test_executors_that_go_by_themselves_are_lost_and_a_query_that_fails_is_coun
     assert looks[-1].executors_lost == 2 and looks[-1].queries[0].failures == 1
 
 
-def test_the_batches_of_a_query_that_has_ended_by_the_next_look_are_seen(tmp_path: Path) -> None:
+def test_the_batches_of_a_query_that_ended_between_observations_are_seen(tmp_path: Path) -> None:
     _, looks = seen_in(written(tmp_path / "app-1", short_runs(*[event_logs.QUERY_ID] * 5)))
-    assert [batch.batch_id for batch in batches(looks)] == list(range(8)), "after the last run nobody looks"
+    assert [batch.batch_id for batch in batches(looks)] == list(range(8)), "there is no observation after the last run"
     assert [look.at_s - START_S for look in looks if any(query.batches for query in look.queries)] == [15.0, 75.0, 135.0, 195.0]
-    assert {len(look.queries) for look in looks if look.at_s % 60 == (START_S + 30) % 60} == {0}, "once it is told, it is gone"
+    assert {len(look.queries) for look in looks if look.at_s % 60 == (START_S + 30) % 60} == {0}, "once it is reported, it is gone"
     assert {query.state for look in looks for query in look.queries if query.batches} == {"ended"}
 
 
-def test_a_query_that_takes_over_the_name_of_another_tells_its_batches_too(tmp_path: Path) -> None:
+def test_queries_of_the_same_name_are_joined(tmp_path: Path) -> None:
     _, looks = seen_in(written(tmp_path / "app-1", short_runs("first", "second", "third", "fourth", every_s=10.0)))
     assert all(len(look.queries) <= 1 for look in looks)
     assert [batch.batch_id for batch in batches(looks)] == [0, 1, 2, 3, 4, 5]

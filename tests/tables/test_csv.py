@@ -108,9 +108,3 @@ def test_a_file_that_is_not_there_a_folder_and_one_of_bytes_are_one_line(tmp_pat
 def test_a_whole_number_is_asked_for_where_one_is_needed(written: Callable[[str], Path]) -> None:
     with pytest.raises(UserMistake, match=r'scaleout is "2\.5", a whole number of at least 1 is needed'):
         read_csv(written("worker,utilization,scaleout\na,0.5,2.5\n"), WORKERS)
-
-
-def test_a_million_rows_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "long.csv"
-    path.write_text("t,rate\n" + "\n".join(f"{i},{i % 7}" for i in range(1_000_000)))
-    assert read_csv(path, TRACE)["t"].size == 1_000_000

@@ -67,14 +67,12 @@ def test_workers_that_come_in_the_last_moments_are_there_and_one_that_is_missing
     assert {each.scaleout for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}
 
 
-def test_workers_of_other_names_are_a_rescale_even_if_they_are_as_many(tmp_path: Path) -> None:
-    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 40), "def")])
-    assert {each.scaleout for each in found} == {3} and found[20].since_change_s == 0.0
-
-
-def test_after_a_silence_of_the_whole_file_workers_of_the_same_names_may_have_restarted(tmp_path: Path) -> None:
-    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(500, 510), "abc")])
-    assert [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
+@pytest.mark.parametrize(
+    "later", [rows(range(20, 40), "def"), rows(range(500, 510), "abc")], ids=["as many of other names", "the same after a gap of the file"]
+)
+def test_as_many_workers_may_be_others(tmp_path: Path, later: list[Row]) -> None:
+    found = readings(tmp_path, [*rows(range(20), "abc"), *later])
+    assert {each.scaleout for each in found} == {3} and [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,7 @@ def test_after_a_silence_of_the_whole_file_workers_of_the_same_names_may_have_re
     ],
     ids=["a hole of some moments", "read every ten minutes", "and some of them lost", "read in short bursts"],
 )
-def test_a_short_hole_and_a_file_that_is_read_seldom_are_no_silence(tmp_path: Path, moments: list[int]) -> None:
+def test_a_short_gap_and_a_file_that_is_read_rarely_are_no_restart(tmp_path: Path, moments: list[int]) -> None:
     found = readings(tmp_path, [row for moment in moments for row in rows(range(moment, moment + 1), "abc")])
     assert len(found) == len(moments) and {each.since_change_s for each in found} == {None}
 

@@ -82,15 +82,9 @@ def in_order(parts: Iterable[Path]) -> tuple[Path, ...]:
     >>> [path.name for path in in_order(map(Path, ("events_10_a", "events_9_a", "events_9_a.compact", "events_2_a")))]
     ['events_9_a.compact', 'events_10_a']
     """
-    numbered = sorted((number_of(part), not part.name.endswith(COMPACTED), part) for part in parts)
+    numbered = sorted((int(PART.findall(part.name)[0]), not part.name.endswith(COMPACTED), part) for part in parts)
     compacted = max((number for number, plain, _ in numbered if not plain), default=-1)
     return tuple(part for number, plain, part in numbered if number > compacted or (number == compacted and not plain))
-
-
-def number_of(part: Path) -> int:
-    found = PART.match(part.name)
-    assert found is not None
-    return int(found[1])
 
 
 def why_unreadable(error: OSError) -> str:

@@ -9,20 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from penstock.core.domain.reading import IN_TASKS
-from penstock.eventlog.events import (
-    ApplicationStarted,
-    Configured,
-    ExecutorAdded,
-    ExecutorRemoved,
-    JobStarted,
-    Logged,
-    QueryIdle,
-    QueryProgressed,
-    QueryStarted,
-    QueryTerminated,
-    TaskEnded,
-    Unreadable,
-)
+from penstock.eventlog import events
 
 
 def behind_rows(sources: Iterable[Mapping[str, Any]]) -> float | None:
@@ -77,13 +64,13 @@ MEANT = ("killed by driver", "decommission", "idle", "scaled down", "preempt")
 """Words in the reason of a requested removal of an executor; any other removal is a failure."""
 
 
-def logged(pieces: Iterable[bytes]) -> Iterator[Logged]:
-    """Yield the events of the log one by one; `Unreadable` for a line that cannot be parsed, such as the torn last line of a running job."""
+def logged(pieces: Iterable[bytes]) -> Iterator[events.Logged]:
+    """Yield the events of the log one by one; `events.Unreadable` for a line that cannot be parsed, such as the torn last line of a running job."""
     for line in lines_of(pieces):
         found = EVENT.match(line)
         if found is None:
             if line.strip():
-                yield Unreadable()
+                yield events.Unreadable()
             continue
         read = READERS.get(found[1])
         if read is None:
@@ -91,7 +78,7 @@ def logged(pieces: Iterable[bytes]) -> Iterator[Logged]:
         try:
             event = read(json.loads(line))
         except (KeyError, TypeError, ValueError, AttributeError):
-            event = Unreadable(kind=found[1].decode(errors="replace"))
+            event = events.Unreadable(kind=found[1].decode(errors="replace"))
         if event is not None:
             yield event
 
@@ -113,29 +100,29 @@ def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(begun)
 
 
-def application_started(event: Mapping[str, Any]) -> Logged:
-    return ApplicationStarted(at_s=event["Timestamp"] / 1000, name=str(event["App Name"]), app_id=str(event.get("App ID") or ""))
+def application_started(event: Mapping[str, Any]) -> events.Logged:
+    return events.ApplicationStarted(at_s=event["Timestamp"] / 1000, name=str(event["App Name"]), app_id=str(event.get("App ID") or ""))
 
 
-def environment_updated(event: Mapping[str, Any]) -> Logged:
+def environment_updated(event: Mapping[str, Any]) -> events.Logged:
     properties = event["Spark Properties"]
     fair = str(properties.get("spark.scheduler.mode") or "").upper() == "FAIR"
-    return Configured(task_cpus=max(1, int(properties.get("spark.task.cpus") or 1)), fair=fair)
+    return events.Configured(task_cpus=max(1, int(properties.get("spark.task.cpus") or 1)), fair=fair)
 
 
-def executor_added(event: Mapping[str, Any]) -> Logged:
+def executor_added(event: Mapping[str, Any]) -> events.Logged:
     info = event["Executor Info"]
-    return ExecutorAdded(
+    return events.ExecutorAdded(
         at_s=event["Timestamp"] / 1000, executor_id=str(event["Executor ID"]), host=str(info.get("Host") or ""), cores=int(info["Total Cores"])
     )
 
 
-def executor_removed(event: Mapping[str, Any]) -> Logged:
+def executor_removed(event: Mapping[str, Any]) -> events.Logged:
     reason = str(event.get("Removed Reason") or "").lower()
-    return ExecutorRemoved(at_s=event["Timestamp"] / 1000, executor_id=str(event["Executor ID"]), lost=not any(words in reason for words in MEANT))
+    return events.ExecutorRemoved(at_s=event["Timestamp"] / 1000, executor_id=str(event["Executor ID"]), lost=not any(words in reason for words in MEANT))
 
 
-def job_started(event: Mapping[str, Any]) -> Logged | None:
+def job_started(event: Mapping[str, Any]) -> events.Logged | None:
     """Parse a job of a streaming query, which carries its id and batch; None for other jobs."""
     properties = event.get("Properties") or {}
     query_id = properties.get("sql.streaming.queryId")
@@ -145,14 +132,14 @@ def job_started(event: Mapping[str, Any]) -> Logged | None:
         return None
     stages = event.get("Stage IDs") or [stage["Stage ID"] for stage in event["Stage Infos"]]
     pool = str(properties.get("spark.scheduler.pool") or "default")
-    return JobStarted(at_s=event["Submission Time"] / 1000, query_id=str(query_id), batch_id=int(batch), stages=tuple(map(int, stages)), pool=pool)
+    return events.JobStarted(at_s=event["Submission Time"] / 1000, query_id=str(query_id), batch_id=int(batch), stages=tuple(map(int, stages)), pool=pool)
 
 
-def task_ended(event: Mapping[str, Any]) -> Logged:
+def task_ended(event: Mapping[str, Any]) -> events.Logged:
     task, metrics = event["Task Info"], event.get("Task Metrics") or {}
     succeeded = event["Task End Reason"]["Reason"] == "Success"
     read, fetched = metrics.get("Input Metrics") or {}, metrics.get("Shuffle Read Metrics") or {}
-    return TaskEnded(
+    return events.TaskEnded(
         at_s=task["Finish Time"] / 1000,
         stage=int(event["Stage ID"]),
         executor_id=str(task["Executor ID"]),
@@ -163,29 +150,29 @@ def task_ended(event: Mapping[str, Any]) -> Logged:
     )
 
 
-def query_started(event: Mapping[str, Any]) -> Logged:
-    return QueryStarted(at_s=wall_s(event["timestamp"]), query_id=str(event["id"]), name=event.get("name"))
+def query_started(event: Mapping[str, Any]) -> events.Logged:
+    return events.QueryStarted(at_s=wall_s(event["timestamp"]), query_id=str(event["id"]), name=event.get("name"))
 
 
-def query_idle(event: Mapping[str, Any]) -> Logged:
-    return QueryIdle(at_s=wall_s(event["timestamp"]), query_id=str(event["id"]))
+def query_idle(event: Mapping[str, Any]) -> events.Logged:
+    return events.QueryIdle(at_s=wall_s(event["timestamp"]), query_id=str(event["id"]))
 
 
-def query_terminated(event: Mapping[str, Any]) -> Logged:
-    return QueryTerminated(query_id=str(event["id"]), failed=event.get("exception") is not None)
+def query_terminated(event: Mapping[str, Any]) -> events.Logged:
+    return events.QueryTerminated(query_id=str(event["id"]), failed=event.get("exception") is not None)
 
 
-def query_progressed(event: Mapping[str, Any]) -> Logged:
+def query_progressed(event: Mapping[str, Any]) -> events.Logged:
     """Parse a batch, or an idle query: before Spark 3.5 that is logged as progress without work."""
     progress = event["progress"]
     parts_s = {name: milliseconds / 1000 for name, milliseconds in progress["durationMs"].items()}
     started_s = wall_s(progress["timestamp"])
     if IN_TASKS not in parts_s:
-        return QueryIdle(at_s=started_s, query_id=str(progress["id"]))
+        return events.QueryIdle(at_s=started_s, query_id=str(progress["id"]))
     states = progress.get("stateOperators") or []
     sources = progress.get("sources") or []
     duration_s = parts_s.pop("triggerExecution", None)
-    return QueryProgressed(
+    return events.QueryProgressed(
         at_s=started_s + (progress.get("batchDuration", 0) / 1000 if duration_s is None else duration_s),
         query_id=str(progress["id"]),
         name=progress.get("name"),
@@ -204,7 +191,7 @@ def wall_s(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
 
 
-READERS: dict[bytes, Callable[[Mapping[str, Any]], Logged | None]] = {
+READERS: dict[bytes, Callable[[Mapping[str, Any]], events.Logged | None]] = {
     b"SparkListenerApplicationStart": application_started,
     b"SparkListenerEnvironmentUpdate": environment_updated,
     b"SparkListenerExecutorAdded": executor_added,

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from penstock.core.errors import UserMistake
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
+from penstock.eventlog import events
 from penstock.eventlog.bytes import Damaged, Read, contents
-from penstock.eventlog.events import (
-    ApplicationStarted,
-    Configured,
-    Cut,
-    ExecutorAdded,
-    ExecutorRemoved,
-    JobStarted,
-    Logged,
-    QueryIdle,
-    QueryProgressed,
-    QueryStarted,
-    QueryTerminated,
-    TaskEnded,
-    Unreadable,
-)
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.lines import logged
 from penstock.eventlog.query import LoggedQuery
@@ -31,13 +17,6 @@ from penstock.eventlog.query import LoggedQuery
 BEGINS = b'{"Event":"'
 LONGEST_GAP_S = 86400.0
 """No observations are made in a longer gap of the log."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Executor:
-    host: str
-    cores: int
-    added_s: float
 
 
 class LoggedApplication:
@@ -48,9 +27,9 @@ class LoggedApplication:
         self.app_id = ""
         self.queries: dict[str, LoggedQuery] = {}
         self.unreadable_lines = 0
-        self.cuts: list[Cut] = []
+        self.cuts: list[events.Cut] = []
         self.started_s: float | None = None
-        self._executors: dict[str, Executor] = {}
+        self._executors: dict[str, events.ExecutorAdded] = {}
         self._task_cpus = 1
         self._fair = False
         self._pools: set[str] = set()
@@ -72,24 +51,24 @@ class LoggedApplication:
         """Whether queries have fair pools of their own; else the batch that began first has all slots it can use."""
         return self._fair and len(self._pools) > 1
 
-    def take(self, event: Logged) -> None:
+    def take(self, event: events.Logged) -> None:
         """Apply one more event of the log."""
         match event:
-            case TaskEnded():
+            case events.TaskEnded():
                 self._task(event)
-            case JobStarted():
+            case events.JobStarted():
                 self._job(event)
-            case ExecutorAdded() | ExecutorRemoved():
+            case events.ExecutorAdded() | events.ExecutorRemoved():
                 self._executor(event)
-            case QueryStarted() | QueryProgressed() | QueryIdle() | QueryTerminated():
+            case events.QueryStarted() | events.QueryProgressed() | events.QueryIdle() | events.QueryTerminated():
                 self._query(event)
-            case ApplicationStarted():
+            case events.ApplicationStarted():
                 self.name, self.app_id, self.started_s = event.name, event.app_id, event.at_s
-            case Configured():
+            case events.Configured():
                 self._task_cpus, self._fair = event.task_cpus, event.fair
-            case Unreadable():
+            case events.Unreadable():
                 self.unreadable_lines += 1
-            case Cut():
+            case events.Cut():
                 self.cuts.append(event)
 
     def observation(self, at_s: float) -> Observation:
@@ -100,7 +79,7 @@ class LoggedApplication:
             disturbed_s=self._disturbed_s,
             executors_requested=len(self._executors),
             executors=tuple(
-                ExecutorFact(executor_id=executor_id, host=each.host, slots=max(1, each.cores // self._task_cpus), added_s=each.added_s)
+                ExecutorFact(executor_id=executor_id, host=each.host, slots=max(1, each.cores // self._task_cpus), added_s=each.at_s)
                 for executor_id, each in self._executors.items()
             ),
             queries=self._facts(),
@@ -116,35 +95,35 @@ class LoggedApplication:
                 found[query.name] = facts if before is None else replace(facts, batches=(*before.batches, *facts.batches))
         return tuple(found.values())
 
-    def _executor(self, event: ExecutorAdded | ExecutorRemoved) -> None:
-        if isinstance(event, ExecutorAdded):
-            self._executors[event.executor_id] = Executor(host=event.host, cores=event.cores, added_s=event.at_s)
+    def _executor(self, event: events.ExecutorAdded | events.ExecutorRemoved) -> None:
+        if isinstance(event, events.ExecutorAdded):
+            self._executors[event.executor_id] = event
         elif self._executors.pop(event.executor_id, None) is not None:
             self._lost += event.lost and self.runs_a_query
         self._disturbed_s = event.at_s
 
-    def _query(self, event: QueryStarted | QueryProgressed | QueryIdle | QueryTerminated) -> None:
+    def _query(self, event: events.QueryStarted | events.QueryProgressed | events.QueryIdle | events.QueryTerminated) -> None:
         """Apply an event of a query; its id persists over restarts."""
         match event:
-            case QueryStarted():
+            case events.QueryStarted():
                 query = self.queries.setdefault(event.query_id, LoggedQuery(event.query_id, event.name, event.at_s))
                 query.runs, query.started_s, self._disturbed_s = True, event.at_s, event.at_s
-            case QueryProgressed():
+            case events.QueryProgressed():
                 self.queries.setdefault(event.query_id, LoggedQuery(event.query_id, event.name, event.started_s)).committed(event)
                 self._stages = {stage: place for stage, place in self._stages.items() if place[0] != event.query_id or place[1] > event.batch_id}
-            case QueryIdle() if event.query_id in self.queries:
+            case events.QueryIdle() if event.query_id in self.queries:
                 self.queries[event.query_id].idle(event.at_s)
-            case QueryTerminated() if event.query_id in self.queries:
+            case events.QueryTerminated() if event.query_id in self.queries:
                 query = self.queries[event.query_id]
                 query.runs, query.failures = False, query.failures + event.failed
 
-    def _job(self, event: JobStarted) -> None:
+    def _job(self, event: events.JobStarted) -> None:
         """Assign the stages of the job to its batch; stages reused from an earlier job do not run again."""
         self._pools.add(event.pool)
         for stage in event.stages:
             self._stages.setdefault(stage, (event.query_id, event.batch_id))
 
-    def _task(self, event: TaskEnded) -> None:
+    def _task(self, event: events.TaskEnded) -> None:
         query_id, batch_id = self._stages.get(event.stage, ("", 0))
         if query_id in self.queries:
             self.queries[query_id].task(batch_id, event)
@@ -168,7 +147,7 @@ def observations(log: EventLog, application: LoggedApplication, every_s: float, 
             due_s = at_s + every_s
 
 
-def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
+def events_of(log: EventLog, read: Read) -> Iterator[events.Logged]:
     """Yield the events of all parts."""
     empty = True
     for part in log.parts:
@@ -182,6 +161,6 @@ def events_of(log: EventLog, read: Read) -> Iterator[Logged]:
         try:
             yield from logged(chain((first,), pieces))
         except Damaged as damage:
-            yield Cut(part=part.name, read_share=damage.read_share)
+            yield events.Cut(part=part.name, read_share=damage.read_share)
     if empty:
         raise UserMistake(f"{log.path}: {log.trouble or 'it is empty'}")

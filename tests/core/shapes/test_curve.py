@@ -54,13 +54,9 @@ def test_a_row_due_when_the_rate_falls_to_zero_is_due_then_and_not_after_the_pau
     assert 100 < curve.time_of(np.array([50.001]))[0] < 101
 
 
-def test_one_knot_is_a_constant_rate_whatever_follows_the_end() -> None:
+def test_one_knot_is_a_constant_rate_and_a_trace_of_zero_never_sends_a_row() -> None:
     for at_end in AT_END:
         assert KnotCurve(knots((0, 7)), at_end).rows_by(np.array([1000.0])).tolist() == [7000]
-
-
-def test_a_trace_of_nothing_never_sends_a_row() -> None:
-    for at_end in AT_END:
         assert KnotCurve(knots((0, 0), (5, 0)), at_end).time_of(np.array([0.0, 1.0])).tolist() == [0, np.inf]
     assert curve_of_shape(parse_shape("constant(0)")).time_of(np.array([1.0])).tolist() == [np.inf]
 

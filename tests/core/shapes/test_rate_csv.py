@@ -16,11 +16,8 @@ def test_columns_are_found_by_name_in_any_order_and_case() -> None:
     assert knots.t_s.tolist() == [0, 10] and knots.rate.tolist() == [5, 7.5]
 
 
-def test_time_counts_from_the_first_row() -> None:
+def test_time_counts_from_the_first_row_which_may_be_the_only_one() -> None:
     assert parse_rate_csv("t,rate\n1700000000,1\n1700000060,2\n", "x.csv").t_s.tolist() == [0, 60]
-
-
-def test_one_row_is_allowed() -> None:
     assert parse_rate_csv("t,rate\n0,5", "x.csv").rate.tolist() == [5]
 
 

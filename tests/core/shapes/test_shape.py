@@ -18,25 +18,19 @@ def rates(text: str, *t_s: float, seed: int = 0) -> list[float]:
     return [float(each) for each in parse_shape(text, seed).rate_at(np.array(t_s, dtype=np.float64))]
 
 
-def test_a_constant_is_the_same_for_ever() -> None:
-    assert rates("constant(500)", 0, 1e7) == [500, 500]
-
-
-def test_a_step_changes_nothing_up_to_its_moment() -> None:
-    assert rates("step(before=100, after=500, at=60)", 0, 60, 61, 1e6) == [100, 100, 500, 500]
-
-
-def test_a_ramp_holds_both_its_ends() -> None:
-    assert rates("ramp(start=100, end=1000, over=120, begin=60)", 0, 60, 120, 180, 1e6) == [100, 100, 550, 1000, 1000]
-
-
-def test_a_sine_moves_around_its_mean_and_can_be_ahead() -> None:
-    assert rates("sine(1000, 400, 600)", 0, 150, 450) == pytest.approx([1000, 1400, 600])
-    assert rates("sine(1000, 400, 600, phase=150)", 0) == pytest.approx([1400])
-
-
-def test_a_sine_taller_than_its_mean_is_cut_at_zero() -> None:
-    assert rates("sine(mean=100, amplitude=400, period=600)", 450) == [0]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("constant(500)", {0: 500, 1e7: 500}),
+        ("step(before=100, after=500, at=60)", {0: 100, 60: 100, 61: 500, 1e6: 500}),
+        ("ramp(start=100, end=1000, over=120, begin=60)", {0: 100, 60: 100, 120: 550, 180: 1000, 1e6: 1000}),
+        ("sine(1000, 400, 600)", {0: 1000, 150: 1400, 450: 600}),
+        ("sine(1000, 400, 600, phase=150)", {0: 1400}),
+        ("sine(mean=100, amplitude=400, period=600)", {450: 0}),
+    ],
+)
+def test_each_term_has_its_rates(text: str, expected: dict[float, float]) -> None:
+    assert rates(text, *expected) == pytest.approx([*expected.values()])
 
 
 def test_a_day_is_lowest_at_night_and_highest_in_the_evening() -> None:
@@ -45,24 +39,18 @@ def test_a_day_is_lowest_at_night_and_highest_in_the_evening() -> None:
     assert t_s[rate.argmin()] == 4 * 3600 and rate.min() == pytest.approx(10)
     assert t_s[rate.argmax()] == 20 * 3600 and rate.max() == pytest.approx(90)
     assert np.abs(np.diff(rate)).max() < 1
-
-
-def test_a_day_repeats() -> None:
     assert rates("diurnal", 5_000) == pytest.approx(rates("diurnal", 5_000 + 30 * DAY_S))
 
 
-def test_spikes_come_once_in_every_stretch_at_irregular_times() -> None:
+def test_spikes_come_once_in_every_period_at_random_times() -> None:
     every, stretches = 300, 400
     rate = parse_shape("spikes(height=2k, every=5m, width=20)", seed=3).rate_at(np.arange(0.0, stretches * every, 0.5))
     starts = np.flatnonzero((rate[1:] > 0) & (rate[:-1] == 0))
     assert 0.9 * stretches < len(starts) <= stretches
     assert np.std(np.diff(starts) * 0.5) > 50
     assert 0.99 * 2000 < rate.max() <= 2 * 2000
-
-
-def test_the_area_of_spikes_is_half_of_height_times_width() -> None:
-    rate = parse_shape("spikes(height=1000, every=300, width=20)").rate_at(np.arange(0.0, 300 * 1000))
-    assert rate.mean() == pytest.approx(1000 * 20 / 2 / 300, rel=0.01)
+    area = parse_shape("spikes(height=1000, every=300, width=20)").rate_at(np.arange(0.0, 300 * 1000))
+    assert area.mean() == pytest.approx(1000 * 20 / 2 / 300, rel=0.01)
 
 
 def test_noise_is_even_and_stays_within_its_amplitude() -> None:
@@ -108,11 +96,8 @@ def test_another_seed_is_another_trace() -> None:
     assert rates("noise(100) + constant(1k)", 0, 1, 2, seed=1) != rates("noise(100) + constant(1k)", 0, 1, 2, seed=2)
 
 
-def test_units_names_and_positions_say_the_same() -> None:
+def test_parameters_come_with_units_by_name_by_position_or_by_default() -> None:
     assert parse_shape(" Sine( 1.5k , 500/s, Period = 10m )") == parse_shape("sine(mean=1500, amplitude=500, period=600)")
-
-
-def test_a_bare_name_and_an_empty_call_take_the_defaults() -> None:
     assert parse_shape("sine + spikes") == parse_shape("sine() + spikes()")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.chance import FloatArray
 from penstock.core.shapes.curve import Knots
+from penstock.core.shapes.shape import shortened
 from penstock.core.shapes.terms import MAX_ROWS_PER_S
 
 _MOST = {"t": 1e12, "rate": MAX_ROWS_PER_S}
@@ -29,7 +30,7 @@ def parse_rate_csv(text: str, name: str) -> Knots:
     try:
         header = [each.strip().lower() for each in next(reader, [])]
         if not {"t", "rate"} <= set(header):
-            raise UserMistake(f"{name}, line 1: found {_short(', '.join(header)) if header else 'nothing'}, a header with columns t and rate is needed")
+            raise UserMistake(f"{name}, line 1: found {shortened(', '.join(header)) if header else 'nothing'}, a header with columns t and rate is needed")
         t_at, rate_at = header.index("t"), header.index("rate")
         for row in reader:
             if row:
@@ -57,7 +58,7 @@ def _numbers(texts: list[str], column: str, lines: list[int], name: str) -> Floa
     wrong = np.flatnonzero(~((values >= 0) & (values <= _MOST[column])))
     if len(wrong):
         here = int(wrong[0])
-        raise UserMistake(f"{name}, line {lines[here]}: {column}: found {_short(texts[here])}, a number from 0 to {_MOST[column]:g} is needed")
+        raise UserMistake(f"{name}, line {lines[here]}: {column}: found {shortened(texts[here])}, a number from 0 to {_MOST[column]:g} is needed")
     return values
 
 
@@ -66,7 +67,3 @@ def _number_or_nan(text: str) -> float:
         return float(text)
     except ValueError:
         return np.nan
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")

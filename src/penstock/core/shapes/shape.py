@@ -54,10 +54,10 @@ def parse_shape(text: str, seed: int = 0) -> Shape:
 def _parse_term(text: str) -> Term:
     found = _TERM.fullmatch(text)
     if not found:
-        raise UserMistake(f"shape: found {_short(text)}, a sum such as sine(mean=1k, amplitude=400, period=10m) + spikes is allowed")
+        raise UserMistake(f"shape: found {shortened(text.strip())}, a sum such as sine(mean=1k, amplitude=400, period=10m) + spikes is allowed")
     name = found["name"].lower()
     if name not in TERMS:
-        raise UserMistake(f"shape: found {_short(found['name'])}, known shapes are {', '.join(TERMS)}")
+        raise UserMistake(f"shape: found {shortened(found['name'])}, known shapes are {', '.join(TERMS)}")
     readers: dict[str, Callable[[str], float]] = {each.name: each.metadata["read"] for each in fields(TERMS[name])}
     values = {}
     for parameter, value in _given(name, found["values"] or "", tuple(readers)).items():
@@ -80,18 +80,18 @@ def _given(shape: str, text: str, parameters: tuple[str, ...]) -> dict[str, str]
         name, equals, value = (word.strip() for word in part.rpartition("="))
         named = named or bool(equals)
         if named and not equals:
-            raise UserMistake(f"shape {shape}: found {_short(value)} after a named parameter; name it too, {known}")
+            raise UserMistake(f"shape {shape}: found {shortened(value)} after a named parameter; name it too, {known}")
         if not equals and number >= len(parameters):
-            raise UserMistake(f"shape {shape}: found {_short(value)} as value {number + 1}, {known}")
+            raise UserMistake(f"shape {shape}: found {shortened(value)} as value {number + 1}, {known}")
         parameter = name.lower() if equals else parameters[number]
         if parameter not in parameters:
-            raise UserMistake(f"shape {shape}: found {_short(name)}, {known}")
+            raise UserMistake(f"shape {shape}: found {shortened(name)}, {known}")
         if parameter in given:
             raise UserMistake(f"shape {shape}: {parameter}: found twice, once is allowed")
         given[parameter] = value
     return given
 
 
-def _short(text: str) -> str:
-    text = text.strip()
+def shortened(text: str) -> str:
+    """Return a text in quotes, cut to 60 characters."""
     return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,4 +1,4 @@
-"""Bounds of a forecast are as wide as its own past errors ask for."""
+"""Bounds of a forecast follow its own past errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_after_four_horizons_bounds_hold_four_in_five_whatever_the_size_of_error
     assert 0.70 <= np.mean(covered) <= 0.90
 
 
-def test_leads_of_which_nothing_is_known_yet_keep_the_errors_that_were_borrowed() -> None:
+def test_leads_without_measured_errors_keep_the_prior_errors() -> None:
     early = np.full((4, LEADS), np.nan)
     early[:, :3] = 1e-3
     high = calibrate.tails(early, LEVELS, 0.3, 4.0)[1]
@@ -41,7 +41,7 @@ def test_leads_of_which_nothing_is_known_yet_keep_the_errors_that_were_borrowed(
 
 
 @pytest.mark.slow
-def test_a_load_that_jumps_between_exact_levels_is_not_certain() -> None:
+def test_a_load_that_jumps_between_exact_levels_has_honest_bounds() -> None:
     rng = np.random.default_rng(3)
     time_s = np.arange(0.0, 4800.0, 10.0)
     rate = rng.uniform(10_000.0, 60_000.0, 13)[(time_s // 400).astype(int)]

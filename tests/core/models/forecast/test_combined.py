@@ -1,4 +1,4 @@
-"""The combination of all forecasters."""
+"""The mixture of all candidates, and the track record of forecasts that were used."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotRe
 from penstock.core.models.forecast.combined import LoadForecast, fit, refit_due
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.forecast.series import LoadSeen
+from penstock.core.models.forecast.track_record import MOST_PENDING
+from penstock.core.models.score import Score
 from penstock.stores.codec import decode, encode
 
 SMALL = LoadForecast(history_s=1200.0, horizon_s=300.0)
@@ -46,10 +48,12 @@ def last(model: LoadForecast) -> Estimate | NotReady:
     return Estimate(value=value, low=min(low, value), high=max(high, value))
 
 
-def used(model: LoadForecast, load: Sequence[LoadSeen]) -> LoadForecast:
+def used(model: LoadForecast, load: Sequence[LoadSeen], *, fits: bool = False) -> LoadForecast:
     """A job that makes a forecast with every reading."""
-    for each in load:
+    for number, each in enumerate(load):
         model = model.learn([each]).scored()
+        if fits and number % 60 == 59 and refit_due(model):
+            model = model.with_fits(fit(model))
         made = model.predict()
         model = model.with_made(made) if isinstance(made, Forecast) else model
     return model
@@ -65,12 +69,12 @@ def test_a_constant_load_stays_constant_and_is_certain_but_for_its_rounding() ->
     assert found.at(0.1) == pytest.approx([500.0] * 30, abs=0.1) and found.at(0.9) == pytest.approx([500.0] * 30, abs=0.1)
 
 
-def test_a_load_that_begins_after_an_idle_hour_has_bounds_of_its_own_order() -> None:
+def test_a_load_that_begins_after_an_idle_hour_has_bounds_of_its_own_scale() -> None:
     found = forecast(SMALL.learn(seen([0.0] * 170 + [1000.0] * 20)).scored())
     assert found.mean[-1] == pytest.approx(1000.0, rel=0.3) and max(found.at(0.9)) <= 5000.0
 
 
-def test_no_load_at_all_is_forecast_as_none() -> None:
+def test_a_load_of_zero_is_forecast_as_zero() -> None:
     model = SMALL.learn(seen([0.0] * 120))
     assert forecast(model.with_fits(fit(model))).mean == (0.0,) * 30
 
@@ -121,7 +125,7 @@ def test_after_a_long_gap_the_past_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("horizon_s", [10.0, 30.0, 70.0])
-def test_a_horizon_of_a_few_steps_is_a_horizon(horizon_s: float) -> None:
+def test_a_horizon_of_a_few_steps_is_forecast(horizon_s: float) -> None:
     model = LoadForecast(history_s=300.0, horizon_s=horizon_s).learn(seen([100.0 + number % 4 for number in range(60)]))
     assert refit_due(model)
     found = forecast(model.with_fits(fit(model)))
@@ -141,7 +145,7 @@ def ramp(number: int) -> float:
 
 
 @pytest.mark.parametrize(("shape", "within"), [(sine, 0.02), (sawtooth, 0.03), (ramp, 0.01)])
-def test_with_fits_it_continues_what_can_be_known(shape: Callable[[int], float], within: float) -> None:
+def test_with_fits_it_continues_regular_loads(shape: Callable[[int], float], within: float) -> None:
     chance = random.Random(7)
     model = SMALL.learn(seen([shape(number) * chance.gauss(1.0, 0.005) for number in range(170)]))
     assert refit_due(model)
@@ -151,7 +155,7 @@ def test_with_fits_it_continues_what_can_be_known(shape: Callable[[int], float],
 
 
 @pytest.mark.parametrize("kind", ["walk", "steps", "swing", "noise"])
-def test_together_they_are_hardly_worse_than_naive_where_nothing_else_can_be_known(kind: str) -> None:
+def test_the_mixture_is_hardly_worse_than_naive_on_unpredictable_loads(kind: str) -> None:
     """The ratio of the errors over a dozen seeds; a walk cannot be forecast better than by its last value."""
     ours = naive = 0.0
     for seed in range(12):
@@ -209,7 +213,7 @@ def test_a_history_shorter_than_the_horizon_is_fitted_as_soon_as_a_model_can_be(
 
 
 @pytest.mark.parametrize("every", [4, 6, 30])
-def test_what_is_tested_on_a_trace_sampled_seldom_knows_no_sample_that_came_later(every: int) -> None:
+def test_backtests_of_a_rarely_sampled_trace_use_no_later_samples(every: int) -> None:
     chance = random.Random(9)
     samples = [LoadSeen(at_s=10.0 * number, rate_rows_per_s=chance.uniform(0.0, 1e4)) for number in range(0, 180, every)]
     history = SMALL.learn(samples).history()
@@ -218,3 +222,36 @@ def test_what_is_tested_on_a_trace_sampled_seldom_knows_no_sample_that_came_late
     for origin, window in zip(origins, history.windows(origins), strict=True):
         known = SMALL.learn([each for each in samples if each.at_s < 10.0 * origin]).series
         assert known.end == origin and window == pytest.approx(known.even()[-history.window :])
+
+
+def wave(seed: int, count: int = 240) -> list[LoadSeen]:
+    chance = random.Random(seed)
+    return seen([5000.0 + 2000.0 * math.sin(number / 12) + chance.gauss(0.0, 50.0) for number in range(count)])
+
+
+def test_a_wave_is_predicted_better_than_by_its_last_value() -> None:
+    score = used(SMALL, wave(1)).score()
+    assert isinstance(score, Score) and score.held_out >= 15
+    assert score.mape < score.constant_mape and score.paper_mape == score.constant_mape, "AutoARIMA was never fitted"
+
+
+def test_autoarima_alone_is_scored_once_it_was_fitted() -> None:
+    score = used(SMALL, wave(2), fits=True).score()
+    assert isinstance(score, Score) and score.paper_mape not in (None, score.constant_mape)
+
+
+def test_a_forecast_is_not_graded_before_its_horizon_has_passed_and_few_are_pending() -> None:
+    early = used(SMALL, wave(3, 30))
+    assert isinstance(early.score(), NotReady) and early.record.pending
+    assert len(used(SMALL, wave(3)).record.pending) <= MOST_PENDING
+
+
+def test_the_grade_is_that_of_the_forecast_as_it_was_made() -> None:
+    """A load that jumps after the forecast, which no forecast can predict."""
+    score = used(SMALL, seen([1000.0] * 60 + [2000.0] * 30)).score()
+    assert isinstance(score, Score) and score.mape > 0.1
+
+
+def test_a_load_of_zero_has_no_error() -> None:
+    answer = used(SMALL, seen([0.0] * 90)).score()
+    assert isinstance(answer, NotReady) and "no rows arrived" in answer.why

@@ -1,4 +1,4 @@
-"""A model is fitted again when its errors have left what it promised, and otherwise not."""
+"""A model is fitted again when its errors are far from what its fit promised, and only then."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HORIZON, REACH, LENGTH = 30, 120, 600
 
 
 def until(values: Floats, end: int) -> History:
-    """What is kept of a series when its first `end` values have come."""
+    """Return the history kept after the first `end` values of a series."""
     return History(values=values[max(0, end - REACH - 2 * HORIZON) : end], end=end, horizon=HORIZON, reach=REACH)
 
 
 def fitted_at(values: Floats, learner: Learner, ends: range) -> list[int]:
-    """When a learner is fitted on the way through a series, for the first and for the second time."""
+    """Return when a learner is fitted for the first and for the second time in a series."""
     times: list[int] = []
     found = None
     for end in ends:
@@ -79,14 +79,14 @@ def test_a_fit_that_failed_is_repeated_after_a_horizon_and_not_before() -> None:
     assert not any_due(until(values, 300 + HORIZON - 1), failed) and any_due(until(values, 300 + HORIZON), failed)
 
 
-def test_a_swing_that_is_foretold_to_the_last_digit_is_not_fitted_for_its_rounding() -> None:
+def test_a_load_that_is_predicted_exactly_is_not_fitted_again_for_rounding_errors() -> None:
     line = 1000.0 + 3.0 * np.arange(LENGTH) + 1e-9 * np.array([math.sin(number) for number in range(LENGTH)])
     assert fitted_at(line, Ets(), range(200, LENGTH, 10)) == [200]
 
 
 @dataclass(frozen=True)
 class Failing(Ets):
-    """A model whose fit raises this."""
+    """A model whose fit raises an error."""
 
     error: type[Exception] = ValueError
 
@@ -94,11 +94,8 @@ class Failing(Ets):
         raise self.error("no fit")
 
 
-def test_a_fit_that_fails_on_its_numbers_is_left_out() -> None:
+def test_a_fit_that_fails_is_left_out_but_lack_of_memory_or_of_a_library_is_raised() -> None:
     assert fitted(Failing(), until(steady(1), 200)).parameters is None
-
-
-@pytest.mark.parametrize("error", [MemoryError, ImportError])
-def test_a_fit_without_the_memory_or_the_library_it_needs_is_told_to_whoever_asked(error: type[Exception]) -> None:
-    with pytest.raises(error, match="no fit"):
-        fitted(Failing(error=error), until(steady(1), 200))
+    for error in (MemoryError, ImportError):
+        with pytest.raises(error, match="no fit"):
+            fitted(Failing(error=error), until(steady(1), 200))

@@ -1,4 +1,4 @@
-"""The choice of a form, without a look at what is held out."""
+"""The choice of forms never uses held-out rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOG = LogLinear(name="log", scale="log")
 
 @dataclass(frozen=True)
 class Flat:
-    """A form that knows one number, and writes down which rows it was shown."""
+    """A form with a constant answer, which records the rows that it was fitted to."""
 
     name: str = "flat"
     shown: list[Floats] = field(default_factory=list)
@@ -49,10 +49,8 @@ def test_forms_that_are_equally_good_share_the_answer() -> None:
     assert choice.name == "flat + other" and choice.at(GRID) == pytest.approx(np.full(20, 100.0))
 
 
-def test_scoring_never_shows_a_form_what_it_is_then_asked() -> None:
-    """Each value is its own row number, so that what was shown can be told."""
+def test_scoring_never_fits_a_form_to_held_out_rows() -> None:
     seen, flat = np.arange(1.0, 21.0), Flat()
-
     for leave_out, fold in ((LeaveOut.ONE, 1), (LeaveOut.INTERVAL, 5)):
         flat.shown.clear()
         score = Study(GRID, seen, [flat]).score(leave_out)
@@ -62,24 +60,24 @@ def test_scoring_never_shows_a_form_what_it_is_then_asked() -> None:
 
 @dataclass(frozen=True)
 class Endless(Flat):
-    """A form that says of the highest rate that it never ends."""
+    """A form whose answer for the highest rate is never."""
 
     def at(self, points: Points) -> Floats:
         return np.where(points.rate > 400, np.inf, 100.0)
 
 
-def test_rows_that_are_said_never_to_end_are_counted_and_each_is_an_error_of_all_of_it() -> None:
+def test_infinite_answers_are_counted_and_each_is_an_error_of_100_per_cent() -> None:
     study = Study(GRID, np.full(20, 80.0), [Endless()])
     score = study.score(LeaveOut.INTERVAL)
     assert isinstance(score, Score) and (score.never, score.held_out) == (4, 20) and score.mape == pytest.approx((16 * 0.25 + 4 * 1.0) / 20)
     assert study.candidates(LeaveOut.INTERVAL) == {Endless().name: pytest.approx(score.mape)}
 
 
-def test_of_one_interval_rows_that_are_there_twice_are_held_out_together() -> None:
+def test_identical_rows_of_one_interval_are_held_out_together() -> None:
     points = Points(interval_s=np.full(6, 30.0), rate=np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0]))
     trials = Trials(points, np.array([5.0, 6.0, 7.0, 5.0, 6.0, 7.0]))
     assert groups_of(trials, np.ones(6, dtype=bool)).tolist() == [0, 1, 2, 0, 1, 2]
-    assert len(np.unique(groups_of(Trials(points, np.full(6, 5.0)), points.rate == 1.0)[points.rate == 1.0])) == 2, "where all are the same, some are left"
+    assert len(np.unique(groups_of(Trials(points, np.full(6, 5.0)), points.rate == 1.0)[points.rate == 1.0])) == 2, "where all are identical, some are held out"
 
 
 def test_the_interval_held_out_by_a_score_is_in_no_fit_at_all() -> None:
@@ -89,7 +87,7 @@ def test_the_interval_held_out_by_a_score_is_in_no_fit_at_all() -> None:
     assert sorted(tuple(np.unique(shown)) for shown in flat.shown if len(np.unique(shown)) == 3) == [(1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4)]
 
 
-def test_a_single_row_is_believed_by_all_forms_alike() -> None:
+def test_all_forms_have_the_same_weight_on_a_single_row() -> None:
     choice = choose(Trials(GRID, np.full(20, 70.0)), [Plane(), LOG], np.arange(20) == 3)
     assert choice.shares.tolist() == [0.5, 0.5] and choice.at(GRID) == pytest.approx(np.full(20, 70.0))
 
@@ -101,11 +99,6 @@ def test_rows_of_one_interval_are_held_out_row_by_row() -> None:
 
 
 def test_a_fit_to_the_same_rows_is_made_once() -> None:
-    flat = Flat()
-    trials = Trials(GRID, RATES)
+    flat, trials = Flat(), Trials(GRID, RATES)
     assert trials.fit(flat, ALL) is trials.fit(flat, ALL)
     assert len(flat.shown) == 1
-
-
-def test_intervals_measured_a_little_differently_are_one() -> None:
-    assert len(np.unique(interval_groups(INTERVALS * np.random.default_rng(0).uniform(0.98, 1.02, 20)))) == 4

@@ -1,4 +1,4 @@
-"""Data correcting a form: only where there is something to correct, and near where it was seen."""
+"""Data correct a form only where it is wrong, and only near the rows."""
 
 from __future__ import annotations
 
@@ -15,29 +15,24 @@ GRID = Points(interval_s=INTERVALS, rate=RATES)
 WAVE = 0.3 * np.sin(RATES / 60)
 
 
-def test_a_leftover_that_all_intervals_share_is_found_from_the_others() -> None:
-    rng = np.random.default_rng(0)
-    rows = GRID.where(INTERVALS != 60)
-    smooth = smooth_residual(rows, (WAVE + rng.normal(0, 0.05, 60))[INTERVALS != 60])
-    assert smooth is not None
-    held = GRID.where(INTERVALS == 60)
-    assert np.abs(smooth.at(held) - WAVE[INTERVALS == 60]).mean() < 0.06
+def test_a_residual_that_all_intervals_share_is_predicted_for_a_held_out_one() -> None:
+    held = INTERVALS == 60
+    smooth = smooth_residual(GRID.where(~held), (WAVE + np.random.default_rng(0).normal(0, 0.05, 60))[~held])
+    assert smooth is not None and np.abs(smooth.at(GRID.where(held)) - WAVE[held]).mean() < 0.06
 
 
 def test_far_from_all_rows_nothing_is_corrected() -> None:
     smooth = smooth_residual(GRID, WAVE)
-    assert smooth is not None
-    assert smooth.at(point(60, 1e5, None))[0] == pytest.approx(0, abs=1e-9)
+    assert smooth is not None and smooth.at(point(60, 1e5, None))[0] == pytest.approx(0, abs=1e-9)
 
 
-def test_of_pure_noise_little_is_believed() -> None:
+def test_pure_noise_is_hardly_corrected() -> None:
     for seed in range(5):
-        noise = np.random.default_rng(seed).normal(0, 0.1, 60)
-        smooth = smooth_residual(GRID, noise)
+        smooth = smooth_residual(GRID, np.random.default_rng(seed).normal(0, 0.1, 60))
         assert smooth is None or np.abs(smooth.at(GRID)).mean() < 0.05
 
 
-def test_one_outlier_is_not_taken_for_a_shape() -> None:
+def test_one_outlier_is_hardly_corrected() -> None:
     spoilt = np.random.default_rng(1).normal(0, 0.05, 60)
     spoilt[20] = 1.1
     smooth = smooth_residual(GRID, spoilt)

@@ -1,4 +1,4 @@
-"""Bounds from errors on what was held out."""
+"""Groups that are held out together, fits that are made once, and bounds from held-out errors."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from penstock.core.models.surrogate.crossvalidation import within_errors
+from penstock.core.models.surrogate.crossvalidation import interval_groups, within_errors
 
 
 @pytest.mark.parametrize("count", [4, 6, 9, 15, 60])
-def test_the_next_error_lies_within_in_about_four_of_five_cases(count: int) -> None:
+def test_the_next_error_lies_within_the_bounds_in_about_four_of_five_cases(count: int) -> None:
     rng = np.random.default_rng(count)
     inside = 0
     for _ in range(800):
@@ -20,11 +20,11 @@ def test_the_next_error_lies_within_in_about_four_of_five_cases(count: int) -> N
     assert 0.74 < inside / 800 < 0.87
 
 
-def test_without_errors_nothing_is_excluded() -> None:
-    answer = within_errors(5.0, np.array([]))
-    assert (answer.low, answer.high) == (0.0, math.inf)
+def test_without_errors_bounds_exclude_nothing_and_errors_on_one_side_still_include_the_value() -> None:
+    unknown, above = within_errors(5.0, np.array([])), within_errors(5.0, np.linspace(0.1, 0.2, 20))
+    assert (unknown.low, unknown.high) == (0.0, math.inf) and above.low == above.value < above.high
 
 
-def test_errors_all_on_one_side_still_hold_the_value() -> None:
-    answer = within_errors(5.0, np.linspace(0.1, 0.2, 20))
-    assert answer.low == answer.value < answer.high
+def test_intervals_measured_a_little_differently_are_one() -> None:
+    intervals_s = np.repeat([10.0, 30.0, 60.0, 90.0], 5) * np.random.default_rng(0).uniform(0.98, 1.02, 20)
+    assert len(np.unique(interval_groups(intervals_s))) == 4

@@ -17,7 +17,7 @@ def pole(shapes: Floats) -> Floats:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_no_amount_is_negative_and_none_of_at_least_zero_fits_better(seed: int) -> None:
+def test_nonnegative_amounts_are_those_of_scipy(seed: int) -> None:
     from scipy.optimize import nnls
 
     rng = np.random.default_rng(seed)
@@ -27,7 +27,7 @@ def test_no_amount_is_negative_and_none_of_at_least_zero_fits_better(seed: int) 
 
 
 @pytest.mark.parametrize("capacity", [0.9, 1.0, 1.37, 2.9])
-def test_the_shape_is_found_between_the_values_that_were_tried_first(capacity: float) -> None:
+def test_the_shape_is_found_between_the_values_of_the_grid(capacity: float) -> None:
     shape, amounts = fit_parts(pole, 2 + 3 * RATE / (capacity - RATE), (Prior(), Prior()), (POLE,))
     assert shape[0] == pytest.approx(capacity, rel=0.03)
     assert pole(shape[None])[0] @ amounts == pytest.approx(2 + 3 * RATE / (capacity - RATE), rel=0.02)
@@ -41,7 +41,7 @@ def test_rows_of_three_times_the_size_do_not_bend_the_fit() -> None:
     assert pole(shape[None])[0] @ amounts == pytest.approx(truth, rel=0.08)
 
 
-def test_a_prior_decides_what_the_rows_leave_open() -> None:
+def test_a_prior_decides_where_rows_do_not() -> None:
     def twice(_: Floats) -> Floats:
         return np.stack([np.ones((1, 24)), np.ones((1, 24))], axis=-1)
 
@@ -51,8 +51,7 @@ def test_a_prior_decides_what_the_rows_leave_open() -> None:
     assert amounts == pytest.approx([5.0, 0.0], abs=0.01)
 
 
-def test_what_is_thought_of_a_shape_decides_where_no_row_shows_it() -> None:
-    shape, _ = fit_parts(
-        lambda shapes: np.ones((len(shapes), 24, 1)), np.full(24, 5.0), (Prior(),), (Axis(lowest=0.0, highest=4.0, values=5, centre=1.3, width=1.0),)
-    )
+def test_the_prior_of_a_shape_decides_where_rows_do_not() -> None:
+    axis = Axis(lowest=0.0, highest=4.0, values=5, centre=1.3, width=1.0)
+    shape, _ = fit_parts(lambda shapes: np.ones((len(shapes), 24, 1)), np.full(24, 5.0), (Prior(),), (axis,))
     assert shape[0] == pytest.approx(1.3, abs=0.05)

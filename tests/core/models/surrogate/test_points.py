@@ -1,4 +1,4 @@
-"""Which rows are kept of too many."""
+"""Thinning keeps rows spread over groups and rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Khaos's two regressions share: they conform, they generalise to intervals they have not seen, and are sane where data are few or strange."""
+"""Khaos's two regressions: they conform, generalise to unseen intervals, and are sane where data are few or strange."""
 
 from __future__ import annotations
 
@@ -47,70 +47,67 @@ def latency_world(chance: random.Random) -> World:
 
 
 class Regression(Conformance):
-    """Inherit, and give the empty model, how it sees a measurement, the kinds of worlds, and a world."""
+    """A subclass provides the empty model, an observation, the kinds of worlds, and a world."""
 
     empty: RecoveryRegression | LatencyRegression
     seen: Callable[[float, float, float], Any]
     kinds: Sequence[str]
     rows: Callable[..., list[Any]]
 
-    def learnt(self, rows: Sequence[Any]) -> Any:
-        return self.empty.learn(rows)
-
     @pytest.mark.parametrize("grid", [{}, {"intervals_s": (10.0, 40.0, 80.0, 120.0), "rates": 4}])
     def test_it_predicts_an_interval_it_has_not_seen_better_than_the_plane_and_the_constant(self, grid: dict[str, Any]) -> None:
         """Over all kinds of worlds, on a full grid and on sixteen rows."""
-        scores = [self.learnt(self.rows(kind, 1, **grid)).score(LeaveOut.INTERVAL) for kind in self.kinds]
+        scores = [self.empty.learn(self.rows(kind, 1, **grid)).score(LeaveOut.INTERVAL) for kind in self.kinds]
         ours, plane, constant = (float(np.mean([getattr(score, name) for score in scores])) for name in ("mape", "paper_mape", "constant_mape"))
         assert ours < 0.95 * plane and ours < constant
 
     def test_below_four_rows_it_says_how_many_are_missing(self) -> None:
-        model = self.learnt(self.rows(self.kinds[0], 1)[:3])
+        model = self.empty.learn(self.rows(self.kinds[0], 1)[:3])
         assert model.predict(10, 100) == model.score() and "3 " in model.score().why and "4 needed" in model.score().why
         assert model.form is None and not model.parameters and not model.candidates() and not model.inside(45, 100)
 
     @pytest.mark.parametrize("rows", [4, 5, 7])
     def test_a_handful_of_rows_gives_an_answer_of_their_size(self, rows: int) -> None:
         places = [(10.0, 200.0), (60.0, 400.0), (120.0, 300.0), (30.0, 500.0), (90.0, 100.0), (10.0, 500.0), (120.0, 500.0)][:rows]
-        model = self.learnt([self.seen(interval, rate, 50 + interval / 2 + rate / 10) for interval, rate in places])
+        model = self.empty.learn([self.seen(interval, rate, 50 + interval / 2 + rate / 10) for interval, rate in places])
         assert self.answer_at(model, 60, 300).value == pytest.approx(110, rel=0.25)
 
     def test_with_one_interval_it_still_learns_the_rate_but_has_none_to_leave_out(self) -> None:
-        model = self.learnt([self.seen(30, rate, 40 + rate / 10) for rate in range(100, 900, 100)])
+        model = self.empty.learn([self.seen(30, rate, 40 + rate / 10) for rate in range(100, 900, 100)])
         assert self.answer_at(model, 30, 450).value == pytest.approx(85, rel=0.06)
         assert isinstance(model.score(LeaveOut.INTERVAL), NotReady) and isinstance(model.score(LeaveOut.ONE), Score)
 
     def test_with_one_rate_it_still_learns_the_interval(self) -> None:
-        model = self.learnt([self.seen(interval, 500, 30 + interval / 2) for interval in (10, 20, 40, 60, 90, 120)])
+        model = self.empty.learn([self.seen(interval, 500, 30 + interval / 2) for interval in (10, 20, 40, 60, 90, 120)])
         assert self.answer_at(model, 50, 500).value == pytest.approx(55, rel=0.1)
 
     def test_rows_seen_twice_change_little_and_are_held_out_together(self) -> None:
         seen = self.rows(self.kinds[0], 8)[::4]
         rate = 0.6 * max(each.rate_rows_per_s for each in seen)
-        once, twice = self.learnt(seen), self.learnt(seen * 2)
+        once, twice = self.empty.learn(seen), self.empty.learn(seen * 2)
         assert self.answer_at(twice, 45, rate).value == pytest.approx(self.answer_at(once, 45, rate).value, rel=0.05)
         assert twice.score(LeaveOut.ONE).mape == pytest.approx(once.score(LeaveOut.ONE).mape, rel=0.2)
         assert twice.study.parts(LeaveOut.ONE) == once.study.parts(LeaveOut.ONE)
 
     def test_identical_rows_are_a_constant_and_leave_none_to_predict(self) -> None:
-        model = self.learnt([self.seen(10, 100, 77)] * 6)
+        model = self.empty.learn([self.seen(10, 100, 77)] * 6)
         assert self.answer_at(model, 10, 100).value == pytest.approx(77, rel=0.02)
         assert isinstance(model.score(LeaveOut.ONE), NotReady)
 
     def test_it_flags_what_lies_outside_of_the_recorded_rates_and_intervals(self) -> None:
-        model = self.learnt(self.rows(self.kinds[0], 5))
+        model = self.empty.learn(self.rows(self.kinds[0], 5))
         top = max(each.rate_rows_per_s for each in model.seen)
         assert model.inside(45, 0.8 * top)
         assert not model.inside(45, 1.1 * top) and not model.inside(5, 0.8 * top) and not model.inside(130, 0.8 * top)
 
     def test_bounds_widen_where_nothing_was_seen(self) -> None:
-        model = self.learnt(self.rows(self.kinds[0], 5))
+        model = self.empty.learn(self.rows(self.kinds[0], 5))
         rate = 0.8 * max(each.rate_rows_per_s for each in model.seen)
         inside, outside = self.answer_at(model, 45, rate), self.answer_at(model, 2, rate)
         assert outside.high / outside.low > inside.high / inside.low
 
     def test_no_answer_is_negative_or_without_order(self) -> None:
-        model = self.learnt(self.rows(self.kinds[-1], 5))
+        model = self.empty.learn(self.rows(self.kinds[-1], 5))
         top = max(each.rate_rows_per_s for each in model.seen)
         for interval in np.geomspace(1, 1000, 7):
             for share in (0.0, 0.3, 1.0, 1.5, 10.0):
@@ -120,18 +117,18 @@ class Regression(Conformance):
         rng = np.random.default_rng(0)
         for rows in (4, 5, 6):
             table = np.column_stack([10 ** rng.uniform(-1, 4, rows), 10 ** rng.uniform(-1, 7, rows) * rng.integers(0, 2, rows), 10 ** rng.uniform(-3, 5, rows)])
-            model = self.learnt([self.seen(*row) for row in table.tolist()])
+            model = self.empty.learn([self.seen(*row) for row in table.tolist()])
             assert self.answer_at(model, *table[0, :2].tolist()).low >= 0
             assert isinstance(score := model.score(), NotReady) or score.mape >= 0
 
     def test_it_names_its_form_and_the_error_of_every_candidate(self) -> None:
-        model = self.learnt(self.rows(self.kinds[0], 5))
+        model = self.empty.learn(self.rows(self.kinds[0], 5))
         assert set(model.form.split(" + ")) <= set(model.candidates()) and model.parameters
         assert {"plane", "log interaction"} <= set(model.candidates())
 
     def test_only_the_newest_rows_are_kept(self) -> None:
         seen = [self.seen(10, number, 60) for number in range(MOST_SEEN + 5)]
-        assert self.learnt(seen[:7]).learn(seen[7:]).seen == tuple(seen[5:])
+        assert self.empty.learn(seen[:7]).learn(seen[7:]).seen == tuple(seen[5:])
 
     @pytest.mark.parametrize("wrong", [(0.0, 1.0, 1.0), (-1.0, 1.0, 1.0), (10.0, -1.0, 1.0), (10.0, math.nan, 1.0), (10.0, 1.0, 0.0), (10.0, 1.0, math.inf)])
     def test_what_cannot_have_been_seen_is_refused(self, wrong: tuple[float, float, float]) -> None:

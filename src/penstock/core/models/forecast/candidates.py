@@ -41,9 +41,6 @@ class Learner(Candidate, Protocol):
         ...
 
 
-NAIVE = "naive"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
     """The average of the last `window` values, held; with a window of one, the naive forecast.
@@ -56,7 +53,7 @@ class Level:
 
     @property
     def name(self) -> str:
-        return NAIVE if self.window == 1 else f"level-{self.window}"
+        return "naive" if self.window == 1 else f"level-{self.window}"
 
     @property
     def needs(self) -> int:

@@ -98,7 +98,19 @@ class Trial:
     seconds_per_forecast: float
 
     def evaluation(self) -> Evaluation:
-        return evaluation_of(self.results)
+        """Return the errors over all steps with samples."""
+        error = truth = inside = steps = 0.0
+        models: dict[str, float] = {}
+        for forecast, origin in self.results:
+            known, actual = origin.known, origin.came
+            mean, low, high = (np.asarray(path)[known] for path in (forecast.mean, forecast.at(LOW_LEVEL), forecast.at(HIGH_LEVEL)))
+            error += float(np.abs(mean - actual).sum())
+            truth += float(actual.sum())
+            inside += float(((actual >= low) & (actual <= high)).sum())
+            steps += len(actual)
+            for name, share in forecast.shares:
+                models[name] = models.get(name, 0.0) + share / len(self.results)
+        return Evaluation(origins=len(self.results), wape=error / truth if truth > 0 else None, coverage_80=inside / steps, models=models)
 
 
 def tried(moments: Sequence[Origin], model: LoadForecast, progress: Progress, clock: Callable[[], float]) -> Trial:
@@ -126,22 +138,6 @@ def forecast_at(model: LoadForecast, origin: Origin) -> tuple[LoadForecast, Fore
     step_s = model.series.step_s
     made = model.predict((steps_in(model.horizon_s, step_s) + origin.late) * step_s)
     return model, made if isinstance(made, NotReady) else made.later(origin.late)
-
-
-def evaluation_of(results: Sequence[tuple[Forecast, Origin]]) -> Evaluation:
-    """Return the errors over all steps with samples."""
-    error = truth = inside = steps = 0.0
-    models: dict[str, float] = {}
-    for forecast, origin in results:
-        known, actual = origin.known, origin.came
-        mean, low, high = (np.asarray(path)[known] for path in (forecast.mean, forecast.at(LOW_LEVEL), forecast.at(HIGH_LEVEL)))
-        error += float(np.abs(mean - actual).sum())
-        truth += float(actual.sum())
-        inside += float(((actual >= low) & (actual <= high)).sum())
-        steps += len(actual)
-        for name, share in forecast.shares:
-            models[name] = models.get(name, 0.0) + share / len(results)
-    return Evaluation(origins=len(results), wape=error / truth if truth > 0 else None, coverage_80=inside / steps, models=models)
 
 
 def compared(trial: Trial, progress: Progress) -> dict[str, float]:

@@ -73,7 +73,7 @@ def season_of(values: Floats) -> int | None:
     rest = values - values.mean() - time * (time @ values) / (time @ time)
     if np.abs(rest).max() <= 1e-9 * np.abs(values).max():
         return None
-    correlation = _autocorrelation(rest, longest + 1)
+    correlation = np.array([_correlation(rest[: len(rest) - lag], rest[lag:]) for lag in range(longest + 2)])
     inner = correlation[1:-1]
     peaks = 1 + np.flatnonzero((inner >= correlation[:-2]) & (inner >= correlation[2:]))
     valley = int(np.argmax(correlation < 0)) or longest
@@ -81,12 +81,6 @@ def season_of(values: Floats) -> int | None:
     if not len(peaks) or correlation[peaks].max() < CORRELATION:
         return None
     return int(peaks[correlation[peaks] >= 0.9 * correlation[peaks].max()][0])
-
-
-def _autocorrelation(rest: Floats, lags: int) -> Floats:
-    """Return the correlation of the series with itself at each lag, over the overlap alone."""
-    size = len(rest)
-    return np.array([_correlation(rest[: size - lag], rest[lag:]) for lag in range(lags + 1)])
 
 
 def _correlation(first: Floats, second: Floats) -> float:

@@ -70,12 +70,6 @@ class Mixture:
     fitted: Mapping[str, Parameters]
     weights: Floats
 
-    @classmethod
-    def of(cls, candidates: tuple[Candidate, ...], fitted: Mapping[str, Parameters], memory: Memory) -> Mixture:
-        """Return the mixture weighted by the losses in memory; candidates without a fit have no weight."""
-        found = pool.weights_of(memory.losses, pool.beliefs(tuple(each.name for each in candidates if each.name in fitted)), memory.load, memory.horizons)
-        return cls(candidates=candidates, fitted=fitted, weights=np.array([found.get(each.name, 0.0) for each in candidates]))
-
     def continued(self, windows: Floats, horizon: int) -> tuple[Floats, Floats]:
         """Return the mean path after each window, and its spread."""
         return self.together(continued(self.candidates, self.fitted, windows, horizon), windows)
@@ -113,7 +107,11 @@ class Since:
     fitted: dict[str, Parameters]
 
     def mixture(self, memory: Memory, horizon: int) -> Mixture:
-        return Mixture.of(pool.cheap(horizon) + pool.SLOW, self.fitted, memory)
+        """Return the mixture weighted by the losses in a memory; candidates without a fit have no weight."""
+        candidates = pool.cheap(horizon) + pool.SLOW
+        beliefs = pool.beliefs(tuple(each.name for each in candidates if each.name in self.fitted))
+        found = pool.weights_of(memory.losses, beliefs, memory.load, memory.horizons)
+        return Mixture(candidates=candidates, fitted=self.fitted, weights=np.array([found.get(each.name, 0.0) for each in candidates]))
 
 
 def tested(history: History, memory: Memory, fits: Mapping[str, Fit]) -> Tested:

@@ -1,4 +1,4 @@
-"""Bins, seasons, single candidates and quantiles."""
+"""Each candidate alone, and the bins, backtests and quantiles around it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_bins_are_the_same_in_any_batching(samples: list[tuple[int, int]], cut: 
 
 
 @pytest.mark.parametrize("rate", [-1.0, math.nan, math.inf])
-def test_a_load_that_is_none_is_refused(rate: float) -> None:
+def test_a_rate_that_is_negative_or_not_finite_is_refused(rate: float) -> None:
     with pytest.raises(ValueError, match="not a load"):
         LoadSeen(at_s=0.0, rate_rows_per_s=rate)
 
@@ -39,26 +39,24 @@ def test_a_season_seen_twice_is_found_in_noise(period: int) -> None:
 
 
 def test_no_season_is_found_in_noise_in_a_line_or_in_half_a_period() -> None:
-    assert season_of(np.random.default_rng(0).normal(100.0, 5.0, 240)) is None
-    assert season_of(np.linspace(5.0, 500.0, 240)) is None
-    assert season_of(np.full(240, 7.0)) is None
-    assert season_of(100.0 + 50.0 * np.sin(np.linspace(0.0, np.pi, 240))) is None
+    noise, half = np.random.default_rng(0).normal(100.0, 5.0, 240), 100.0 + 50.0 * np.sin(np.linspace(0.0, np.pi, 240))
+    assert [season_of(values) for values in (noise, half, np.linspace(5.0, 500.0, 240), np.full(240, 7.0))] == [None] * 4
 
 
 @pytest.mark.parametrize("period", [60, 150, 400, 1000])
-def test_a_sinusoid_is_continued_even_when_less_than_a_period_was_seen(period: int) -> None:
+def test_a_sinusoid_is_continued_even_if_less_than_a_period_was_seen(period: int) -> None:
     swing = 100.0 + 50.0 * np.sin(2 * np.pi * np.arange(330) / period + 1.0)
     path = Harmonic().paths({}, swing[None, :240], 90)[0]
     assert path == pytest.approx(swing[240:], rel=0.02)
 
 
 @pytest.mark.parametrize("candidate", [Level(), Level(window=5), Line(window=10), Line(window=10, fading=20.0), Harmonic()], ids=lambda each: each.name)
-def test_what_is_constant_stays_constant(candidate: Candidate) -> None:
+def test_a_constant_is_forecast_as_a_constant(candidate: Candidate) -> None:
     assert candidate.paths({}, np.full((2, 120), 3.0), 8) == pytest.approx(np.full((2, 8), 3.0))
 
 
 @pytest.mark.parametrize("learner", [Ets(), Arima(), Seasonal()], ids=lambda each: each.name)
-def test_there_is_nothing_to_fit_in_a_constant(learner: Learner) -> None:
+def test_no_model_is_fitted_to_a_constant(learner: Learner) -> None:
     assert not learner.applies(np.full(120, 3.0)) and not learner.applies(np.zeros(120))
 
 
@@ -90,7 +88,7 @@ def test_quantiles_beyond_those_carried_are_refused() -> None:
         found.at(0.99)
 
 
-def test_a_backtest_sees_nothing_of_what_it_forecasts() -> None:
+def test_a_backtest_does_not_see_the_values_it_forecasts() -> None:
     values = np.arange(100.0)
     spoiled = np.concatenate([values[:60], np.full(40, 1e6)])
     candidates, fitted = [Level(), Line(window=5)], {"naive": {}, "line-5": {}}
