@@ -13,7 +13,7 @@ from penstock.core.domain.command import Command
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.desk import Desk
 from penstock.runtime.fakes import FakeClock, FakePlant

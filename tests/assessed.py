@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Command
 from penstock.core.domain.decision import Comparison, Decision
@@ -14,12 +14,12 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.loop import Turn, turn
-from penstock.core.policies.policy import Need
-from penstock.core.steering import Steering
-from penstock.core.terms import Terms
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.steering import Steering
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import FakeClock, FakePlant, blank_reading
 
 LIMITS = Limits(min_executors=1, max_executors=8)

@@ -9,19 +9,19 @@ from typing import TypeVar
 
 from penstock.core.analyze.analyze import analyze
 from penstock.core.analyze.assess import assess
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
-from penstock.core.policies.policy import Need
-from penstock.core.steering import Rescale
-from penstock.core.terms import Terms
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.steering import Rescale
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
 Said = TypeVar("Said", bound=Event)

@@ -7,7 +7,7 @@ import math
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured

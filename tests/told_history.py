@@ -15,10 +15,10 @@ from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.ports import Source
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import blank_reading

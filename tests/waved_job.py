@@ -11,7 +11,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.shapes.chance import FloatArray
 from penstock.core.shapes.shape import parse_shape
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate

@@ -10,7 +10,7 @@ from typing import Any
 from assessed import NOW_S, about
 from hypothesis import strategies as st
 
-from penstock.core.assessment import Assessment, StageNeed
+from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
@@ -20,7 +20,7 @@ from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
 from penstock.core.policies.spark_dra import IDLE_SINCE
-from penstock.core.policies.wanted import WANTED_AT
+from penstock.core.policies.choosing import WANTED_AT
 from penstock.runtime.fakes import blank_reading
 
 STEP_S = 60.0

@@ -9,8 +9,8 @@ from typing import Protocol
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.knowledge import Knowledge
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.knowledge import Knowledge
 
 
 class Clock(Protocol):

@@ -20,8 +20,8 @@ from penstock.cli.terminal import clock_time, day_time
 from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge import Desired, Knowledge
-from penstock.core.steering import Paused, Steering
+from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.steering import Paused, Steering
 from penstock.runtime.home import JobFolder
 
 

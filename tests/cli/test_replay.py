@@ -23,11 +23,11 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge import Desired
+from penstock.core.knowledge.knowledge import Desired
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import taught
 
-from penstock.core.fitting import FitAsked, FitDone, fitted
+from penstock.core.knowledge.fitting import FitAsked, FitDone, fitted
 from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.ports import Fitter
 from penstock.runtime.fitter import InlineFitter, ProcessFitter

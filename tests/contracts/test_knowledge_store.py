@@ -14,7 +14,7 @@ from penstock.core.domain.events.run import RunEnded
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending
 from penstock.core.redaction import Redactor
 from penstock.runtime.controller import Memory
 from penstock.runtime.fakes import blank_reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.fitting import FitAsked, fitted
+from penstock.core.knowledge.fitting import FitAsked, fitted
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.series import LoadSeen
 from penstock.core.models.latency.scaleout_latency import ScaleoutLatency

@@ -12,10 +12,10 @@ from penstock.core.analyze.disturbances import told_of_rescale
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge import Desired, Hold, Knowledge, Pending, begin, join
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending, begin, join
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
-from penstock.core.steering import MeanLoad, Rescale, Steering
+from penstock.core.knowledge.steering import MeanLoad, Rescale, Steering
 from penstock.stores.codec import decode, encode_knowledge
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)

@@ -16,10 +16,10 @@ from penstock.core.domain.events.steering import CommandTaken, InstructionDone, 
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.job import Limits
 from penstock.core.domain.trigger import Trigger
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge, begin
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge, begin
 from penstock.core.loop import Turn, turn
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.stores.codec import encode
 

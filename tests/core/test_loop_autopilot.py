@@ -10,7 +10,7 @@ import pytest
 from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
 from penstock.core import loop
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.command import Approve, Pause, Resume, SetExecutors
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
@@ -20,7 +20,7 @@ from penstock.core.domain.events.steering import CommandTaken, InstructionGiven
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge import Knowledge, begin
+from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.plan.effect import SETTLED_S
 from penstock.core.policies.choosing import keep
 from penstock.stores.codec import decode, encode_knowledge

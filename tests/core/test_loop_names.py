@@ -29,9 +29,9 @@ from penstock.core.domain.events.autopilot import (
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.job import Promises
-from penstock.core.fitting import FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.fitting import FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.loop import turn
 from penstock.core.plan.effect import SETTLED_S
 

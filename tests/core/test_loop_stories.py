@@ -13,15 +13,15 @@ from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume
 from penstock.core.domain.events.autopilot import AutopilotEvent
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo
-from penstock.core.execute.commands import take_commands
+from penstock.core.plan.operators import take_commands
 from penstock.core.execute.holds import end_holds
 from penstock.core.execute.missing_executors import watch_executors
 from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.execute.reconcile import reconcile
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Knowledge, begin
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.loop import Turn, turn
-from penstock.core.steering import Steering
+from penstock.core.knowledge.steering import Steering
 from penstock.stores.codec import decode, encode
 
 SAID: Any = {"at_s": st.just(0.0), "who": st.sampled_from(["ann", "bob"]), "hold_s": st.none() | st.floats(0, 100)}

@@ -27,12 +27,12 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.knowledge import Desired
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.knowledge import Desired
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.policies.policy import Policy
+from penstock.core.knowledge.policy import Policy
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.hindsight.verify import Verified, verify
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant

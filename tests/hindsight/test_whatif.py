@@ -17,7 +17,7 @@ from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.hindsight import whatif
 from penstock.hindsight.confidence import confidence
 from penstock.hindsight.run_cost import lasted, ran, recoveries_s

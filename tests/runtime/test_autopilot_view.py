@@ -9,7 +9,7 @@ from planned import knowing, terms, wants
 
 from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.prediction import PredictionKind
-from penstock.core.steering import Paused, Proposal
+from penstock.core.knowledge.steering import Paused, Proposal
 from penstock.runtime.autopilot_view import LATEST, AutopilotView, still_standing
 
 

@@ -22,12 +22,12 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.loop import Turn
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.ports import Fitter
 from penstock.runtime import controller
 from penstock.runtime.controller import Controller, Memory

@@ -20,7 +20,7 @@ from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Reading
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller, Memory
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.inbox import Reread

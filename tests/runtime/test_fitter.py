@@ -16,11 +16,11 @@ import pytest
 from waiting import wait_until
 
 from penstock.core.domain.events.run import NothingToDo
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.loop import Turn
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime import controller
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
@@ -37,7 +37,7 @@ for line in sys.stdin:
 """
 FITTING = """
 import os, resource, sys, time
-from penstock.core.fitting import FitDone
+from penstock.core.knowledge.fitting import FitDone
 from penstock.runtime.fitter import main
 def fit(asked):
     {body}

@@ -18,7 +18,7 @@ import pytest
 from waiting import wait_until
 
 from penstock.cli.pilot import Pilot
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Pause
@@ -30,11 +30,11 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.knowledge import Desired
-from penstock.core.policies.policy import Need
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.knowledge import Desired
+from penstock.core.knowledge.policy import Need
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.remote import RemoteJob
 from penstock.runtime import home
 from penstock.runtime.fakes import FakePlant, FolderBeside

@@ -11,7 +11,7 @@ from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.instruction import Outcome
 from penstock.core.errors import Refused
-from penstock.core.fitting import FitDone
+from penstock.core.knowledge.fitting import FitDone
 from penstock.runtime.inbox import MOST_FAILED, Inbox
 
 RELEASE = Release(at_s=0.0, who="ann")

@@ -15,7 +15,7 @@ from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.selftest.honesty import HIGHEST, LOWER, Honesty, honesty, side_of
 from penstock.selftest.recorded_run import ATTEMPTS, START_S, Made, Recorded, load_rates, quiet_run

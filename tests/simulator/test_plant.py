@@ -14,10 +14,10 @@ from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.events.steering import InstructionDone
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge import Desired
+from penstock.core.knowledge.knowledge import Desired
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.terms import Terms
-from penstock.core.usage.utilization import plant_of, utilization
+from penstock.core.knowledge.terms import Terms
+from penstock.core.models.usage import plant_of, utilization
 from penstock.runtime.controller import Controller
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings

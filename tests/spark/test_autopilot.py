@@ -21,8 +21,8 @@ from penstock.core.domain.events.steering import InstructionDone, InstructionGiv
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge import Desired
-from penstock.core.terms import Terms
+from penstock.core.knowledge.knowledge import Desired
+from penstock.core.knowledge.terms import Terms
 from penstock.hindsight.verify import verify
 from penstock.runtime.controller import Controller
 from penstock.runtime.home import JobFolder

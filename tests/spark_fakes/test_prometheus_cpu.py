@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.domain.cpu_query import CpuQuery
+from penstock.core.domain.job import CpuQuery
 from penstock.spark import prometheus_cpu
 from penstock.spark.prometheus_cpu import PrometheusCpu
 

@@ -15,7 +15,7 @@ from penstock.core.config import Config
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.execute.reconcile import reconcile
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.runtime.fakes import blank_reading
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.executors import ExecutorPool, Scaled

@@ -22,11 +22,11 @@ from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, 
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.stores.codec import DecodeError, closed_words, decode, decode_command, decode_event, decode_instruction, encode, encode_knowledge
 
 st.register_type_strategy(float, st.floats(allow_nan=False))

@@ -12,7 +12,7 @@ from penstock.core.config import Config
 from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
 from penstock.core.domain.events.run import TurnFailed
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.redaction import Redactor
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader

@@ -20,7 +20,7 @@ from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutor
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge import Desired, Hold, Knowledge
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge
 from penstock.core.redaction import Redactor
 from penstock.ports import KnowledgeStore
 from penstock.stores.history import History

@@ -10,12 +10,12 @@ from typing import Any
 import penstock
 from penstock.core.config import Config
 from penstock.core.domain.events.run import NothingToDo
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.loop import Turn
-from penstock.core.recorded import Keyframe, Recorded
+from penstock.core.loop import Keyframe, Recorded
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader

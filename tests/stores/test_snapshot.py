@@ -11,7 +11,7 @@ import pytest
 from penstock.core.config import Config
 from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.redaction import Redactor
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader

@@ -16,14 +16,14 @@ from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge, Pending
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge, Pending
 from penstock.core.loop import Turn
 from penstock.core.models.forecast.refit import Fit
-from penstock.core.recorded import Keyframe, Recorded
+from penstock.core.loop import Keyframe, Recorded
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader

@@ -16,7 +16,7 @@ from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate

@@ -16,7 +16,7 @@ from penstock.core.domain.events.autopilot import Decided, Graded, PhaseFailed
 from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import Simulable
 from penstock.simulator.ground_truth import Fault

@@ -20,7 +20,7 @@ from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import ExecutorReading
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.hpa import Hpa
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.ground_truth import Fault, Record, Struck

@@ -14,7 +14,7 @@ from penstock.core.domain.job import JobSpec, Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.dashboard.summary import RunSummary, summarise
 from penstock.hindsight.whatif import Like
 from penstock.simulator.calibrate import calibrated

@@ -17,7 +17,7 @@ from penstock.cli.histories import FileOption, history_of, why_undecided
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
-from penstock.core.analyze.explained import Explained, Judged, decisions, explained
+from penstock.core.report.explained import Explained, Judged, decisions, explained
 from penstock.core.domain.decision import Candidate, Comparison, short, sized
 from penstock.core.domain.events.autopilot import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject

@@ -15,10 +15,10 @@ from penstock.cli.jobs import remembered_job
 from penstock.core.domain.events.autopilot import PhaseFailed
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.trust import mode_in
+from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.stores.reader import HistoryReader
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from penstock.core.domain.events.autopilot import (
     TargetInfeasible,
 )
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.trust import mode_in
+from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.units import duration_words
 
 

@@ -14,7 +14,7 @@ from penstock.cli.terminal import UNKNOWN, WIDEST, Sparkline, bar, clock_time, c
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
-from penstock.core.domain.routine import is_routine
+from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.units import duration_words
 
 READINGS_KEPT, EVENTS_KEPT = WIDEST, 8

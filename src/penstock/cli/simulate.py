@@ -16,7 +16,7 @@ from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.tables.measurements import read_profile
 from penstock.wiring.setup import Setup, possible, told_downtimes

@@ -1,45 +1,30 @@
-"""One turn of the loop: what came in goes through the phases; new knowledge, instructions and events come out. Nothing is performed here."""
+"""One turn of the loop: inputs go through the phases; new knowledge, instructions and events come out. Nothing is performed here."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from penstock.core.analyze.analyze import analyze
-from penstock.core.analyze.assess import assess
+from penstock.core.analyze.analyze import Analyzed, analyze
 from penstock.core.analyze.bottleneck import bottleneck
-from penstock.core.analyze.capacities import capacity_why
-from penstock.core.analyze.predictions import foresee
-from penstock.core.domain.events.autopilot import Decided, Recovered
+from penstock.core.domain.events.autopilot import AutopilotEvent
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.instruction import Instruction
-from penstock.core.execute.commands import take_commands
-from penstock.core.execute.holds import end_holds
-from penstock.core.execute.missing_executors import watch_executors
 from penstock.core.execute.outcomes import take_outcomes
-from penstock.core.execute.reconcile import reconcile
-from penstock.core.fitting import FitAsked
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Knowledge
-from penstock.core.plan.due import has_come, is_due
-from penstock.core.plan.effect import watch_effect
-from penstock.core.plan.failures import phase_failed
-from penstock.core.plan.follow import follow_owner
-from penstock.core.plan.guards import guards_on
-from penstock.core.plan.mode import settle_mode, settle_policy
-from penstock.core.plan.named import in_force, named
-from penstock.core.plan.policy_commands import take_says
-from penstock.core.plan.promises import watch_promises
-from penstock.core.plan.rescales import with_rescale, without_failed
-from penstock.core.plan.rollback import watch_trust
-from penstock.core.plan.settle import settle
-from penstock.core.policies.policy import Policy
+from penstock.core.execute.reconcile import execute
+from penstock.core.knowledge.fitting import FitAsked
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.policy import Policy
+from penstock.core.knowledge.terms import Terms
+from penstock.core.plan.operators import hear
+from penstock.core.plan.plan import has_come, is_due, plan
+from penstock.core.plan.trust import phase_failed, settle_mode, settle_policy, watch_trust
 from penstock.core.policies.registry import policy_of
-from penstock.core.terms import Terms
 
 RETRY_S = 60.0
-"""A policy that cannot even be made is asked for again after so long."""
+"""A policy that cannot be made is asked for again after this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,100 +37,100 @@ class Turn:
     fit: FitAsked | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyframe:
+    """What was known before a turn, and its terms: from there on a replay needs nothing but the inputs."""
+
+    knowledge: Knowledge
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A turn as it is remembered: what it began with, its inputs, and what came of it."""
+
+    before: Keyframe
+    inputs: Inputs
+    done: Turn
+
+    def follows(self, earlier: Recorded | None) -> bool:
+        """Return whether nothing happened in between: the turn began with what the earlier one left, under the same terms."""
+        return earlier is not None and self.before.knowledge is earlier.done.knowledge and self.before.terms is earlier.before.terms
+
+
 def turn(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | None = None) -> Turn:
-    """Take in what happened, settle what is desired, and ask for what differs from it; a policy that is given takes the place of the one in the terms."""
+    """Take in the inputs, analyze, plan, execute. A policy that is given takes the place of the one in the terms."""
     at_s = inputs.at_s
     if inputs.reading is not None:
         knowledge = replace(knowledge, last=inputs.reading)
     knowledge, done = take_outcomes(knowledge, inputs.outcomes, at_s)
-    knowledge, freed = end_holds(knowledge, at_s)
-    knowledge, said = take_commands(knowledge, inputs.commands, at_s, terms)
-    knowledge, heard = take_says(knowledge, inputs.commands, at_s, terms)
+    knowledge, heard = hear(knowledge, inputs.commands, at_s, terms)
     knowledge, left = settle_mode(knowledge, at_s, terms)
     decider = in_force(knowledge, terms, policy)
     knowledge, steered, fit = steer(knowledge, inputs, terms, policy)
-    knowledge, noticed = watch_executors(knowledge, at_s, terms.config)
-    knowledge, instructions, given = reconcile(knowledge, at_s)
-    knowledge = with_rescale(knowledge, instructions, at_s)
-    knowledge, events = named(knowledge, [*done, *freed, *said, *heard, *left, *steered, *noticed, *given], decider)
+    knowledge, instructions, given = execute(knowledge, at_s, terms.config)
+    knowledge, events = named(knowledge, [*done, *heard, *left, *steered, *given], decider)
     if not events:
         events.append(NothingToDo(at_s=at_s, reason=resting(knowledge)))
     return Turn(knowledge=knowledge, instructions=tuple(instructions), events=tuple(events), fit=fit)
 
 
 def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | None) -> tuple[Knowledge, list[Event], FitAsked | None]:
-    """Analyse and plan, as far as the owner's trust goes; whatever fails in there is said and costs no more than a decision."""
+    """Analyze and plan, as far as the owner's trust goes; what fails in there becomes an event and costs no more than a decision."""
     at_s = inputs.at_s
     if terms.autopilot.mode == "observe":
         return knowledge, [], None
-    knowledge = without_failed(knowledge, inputs.outcomes)
     try:
         policy = policy_of(terms) if policy is None else policy
     except Exception as error:
-        named, again_s = terms.autopilot.policy, terms.autopilot.scaled(RETRY_S)
-        knowledge, unmade = phase_failed(knowledge, "plan", error, at_s, named, again_s) if is_due(knowledge, at_s, terms) else (knowledge, [])
+        asked, again_s = terms.autopilot.policy, terms.autopilot.scaled(RETRY_S)
+        knowledge, unmade = phase_failed(knowledge, "plan", error, at_s, asked, again_s) if is_due(knowledge, at_s, terms) else (knowledge, [])
         knowledge, back = watch_trust(knowledge, at_s, terms)
         return knowledge, [*unmade, *back], None
-    knowledge, learned, fit = look(settle_policy(knowledge, policy.name), inputs, terms, policy)
-    knowledge, watched = watch_promises(knowledge, [event for event in learned if isinstance(event, Recovered)], at_s, terms)
-    judges = inputs.reading is not None and guards_on(terms.autopilot, policy)
-    knowledge, judged = watch_effect(knowledge, at_s, terms, bottleneck) if judges else (knowledge, [])
-    knowledge, back = watch_trust(knowledge, at_s, terms)
-    due = inputs.reading is not None and is_due(knowledge, at_s, terms)
-    knowledge, decided = decide(knowledge, at_s, terms, policy) if due else follow_owner(knowledge, at_s, terms, policy.name)
-    return knowledge, [*learned, *watched, *judged, *back, *decided], fit
+    knowledge, fresh = settle_policy(knowledge, policy.name), inputs.reading is not None
+    found = analyzed(knowledge, inputs, terms, policy, decides=fresh and is_due(knowledge, at_s, terms))
+    knowledge, planned = plan(found.knowledge, found.seen, found.events, at_s, terms, policy, fresh=fresh, bottleneck=bottleneck)
+    return knowledge, [*found.events, *planned], found.fit
 
 
-def look(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy) -> tuple[Knowledge, list[Event], FitAsked | None]:
-    """Analyse; a phase that failed is not tried again before its time."""
-    if not has_come(knowledge.steering.analyze_from_s, inputs.at_s, terms):
-        return knowledge, [], None
+def analyzed(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy, *, decides: bool) -> Analyzed:
+    """Analyze; a phase that failed is not tried again before its time."""
+    if not has_come(knowledge.schedule.analyze_from_s, inputs.at_s, terms):
+        return Analyzed(knowledge=knowledge)
     try:
-        return analyze(knowledge, inputs, terms, policy.needs)
+        return analyze(knowledge, inputs, terms, policy.needs, decides=decides)
     except Exception as error:
-        return *phase_failed(knowledge, "analyze", error, inputs.at_s, policy.name, policy.period_s), None
+        knowledge, failed = phase_failed(knowledge, "analyze", error, inputs.at_s, policy.name, policy.period_s)
+        return Analyzed(knowledge=knowledge, events=tuple(failed))
 
 
-def decide(knowledge: Knowledge, at_s: float, terms: Terms, policy: Policy) -> tuple[Knowledge, list[Event]]:
-    """Ask the policy, settle what it says, and write it down with what is predicted of it."""
-    try:
-        assessed, seen = assess(knowledge, at_s, terms, policy.needs)
-        settled = settle(assessed, seen, policy.decide(seen), terms, policy)
-        runs = knowledge.desired.executors if terms.autopilot.mode == "shadow" else None
-        predictions = foresee(seen, settled.decision, runs) if settled.is_news else ()
-        why = capacity_why(knowledge.learnt.capacity, seen, settled.decision.executors) if settled.is_news else None
-    except (Exception, SystemExit) as error:  # an owner's policy may call sys.exit(), which would end the thread of the loop without a word
-        return phase_failed(knowledge, "plan", error, at_s, policy.name, policy.period_s)
-    if not settled.is_news:
-        return settled.knowledge, []
-    decided = Decided(
-        at_s=at_s,
-        mode=terms.autopilot.mode,
-        policy=settled.decision.policy,
-        decision=settled.decision,
-        effect=settled.effect,
-        load_rows_per_s=seen.load_rows_per_s,
-        capacity_rows_per_s=seen.capacity(settled.decision.executors),
-        capacity_why=why,
-        peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
-        predictions=predictions,
-    )
-    steering = settled.knowledge.steering
-    steering = replace(steering, said_s=at_s, predictions=(*steering.predictions, *predictions))
-    return replace(settled.knowledge, steering=steering), [decided, *settled.events]
+def in_force(knowledge: Knowledge, terms: Terms, policy: Policy | None) -> str:
+    """Return the policy that decides, by the whole name of the last decision; empty in observe."""
+    if terms.autopilot.mode == "observe":
+        return ""
+    return knowledge.schedule.decider(terms.autopilot.policy if policy is None else policy.name)
+
+
+def named(knowledge: Knowledge, events: Sequence[Event], policy: str) -> tuple[Knowledge, list[Event]]:
+    """Return knowledge and events in which every prediction and every event of the autopilot names a policy, by default this one."""
+    predictions = knowledge.predictions
+    if not all(each.policy for each in predictions):
+        predictions = tuple(each if each.policy else replace(each, policy=policy) for each in predictions)
+        knowledge = replace(knowledge, predictions=predictions)
+    return knowledge, [replace(each, policy=policy) if isinstance(each, AutopilotEvent) and not each.policy else each for each in events]
 
 
 def resting(knowledge: Knowledge) -> str:
-    """Why nothing happens; the same words as long as it is the same, so that such turns are counted in one row."""
-    steering = knowledge.steering
+    """Return why nothing happens; the same words as long as it is the same, so that such turns are counted in one row."""
+    schedule, paused, proposal = knowledge.schedule, knowledge.trust.paused, knowledge.proposals.open
     if knowledge.pending:
-        return f"waiting for {', '.join(pending.instruction.knob for pending in knowledge.pending)}"
-    if steering.mode == "observe" or (steering.paused is None and steering.last is None):
+        return f"waiting for {', '.join(pending.instruction.target for pending in knowledge.pending)}"
+    if schedule.mode == "observe" or (paused is None and schedule.last is None):
         return "as desired"
-    if steering.paused is not None:
-        return f"paused by {steering.paused.who}"
-    if steering.proposal is not None:
-        return f"proposal {steering.proposal.number} waits for a word"
-    assert steering.last is not None
-    keeps = "would keep" if steering.mode == "shadow" else "keeps"
-    return f"{steering.last.policy} {keeps} {knowledge.steered_executors(steering.mode)}"
+    if paused is not None:
+        return f"paused by {paused.who}"
+    if proposal is not None:
+        return f"proposal {proposal.number} waits for an answer"
+    assert schedule.last is not None
+    keeps = "would keep" if schedule.mode == "shadow" else "keeps"
+    return f"{schedule.last.policy} {keeps} {knowledge.steered(schedule.mode).executors}"

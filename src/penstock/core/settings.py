@@ -14,8 +14,13 @@ def setting(default: float, meaning: str, *, lowest: float, highest: float) -> A
 
 
 def timer(default: float, meaning: str, *, lowest: float = 0.0, highest: float = 86400.0) -> Any:
-    """A setting in seconds that `autopilot.time_scale` multiplies, for a job with shorter days: periods, graces, windows, horizons."""
+    """Declare a setting in seconds that `autopilot.time_scale` multiplies, for a job with shorter days: periods, graces, windows, horizons."""
     return field(default=default, metadata={"meaning": meaning, "lowest": lowest, "highest": highest, "scales": True})
+
+
+def flag(default: bool, meaning: str) -> Any:
+    """Declare a setting that is true or false."""
+    return field(default=default, metadata={"meaning": meaning, "lowest": False, "highest": True, "scales": False})
 
 
 def check(declaring: Any, table: str, name: str, value: object) -> None:
@@ -24,6 +29,10 @@ def check(declaring: Any, table: str, name: str, value: object) -> None:
     if name not in declared:
         raise UserMistake(f"{table}.{name}: there is no such setting; there are {', '.join(declared)}")
     bounds = declared[name].metadata
+    if isinstance(declared[name].default, bool):
+        if not isinstance(value, bool):
+            raise UserMistake(f"{table}.{name}: found {value!r}, true or false is allowed")
+        return
     whole = isinstance(declared[name].default, int)
     number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
     if number is None or not bounds["lowest"] <= number <= bounds["highest"] or (whole and number != int(number)):

@@ -11,7 +11,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executors import ExecutorLost
 from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted
 from penstock.core.domain.events.steering import InstructionGiven
-from penstock.core.domain.trust import mode_in
+from penstock.core.domain.events.meaning import mode_in
 
 LABEL_CHARACTERS = 18
 

@@ -14,8 +14,8 @@ from penstock.core.domain.events.executors import ExecutorLost
 from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.domain.rescales import rescales
-from penstock.core.domain.routine import CHANGES
+from penstock.core.domain.reading import rescales
+from penstock.core.domain.events.meaning import CHANGES
 from penstock.core.domain.units import count_words, duration_words
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.dashboard.series import Array, widths_s

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.analyze.job_shape import ASAP_S
+from penstock.core.models.usage import ASAP_S
 from penstock.core.domain.job import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.units import duration_words

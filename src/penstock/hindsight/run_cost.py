@@ -13,9 +13,9 @@ from penstock.core.analyze.disturbances import failure_in, followed, told_of_fai
 from penstock.core.config import EVEN
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.domain.rescales import rescales
-from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import FAILURES
+from penstock.core.domain.reading import rescales
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.domain.disturbance import FAILURES
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.shapes.chance import FloatArray
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from penstock.core.domain.events.run import NothingToDo
-from penstock.core.inputs import Inputs
+from penstock.core.knowledge.inputs import Inputs
 from penstock.core.loop import turn
-from penstock.core.policies.policy import Policy
-from penstock.core.recorded import Keyframe
+from penstock.core.knowledge.policy import Policy
+from penstock.core.loop import Keyframe
 from penstock.runtime.jobfile import own_policy
 from penstock.stores.codec import encode
 from penstock.stores.reader import HistoryReader

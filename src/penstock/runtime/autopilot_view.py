@@ -7,8 +7,8 @@ from typing import Any
 
 from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.events.event import Event
-from penstock.core.knowledge import Knowledge
-from penstock.core.terms import Terms
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.terms import Terms
 from penstock.telemetry.exposition import AutopilotState
 
 LATEST = 50

@@ -15,14 +15,14 @@ from penstock.core.domain.events.run import ReadingFailed, SideWorkFailed, TurnF
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge, begin, join
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge, begin, join
 from penstock.core.loop import turn
-from penstock.core.plan.rollback import watch_trust
-from penstock.core.policies.policy import Policy
-from penstock.core.recorded import Keyframe, Recorded
-from penstock.core.terms import Terms
+from penstock.core.plan.trust import watch_trust
+from penstock.core.knowledge.policy import Policy
+from penstock.core.loop import Keyframe, Recorded
+from penstock.core.knowledge.terms import Terms
 from penstock.ports import Actuator, Clock, EventSink, Fitter, KnowledgeStore, Source
 from penstock.runtime.attempts import Attempts
 from penstock.runtime.inbox import Inbox, Reread, too_late

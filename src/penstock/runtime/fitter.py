@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.core.fitting import FitAsked, FitDone, fitted
+from penstock.core.knowledge.fitting import FitAsked, FitDone, fitted
 from penstock.processes import die_with_parent
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.stores.codec import decode, encode

@@ -14,11 +14,11 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import HistoryReplaced
 from penstock.core.domain.events.run import NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.routine import is_routine
-from penstock.core.knowledge import Desired
-from penstock.core.policies.policy import Policy
+from penstock.core.domain.events.meaning import is_routine
+from penstock.core.knowledge.knowledge import Desired
+from penstock.core.knowledge.policy import Policy
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.leases import FileLease
 from penstock.ports import Actuator, BesideCheckpoint, Clock, Fitter, Source
 from penstock.remote import SocketServer

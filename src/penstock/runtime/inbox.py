@@ -13,7 +13,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import Refused
-from penstock.core.fitting import FitDone
+from penstock.core.knowledge.fitting import FitDone
 
 MOST_FAILED = 10
 """Fits are dropped after this many failed turns in a row: one of them may be why."""

@@ -15,7 +15,7 @@ from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.chance import FloatArray
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.selftest.cpu_steal import CpuTime, Span, cpu_time, stolen_spans
 from penstock.selftest.spark_runs import with_csv, workload_job
 from penstock.stores.reader import HistoryReader

@@ -20,12 +20,12 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
-from penstock.core.fitting import FitDone, fitted
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
+from penstock.core.knowledge.fitting import FitDone, fitted
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
 from penstock.core.loop import turn
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine

@@ -9,8 +9,8 @@ from statistics import median
 
 import numpy as np
 
-from penstock.core.analyze.batches import batch_measured, cost_of
-from penstock.core.analyze.job_shape import ASAP_S
+from penstock.core.analyze.learn import batch_measured, cost_of
+from penstock.core.models.usage import ASAP_S
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured, fit_durations

@@ -9,7 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from penstock.core.analyze.workers import workers_reading
+from penstock.core.analyze.learn import workers_reading
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import QueryReading, Reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from penstock.core.domain.rate_limit import paced_s, rows_per_batch
+from penstock.core.domain.trigger import paced_s, rows_per_batch
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import BatchLaw

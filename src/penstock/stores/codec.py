@@ -17,11 +17,11 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import REASONS
 from penstock.core.execute.reconcile import KNOBS, STEERABLE
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.knowledge import Knowledge
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.policies.registry import POLICIES, parameters_of
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 
 Value = TypeVar("Value")
 

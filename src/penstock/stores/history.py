@@ -15,9 +15,9 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
 from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge import Knowledge
-from penstock.core.learnt import Learnt
-from penstock.core.recorded import Recorded
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.loop import Recorded
 from penstock.core.redaction import Redactor
 from penstock.stores.database import explained, is_disk_trouble, open_writer, transaction
 from penstock.stores.recorder import Recorder, this_penstock

@@ -8,8 +8,8 @@ from dataclasses import replace
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge import Knowledge
-from penstock.core.recorded import Recorded
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.loop import Recorded
 
 
 class MemoryStore:

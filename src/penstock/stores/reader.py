@@ -13,8 +13,8 @@ from typing import Self, TypeVar
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge import Knowledge
-from penstock.core.terms import Terms
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.terms import Terms
 from penstock.stores.codec import decode, decode_event, decode_instruction
 from penstock.stores.database import explained, open_reader
 from penstock.stores.recorder import Recorder

@@ -11,14 +11,14 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
-from penstock.core.fitting import FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Knowledge, Pending
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.fitting import FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Knowledge, Pending
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.loop import Turn
-from penstock.core.recorded import Keyframe, Recorded
+from penstock.core.loop import Keyframe, Recorded
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.stores.codec import decode, decode_command, decode_instruction, encode, encode_knowledge
 from penstock.stores.recorder import Recorder
 

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from penstock.core.domain.events.sources import ConnectorFound
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import NotReachable, UserMistake
-from penstock.core.knowledge import Desired
+from penstock.core.knowledge.knowledge import Desired
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.references import load_function
 from penstock.runtime.fitter import ProcessFitter
 from penstock.runtime.home import JobFolder, home

@@ -15,9 +15,9 @@ from penstock.core.config import USUAL_READING_S, Config
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge import Desired
+from penstock.core.knowledge.knowledge import Desired
 from penstock.core.redaction import Redactor
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fitter import ProcessFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host

@@ -11,7 +11,7 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import PROFILED
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine

@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge import Desired
-from penstock.core.models.anomaly.disturbance import FAILURES
-from penstock.core.policies.policy import Need, Policy
+from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.disturbance import FAILURES
+from penstock.core.knowledge.policy import Need, Policy
 from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
-from penstock.core.terms import Terms
+from penstock.core.knowledge.terms import Terms
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.fitter import InlineFitter

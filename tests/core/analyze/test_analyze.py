@@ -8,10 +8,10 @@ import pytest
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.analyze import analyze
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Desired, Knowledge
-from penstock.core.learnt import Learnt
-from penstock.core.policies.policy import Need
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.policy import Need
 from penstock.stores.codec import decode, encode, encode_knowledge
 
 ALL: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast", "latency", "profile", "stages"})

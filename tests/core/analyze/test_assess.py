@@ -10,7 +10,7 @@ from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.policies.policy import Need
+from penstock.core.knowledge.policy import Need
 
 REGRESSION: frozenset[Need] = LEARNING | {"regression"}
 

@@ -9,8 +9,8 @@ from assessed import NOW_S, under
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.analyze.batch_failures import by_laws, implied_delay_s, last_start_s, laws_of, outage_of
-from penstock.core.assessment import Assessment
+from penstock.core.analyze.disturbances import by_laws, implied_delay_s, last_start_s, laws_of, outage_of
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.reading import BatchParts, QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws

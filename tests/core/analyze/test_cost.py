@@ -10,8 +10,8 @@ import pytest
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.domain.job import Limits
-from penstock.core.fitting import FitDone, fitted
-from penstock.core.policies.policy import Need
+from penstock.core.knowledge.fitting import FitDone, fitted
+from penstock.core.knowledge.policy import Need
 from penstock.selftest.speed import LargeJob
 
 DAEDALUS: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast"})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planned import wants
 
-from penstock.core.analyze.explained import decisions, explained, judged
+from penstock.core.report.explained import decisions, explained, judged
 from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven

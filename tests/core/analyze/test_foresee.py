@@ -8,7 +8,7 @@ import pytest
 from steady_job import LEARNING, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.predictions import foresee
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.prediction import Prediction
 from penstock.core.models.estimate import Estimate

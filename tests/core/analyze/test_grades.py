@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.analyze.grade_summary import grades
+from penstock.core.report.grades import grades
 from penstock.core.domain.events.autopilot import Graded
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.prediction import PredictionKind

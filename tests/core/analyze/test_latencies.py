@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from steady_job import SteadyJob
 
-from penstock.core.analyze.latencies import latencies, peak_until
+from penstock.core.analyze.assess import latencies, peak_until
 from penstock.core.domain.trigger import Trigger
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast

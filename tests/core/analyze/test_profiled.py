@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from steady_job import Analysed, SteadyJob
 
-from penstock.core.analyze.profiled import by_waves, t_max_of, table_of
+from penstock.core.analyze.capacities import by_waves, t_max_of, table_of
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.capacity_model import CapacityModel

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from steady_job import TERMS, Analysed, SteadyJob
 
-from penstock.core.analyze.recoveries import MOST_RECOVERIES, tables_due
+from penstock.core.analyze.disturbances import MOST_RECOVERIES, tables_due
 from penstock.core.domain.events.autopilot import Graded, Recovered
-from penstock.core.fitting import FitAsked, FitDone, fitted
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.fitting import FitAsked, FitDone, fitted
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
-from penstock.core.policies.policy import Need
+from penstock.core.knowledge.policy import Need
 from penstock.stores.codec import decode, encode, encode_knowledge
 
 NEEDS: frozenset[Need] = frozenset({"load", "capacity"})

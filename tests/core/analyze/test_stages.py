@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.core.analyze.stages import stage_needs, tells_work
+from penstock.core.analyze.assess import stage_needs, tells_work
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.stage_rates import StageRates

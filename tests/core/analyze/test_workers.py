@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from steady_job import SteadyJob
 
-from penstock.core.analyze.workers import workers_reading
+from penstock.core.analyze.learn import workers_reading
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.reading import ExecutorReading
 

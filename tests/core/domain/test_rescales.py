@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.core.domain.rescales import rescales
+from penstock.core.domain.reading import rescales
 from penstock.runtime.fakes import blank_reading
 
 

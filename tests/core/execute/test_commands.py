@@ -12,9 +12,9 @@ from penstock.core.domain.events.steering import CommandRefused, CommandTaken, H
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.execute.commands import take_commands
-from penstock.core.knowledge import Desired, Hold, Knowledge
-from penstock.core.terms import Terms
+from penstock.core.plan.operators import take_commands
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
 TERMS = Terms(limits=Limits(min_executors=2, max_executors=4))

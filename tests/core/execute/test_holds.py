@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.execute.holds import end_holds, hold
-from penstock.core.knowledge import Desired, Hold, Knowledge
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge
 
 HOLDS = st.lists(
     st.builds(Hold, knob=st.sampled_from(["executors", "trigger:a", "trigger:b"]), value=st.just("3"), who=st.just("ann"), until_s=st.floats(0, 100))

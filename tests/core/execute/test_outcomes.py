@@ -11,7 +11,7 @@ from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, 
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.outcomes import take_outcomes
-from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending
 from penstock.runtime.fakes import blank_reading
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)

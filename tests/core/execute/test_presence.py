@@ -12,7 +12,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.execute.missing_executors import watch_executors
-from penstock.core.knowledge import Desired, Knowledge, Pending
+from penstock.core.knowledge.knowledge import Desired, Knowledge, Pending
 from penstock.runtime.fakes import blank_reading
 
 CONFIG = Config(executors_timeout_s=30.0)

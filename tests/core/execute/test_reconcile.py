@@ -13,8 +13,8 @@ from penstock.core.domain.instruction import ChangeQuery, Instruction, ScaleExec
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.reconcile import reconcile
-from penstock.core.knowledge import Desired, Hold, Knowledge, Pending
-from penstock.core.steering import Steering
+from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.knowledge.steering import Steering
 from penstock.runtime.fakes import blank_reading
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)

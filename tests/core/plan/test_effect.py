@@ -16,9 +16,9 @@ from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge import Hold, Knowledge, Pending
+from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending
 from penstock.core.plan.effect import BLOCKED_S, SETTLED_S, watch_effect, with_trial
-from penstock.core.steering import Blocked, Paused, Steering, Trial
+from penstock.core.knowledge.steering import Blocked, Paused, Steering, Trial
 from penstock.runtime.fakes import blank_reading
 
 TRIAL = Trial(before=2, after=4, throughput_before_rows_per_s=1000.0, since_s=0.0)

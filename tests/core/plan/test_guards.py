@@ -16,7 +16,7 @@ from penstock.core.domain.job import Promises
 from penstock.core.models.estimate import Estimate
 from penstock.core.plan.guards import Guarding, guarded, guards_on
 from penstock.core.plan.owner import Allowed, owner_allows
-from penstock.core.steering import Blocked, Rescale, Steering
+from penstock.core.knowledge.steering import Blocked, Rescale, Steering
 
 ALWAYS, NEVER = Hours(), Hours(days=())
 SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)

@@ -8,8 +8,8 @@ from planned import knowing, terms, wants
 
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.events.autopilot import ProposalEnded
-from penstock.core.plan.mode import settle_mode, settle_policy
-from penstock.core.steering import Paused, Proposal, Rescale, Steering, Trial
+from penstock.core.plan.trust import settle_mode, settle_policy
+from penstock.core.knowledge.steering import Paused, Proposal, Rescale, Steering, Trial
 
 PROPOSAL = Proposal(number=7, executors=5, at_s=0.0, expires_s=600.0, policy="thumb")
 PAUSED = Paused(who="ann", since_s=0.0, until_s=None)

@@ -12,8 +12,8 @@ from penstock.core.domain.events.autopilot import PromiseKept, ProposalEnded
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.prediction import Prediction
 from penstock.core.plan.named import in_force, named
-from penstock.core.policies.policy import Policy
-from penstock.core.steering import Steering
+from penstock.core.knowledge.policy import Policy
+from penstock.core.knowledge.steering import Steering
 
 MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, executors=4, due_s=60.0)
 

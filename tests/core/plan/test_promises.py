@@ -11,12 +11,12 @@ from planned import knowing, late, terms
 
 from penstock.core.domain.events.autopilot import PromiseBroken, PromiseKept, Recovered
 from penstock.core.domain.events.event import Event
-from penstock.core.knowledge import Knowledge
-from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import Disturbance
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.domain.disturbance import Disturbance
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
-from penstock.core.plan.promises import watch_promises
-from penstock.core.terms import Terms
+from penstock.core.plan.trust import watch_promises
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
 PROMISED = terms(latency_p95_s=2.0, recovery_s=120.0)

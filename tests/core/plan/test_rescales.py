@@ -12,7 +12,7 @@ from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutor
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.plan.rescales import with_rescale, without_failed
-from penstock.core.steering import Rescale
+from penstock.core.knowledge.steering import Rescale
 from penstock.runtime.fakes import blank_reading
 
 LAST = blank_reading(10.0, executors_running=2, executors_requested=3, throughput_rows_per_s=100.0)

@@ -10,9 +10,9 @@ from planned import knowing, terms
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.events.autopilot import PolicyPaused, ProposalEnded, RolledBack
-from penstock.core.knowledge import Hold, Knowledge
-from penstock.core.plan.rollback import watch_trust
-from penstock.core.steering import Paused, Proposal
+from penstock.core.knowledge.knowledge import Hold, Knowledge
+from penstock.core.plan.trust import watch_trust
+from penstock.core.knowledge.steering import Paused, Proposal
 from penstock.runtime.fakes import blank_reading
 
 BROKEN: Any = {"broken_s": (100.0, 200.0, 300.0)}

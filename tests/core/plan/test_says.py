@@ -12,10 +12,10 @@ from penstock.core.domain.command import Approve, Command, Pause, Reject, Releas
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed, ProposalEnded
 from penstock.core.domain.events.steering import CommandRefused
-from penstock.core.knowledge import Hold, Knowledge
-from penstock.core.plan.policy_commands import take_says
+from penstock.core.knowledge.knowledge import Hold, Knowledge
+from penstock.core.plan.operators import take_says
 from penstock.core.plan.proposals import quiet_for_s
-from penstock.core.steering import MeanLoad, Paused, Proposal, Trial
+from penstock.core.knowledge.steering import MeanLoad, Paused, Proposal, Trial
 from penstock.runtime.fakes import blank_reading
 
 PROPOSAL = Proposal(number=7, executors=5, at_s=0.0, expires_s=600.0, policy="thumb")

@@ -13,10 +13,10 @@ from planned import LIMITS, Thumb, assessed, knowing, terms, wants
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.decision import Comparison, Decision, Recommended
 from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
-from penstock.core.knowledge import Hold, Knowledge
+from penstock.core.knowledge.knowledge import Hold, Knowledge
 from penstock.core.plan.settle import Settled, settle, with_recommended
-from penstock.core.steering import MeanLoad, Proposal, Trial
-from penstock.core.terms import Terms
+from penstock.core.knowledge.steering import MeanLoad, Proposal, Trial
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
 SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)

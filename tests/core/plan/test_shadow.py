@@ -11,7 +11,7 @@ from planned import wants
 from penstock.core.domain.events.autopilot import AutopilotChanged, Decided
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo, RunStarted
-from penstock.core.plan.shadow import last_shadow
+from penstock.core.report.readiness import last_shadow
 
 MODES = st.sampled_from(["observe", "shadow", "ask", "active"])
 

@@ -10,7 +10,7 @@ from assessed import NOW_S, assessed
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from penstock.core.assessment import Assessment, StageNeed
+from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import QueryReading, Reading, StageReading

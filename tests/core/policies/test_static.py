@@ -6,7 +6,7 @@ import pytest
 from assessed import assessed, under
 
 from penstock.core.domain.job import Limits
-from penstock.core.policies.static import Static
+from penstock.core.policies.baselines import Static
 
 
 @pytest.mark.parametrize("load", [0.0, 350.0, 5000.0])

@@ -8,7 +8,7 @@ from assessed import NOW_S, assessed
 
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.policies.tasks import executors_filled, tasks_at_once
+from penstock.core.policies.choosing import executors_filled, tasks_at_once
 from penstock.runtime.fakes import blank_reading
 
 

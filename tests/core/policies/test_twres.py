@@ -9,9 +9,9 @@ from assessed import NOW_S, about, assessed, expecting, under
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.assessment import Assessment
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.policies.twres import Twres
+from penstock.core.policies.baselines import Twres
 from penstock.runtime.fakes import blank_reading
 
 T_MAX = {size: about(100.0 * size) for size in range(1, 13)}

@@ -8,7 +8,7 @@ from assessed import NOW_S, assessed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.policies.wanted import stabilised, wanted_within, without_wanted
+from penstock.core.policies.choosing import stabilised, wanted_within, without_wanted
 
 SIZES = st.integers(1, 12)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.usage.overdue import ROW_S, overdue_busyness, overdue_s, row_costs
+from penstock.core.models.usage import ROW_S, overdue_busyness, overdue_s, row_costs
 from penstock.runtime.fakes import blank_reading
 
 COSTS = {f"{ROW_S}q": 0.001}

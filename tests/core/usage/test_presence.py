@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.usage.presence import presence
+from penstock.core.models.usage import presence
 from penstock.runtime.fakes import blank_reading
 
 

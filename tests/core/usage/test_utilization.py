@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from assessed import NOW_S, assessed
 
-from penstock.core.analyze.workers import workers_reading
+from penstock.core.analyze.learn import workers_reading
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.policies.hpa import Hpa
 from penstock.core.policies.spark_dra import SparkDra
-from penstock.core.usage.utilization import is_stalled
+from penstock.core.models.usage import is_stalled
 from penstock.runtime.fakes import blank_reading
 
 

@@ -12,8 +12,8 @@ from jobfiles import HALF_FULL, loaded
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge import Desired
-from penstock.core.terms import Terms
+from penstock.core.knowledge.knowledge import Desired
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.jobfile import own_policy

@@ -10,8 +10,8 @@ from jobfiles import HALF_FULL, RIGHT, loaded, write
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
-from penstock.core.knowledge import Desired
-from penstock.core.terms import Terms
+from penstock.core.knowledge.knowledge import Desired
+from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import EPOCH_S, FakeClock, FakePlant
 from penstock.runtime.inbox import Reread

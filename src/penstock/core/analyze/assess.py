@@ -2,82 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from penstock.core.analyze.capacities import capacities
-from penstock.core.analyze.forecasts import arrivals_of, current_forecast
-from penstock.core.analyze.job_shape import batch_of, interval_of, slots_of
-from penstock.core.analyze.latencies import latencies, peak_until
-from penstock.core.analyze.priors import KINDS, declared_downtimes, priors_of
-from penstock.core.analyze.profiled import t_max_of, table_of
-from penstock.core.analyze.stages import stage_needs
-from penstock.core.assessment import Assessment
-from penstock.core.domain.reading import Reading
+from penstock.core.analyze.capacities import capacities, paced, t_max_of, table_of
+from penstock.core.analyze.forecasts import arrivals_of
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.disturbance import RESCALES, SURVIVED
+from penstock.core.domain.reading import QueryReading, Reading, total
 from penstock.core.domain.trigger import Plant
-from penstock.core.knowledge import Knowledge
-from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import RESCALES
+from penstock.core.knowledge.assessment import Assessment, QueryAssessment, StageNeed
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.steering import Schedule
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.capacity.batch_law import LikelyLaws
-from penstock.core.models.estimate import Estimate
+from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.recovery.downtime import Downtimes
-from penstock.core.policies.policy import Need
-from penstock.core.terms import Terms
-from penstock.core.usage.utilization import plant_of
+from penstock.core.models.latency.latency_table import LatencyTable
+from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Downtimes, Priors
+from penstock.core.models.stage_rates import StageRates
+from penstock.core.models.usage import interval_of, plant_of, share_of, slots_of
 
 
-def assess(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Assessment]:
-    """What is known for a decision about all allowed sizes and the present one; the knowledge comes back as it keeps the forecast."""
-    knowledge, forecast = current_forecast(knowledge, at_s, terms, needs) if needs else (knowledge, None)
-    sizes = {*range(terms.limits.min_executors, terms.limits.max_executors + 1), knowledge.steered_executors(terms.autopilot.mode)}
-    return knowledge, assessment(knowledge, forecast, at_s, terms, needs, sorted(sizes))
-
-
-def assessment(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: Terms, needs: frozenset[Need], sizes: Sequence[int]) -> Assessment:
-    """The same, of these sizes only and with this forecast. There must have been a reading."""
-    reading, learnt, steering = knowledge.last, knowledge.learnt, knowledge.steering
+def assess(knowledge: Knowledge, forecast: Forecast | None, at_s: float, terms: Terms, needs: frozenset[Need], executors: Sequence[int]) -> Assessment:
+    """Return what is known for a decision among these numbers of executors. There must have been a reading."""
+    reading, learnt, schedule = knowledge.last, knowledge.learnt, knowledge.schedule
     if reading is None:
         raise ValueError("nothing can be assessed before the first reading")
-    plant, current = plant_of(reading), knowledge.steered_executors(terms.autopilot.mode)
-    interval_s, batch_s = interval_of(reading, terms.promises), batch_of(reading)
-    load = steering.load.mean_rows_per_s if steering.load.count else reading.arrival_rows_per_s
+    plant, current = plant_of(reading), knowledge.steered(terms.autopilot.mode)
+    interval_s, queries = interval_of(reading, terms.promises), queries_of(knowledge, reading)
+    batch_s = max((query.batch_s for query in queries if query.batch_s is not None), default=None) if plant == "micro_batch" else None
+    load = total(query.load_rows_per_s for query in queries)
+    if load is None:
+        load = load_of(schedule, "", reading.arrival_rows_per_s)
     until_s = at_s + terms.autopilot.scaled(terms.config.forecast_interval_s)
     rate = peak_until(forecast, until_s, load) if needs & {"latency", "profile"} else None
-    t_max = t_max_of(learnt, reading, sizes, interval_s) if "profile" in needs else {}
-    since_rescale_s = None if steering.rescaled_s is None else by_readings(at_s - steering.rescaled_s, terms.config.reading_interval_s)
+    if rate is not None:
+        queries = with_latencies(queries, learnt, reading, executors, rate)
+    t_max = t_max_of(learnt, reading, executors, interval_s) if "profile" in needs else {}
+    since_rescale_s = None if schedule.rescaled_s is None else by_readings(at_s - schedule.rescaled_s, terms.config.reading_interval_s)
     return Assessment(
         at_s=at_s,
         plant=plant,
         reading=reading,
         current=current,
-        declared=knowledge.declared.executors,
+        declared=knowledge.declared,
         limits=terms.limits.at_least(reading.least_executors),
         promises=terms.promises,
         interval_s=interval_s,
         uptime_s=by_readings(uptime_of(reading, since_rescale_s), terms.config.reading_interval_s),
         since_rescale_s=since_rescale_s,
+        queries=queries,
         load_rows_per_s=load,
         batch_s=batch_s,
         slots_each=slots_of(reading),
         cpu_cores_each=terms.autopilot.executor_cpu_cores,
-        capacities=capacities(learnt.capacity, sizes, interval_s) if needs & {"capacity", "regression"} else {},
+        capacities=capacities(learnt.capacity, executors, interval_s) if needs & {"capacity", "regression"} else {},
         batch_laws=_batch_laws(learnt) if plant == "micro_batch" and needs & {"capacity", "regression"} else None,
         t_max=t_max,
         forecast=forecast,
         arrivals=arrivals_of(learnt.load.series, forecast, load, at_s, max(interval_s, batch_s or 0.0)),
         downtimes_s=downtimes(learnt, terms, plant, needs),
         stops=frozenset(RESCALES) - set(learnt.live) if plant == "continuous" else frozenset(),
-        latencies={} if rate is None else latencies(learnt, reading, sizes, rate),
+        latencies={} if rate is None else job_latencies(queries, learnt, reading, executors, rate),
         table=table_of(learnt, reading, t_max) if "profile" in needs else None,
         stages=stage_needs(learnt.stages, reading) if "stages" in needs else (),
-        earlier=steering.earlier,
-        memo=steering.memo,
+        earlier=schedule.earlier,
+        memory=schedule.memory,
     )
 
 
+def queries_of(knowledge: Knowledge, reading: Reading) -> tuple[QueryAssessment, ...]:
+    """Return each query's own load, lag and cost."""
+    models = knowledge.learnt.batches
+    return tuple(
+        QueryAssessment(
+            name=query.name,
+            trigger=query.trigger,
+            load_rows_per_s=load_of(knowledge.schedule, query.name, query.arrival_rows_per_s),
+            excess_lag_rows=query.excess_lag_rows,
+            batch_s=None if query.batch is None else query.batch.total_s,
+            cost=models[query.name].cost if query.name in models else None,
+        )
+        for query in reading.queries
+    )
+
+
+def load_of(schedule: Schedule, query: str, arrival_rows_per_s: float | None) -> float | None:
+    """Return the mean load since the last decision; that of the reading before anything was counted."""
+    known = schedule.loads.get(query)
+    return arrival_rows_per_s if known is None else known.mean_rows_per_s
+
+
 def by_readings(since_s: float, interval_s: float) -> float:
-    """Seconds that a timer has run; up to half a reading interval more where that makes whole intervals.
+    """Return the seconds that a timer has run; up to half a reading interval more where that makes whole intervals.
 
     A decision is made at the reading nearest to its time (`is_due`), and readings come a little early or late: without this a timer of three periods
     would often last for four.
@@ -89,12 +110,12 @@ def by_readings(since_s: float, interval_s: float) -> float:
 
 
 def uptime_of(reading: Reading, since_rescale_s: float | None) -> float:
-    """Seconds since the start, the last disturbance or the last rescale, whichever was last."""
+    """Return the seconds since the start, the last disturbance or the last rescale, whichever was last."""
     return min(each for each in (reading.uptime_s, reading.since_disturbance_s, since_rescale_s) if each is not None)
 
 
 def downtimes(learnt: Learnt, terms: Terms, plant: Plant, needs: frozenset[Need]) -> dict[str, float]:
-    """As learnt, or declared where nothing is learnt. A micro-batch job learns of a loss when it is noticed; to the owner it began before that."""
+    """Return downtimes as learnt, or declared where nothing is learnt. A micro-batch job counts a loss when it is noticed; it began `detection_s` before."""
     if needs or learnt.downtimes.learnt:
         found = downtimes_of(replace(learnt.downtimes, priors=priors_of(terms.autopilot, plant)))
     else:
@@ -105,7 +126,7 @@ def downtimes(learnt: Learnt, terms: Terms, plant: Plant, needs: frozenset[Need]
 
 
 def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
-    """Seconds by kind of disturbance; a failure of which nothing is known yet takes what scaling out does (Daedalus sec. 3.4)."""
+    """Return seconds by kind of disturbance; a failure of which nothing is known yet takes what scaling out does (Daedalus sec. 3.4)."""
     known = {kind: downtimes.predict(kind) for kind in KINDS}
     values = {kind: each.value for kind, each in known.items() if isinstance(each, Estimate)}
     return {kind: values.get(kind, values["rescale_up"]) for kind in known}
@@ -114,3 +135,113 @@ def downtimes_of(downtimes: Downtimes) -> dict[str, float]:
 def _batch_laws(learnt: Learnt) -> LikelyLaws | None:
     laws = None if learnt.capacity.by_batches is None else learnt.capacity.by_batches.laws()
     return laws if isinstance(laws, LikelyLaws) else None
+
+
+KINDS = (*SURVIVED, *RESCALES)
+"""Those whose downtime a decision rests on."""
+
+
+def priors_of(autopilot: Autopilot, plant: Plant) -> Priors:
+    """Return what the owner declares of a kind, else of any stop; by default the papers' rescales. An executor lost in micro-batches stops nothing.
+
+    >>> said = priors_of(Autopilot(downtime_s=110.0), "micro_batch")
+    >>> said.of("query_restart"), said.of("rescale_down"), said.of("executor_loss")
+    (110.0, 110.0, 2.5)
+    >>> unsaid = priors_of(Autopilot(), "continuous")
+    >>> unsaid.of("query_restart"), unsaid.of("rescale_down"), unsaid.of("executor_loss")
+    (None, 15.0, None)
+    """
+    usual, known_s = Priors(), declared_downtimes(autopilot, plant)
+    restart_s = {kind: known_s[kind] for kind in SURVIVED if kind in known_s}
+    if plant == "micro_batch":
+        restart_s.setdefault("executor_loss", LOST_EXECUTOR_S)
+    return Priors(
+        rescale_up_s=known_s.get("rescale_up", usual.rescale_up_s),
+        rescale_down_s=known_s.get("rescale_down", usual.rescale_down_s),
+        detection_s=0.0 if restart_s else None,
+        restart_s=restart_s,
+    )
+
+
+def declared_downtimes(autopilot: Autopilot, plant: Plant) -> dict[str, float]:
+    """Return what the owner declares, by kind; a downtime of any stop does not hold for an executor lost in micro-batches.
+
+    >>> declared_downtimes(Autopilot(downtime_s=110.0, downtimes_s={"rescale_down": 20.0}), "micro_batch")
+    {'query_restart': 110.0, 'rescale_down': 20.0, 'rescale_up': 110.0}
+    """
+    stops = [kind for kind in KINDS if plant == "continuous" or kind != "executor_loss"] if autopilot.downtime_s is not None else []
+    return {**{kind: autopilot.downtime_s for kind in stops if autopilot.downtime_s is not None}, **autopilot.downtimes_s}
+
+
+def with_latencies(
+    queries: tuple[QueryAssessment, ...], learnt: Learnt, reading: Reading, executors: Sequence[int], rate: Estimate
+) -> tuple[QueryAssessment, ...]:
+    """Return the queries with the 95th percentile of their latency in s by executors, at their share of this rate of arrivals.
+
+    The bounds are those of what one reading will show, not of the mean of many: that is what a prediction is graded by.
+    """
+    if plant_of(reading) == "continuous":
+        return queries
+    found = []
+    for query, read in zip(queries, reading.queries, strict=True):
+        model = learnt.batches.get(query.name)
+        answer = (
+            None
+            if model is None
+            else model.predict_each(rate_rows_per_s=rate.times(share_of(read, reading)), interval_s=query.trigger.interval_s, scaleouts=executors)
+        )
+        found.append(query if answer is None or isinstance(answer, NotReady) else replace(query, latencies=answer))
+    return tuple(found)
+
+
+def job_latencies(queries: Sequence[QueryAssessment], learnt: Learnt, reading: Reading, executors: Sequence[int], rate: Estimate) -> dict[int, Estimate]:
+    """Return the latency of the job by executors: the worst of its queries; where tasks run all the time, the average of a profile."""
+    if plant_of(reading) == "continuous":
+        table = paced(learnt)
+        return {} if table is None else {each: _by_table(table, each, rate.value) for each in executors}
+    if not queries or not all(query.latencies for query in queries):
+        return {}
+    return {each: max((query.latencies[each] for query in queries), key=lambda known: known.value) for each in executors}
+
+
+def peak_until(forecast: Forecast | None, until_s: float, load_rows_per_s: float | None) -> Estimate | None:
+    """Return the largest rate expected before a time, and between which rates all of that time is likely to lie; the load without a forecast."""
+    if forecast is None:
+        return None if load_rows_per_s is None else Estimate.exactly(load_rows_per_s)
+    steps = max(1, math.ceil((until_s - forecast.start_s) / forecast.step_s))
+    soon = replace(forecast, mean=forecast.mean[:steps], paths=tuple(path[:steps] for path in forecast.paths))
+    peak, low, high = max(soon.mean), min(soon.at(LOW_LEVEL)), max(soon.at(HIGH_LEVEL))
+    return Estimate(value=peak, low=max(0.0, min(peak, low)), high=max(peak, high))
+
+
+def _by_table(table: LatencyTable, executors: int, rate_rows_per_s: float) -> Estimate:
+    expected = table.at(executors, rate_rows_per_s)
+    return Estimate(value=expected.latency_s, low=expected.latency_s, high=expected.latency_s if expected.valid else math.inf)
+
+
+ALWAYS = 0.9
+"""Tasks that run for such a share of the time run all the time."""
+
+
+def stage_needs(models: Mapping[str, StageRates], reading: Reading) -> tuple[StageNeed, ...]:
+    """Return every stage of every query, of which both the rate of a busy slot and the rows for each row of all sources are known; empty unless all are."""
+    needs: list[StageNeed] = []
+    for query in reading.queries:
+        share, model = share_of(query, reading), models.get(query.name, StageRates())
+        for stage in query.stages:
+            rate, selectivity = model.predict(stage.position), model.predict_selectivity(stage.position)
+            if not isinstance(rate, Estimate) or not isinstance(selectivity, Estimate) or rate.value <= 0:
+                return ()
+            needs.append(StageNeed(position=len(needs), name=stage.name, rate_rows_per_s=rate.value, selectivity=share * selectivity.value))
+    return tuple(needs)
+
+
+def tells_work(query: QueryReading) -> bool:
+    """Return whether the run time of its stages is work: tasks that run all the time may only wait, unless what they cannot do piles up.
+
+    Flink reports how long tasks were busy, Spark in Real-Time Mode how long they ran, except for the pauses between batches.
+    """
+    if query.trigger.kind != "real_time" or query.excess_lag_rows:
+        return True
+    running = 1.0 - min(1.0, (query.boundary_pause_s or 0.0) / query.trigger.interval_s) if query.trigger.interval_s > 0 else 1.0
+    return all(stage.run_time_s_per_s < ALWAYS * running * stage.tasks for stage in query.stages)

@@ -1,32 +1,38 @@
-"""How much each size can take, by the model that earned the answer."""
+"""Capacity by executors: from the model with the smaller error, and T_max from a profile."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from penstock.core.assessment import Assessment
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.arrays import Flags
+from penstock.core.models.capacity.batch_law import LikelyLaws, capacities_by_laws, least_alike
 from penstock.core.models.capacity.capacity_model import CapacityModel
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
+from penstock.core.models.latency.latency_table import LatencyTable
+from penstock.core.models.usage import most_tasks, plant_of, slots_of
 
 MOST_TIMES = 10.0
 """An upper bound is at most this many times the value: a few batches may leave open whether a row costs anything at all."""
 
 
-def capacities(model: CapacityModel, sizes: Sequence[int], interval_s: float) -> dict[int, Estimate]:
-    """Capacity in rows/s of each size that is known. Sizes whose lower bound is 0 are left out unless the upper bound is 0 too.
+def capacities(model: CapacityModel, executors: Sequence[int], interval_s: float) -> dict[int, Estimate]:
+    """Return the capacity in rows/s by executors. Those whose lower bound is 0 are left out unless the upper bound is 0 too.
 
     Where there are micro-batches their cost answers for every policy, as soon as it is known (PAPER-NOTES "Micro-batch capacity").
     """
-    answers = model.capacities(sizes, interval_s)
-    return {} if isinstance(answers, NotReady) else by_size(sizes, bounded(answers), say_something(answers))
+    answers = model.capacities(executors, interval_s)
+    return {} if isinstance(answers, NotReady) else by_executors(executors, bounded(answers), say_something(answers))
 
 
 def say_something(capacities: Estimates) -> Flags:
-    """Whether the bounds of a capacity exclude anything: more than nothing, or surely nothing (batches that outlast their interval without a row).
+    """Return whether the bounds of a capacity exclude anything: more than nothing, or surely nothing (batches that outlast their interval without a row).
 
     >>> say_something(Estimates(value=np.array([9.0, 9.0, 0.0]), low=np.array([1.0, 0.0, 0.0]), high=np.array([99.0, 99.0, 0.0]))).tolist()
     [True, False, True]
@@ -34,27 +40,67 @@ def say_something(capacities: Estimates) -> Flags:
     return np.asarray(np.isfinite(capacities.value) & ((capacities.low > 0.0) | (capacities.high <= 0.0)))
 
 
-def by_size(sizes: Sequence[int], answers: Estimates, known: Flags) -> dict[int, Estimate]:
-    return {size: answer for size, answer, tells in zip(sizes, answers.each(), known.tolist(), strict=True) if tells}
-
-
-def capacity_why(model: CapacityModel, seen: Assessment, executors: int) -> str | None:
-    """Which of the two models told the capacity of a size, and why that one, for people; None where neither did."""
-    if executors not in seen.capacities:
-        return None
-    choice = model.choice(executors, seen.interval_s)
-    return f"by {choice.model}: {choice.why}"
+def by_executors(executors: Sequence[int], answers: Estimates, known: Flags) -> dict[int, Estimate]:
+    return {each: answer for each, answer, tells in zip(executors, answers.each(), known.tolist(), strict=True) if tells}
 
 
 def carried_by(seen: Assessment, executors: int) -> Estimate | None:
-    """What a size can take: as learnt while the job ran, else as the profile has it."""
+    """Return the capacity of a number of executors: as learnt while the job ran, else as the profile has it."""
     return seen.capacities.get(executors) or seen.t_max.get(executors)
 
 
 def bounded(capacities: Estimates) -> Estimates:
-    """The capacities with upper bounds that are finite.
+    """Return the capacities with finite upper bounds.
 
     >>> bounded(Estimates(value=np.array([100.0]), low=np.array([50.0]), high=np.array([np.inf]))).high.tolist()
     [1000.0]
     """
     return replace(capacities, high=np.minimum(capacities.high, MOST_TIMES * capacities.value))
+
+
+def t_max_of(learnt: Learnt, reading: Reading, executors: Sequence[int], interval_s: float) -> dict[int, Estimate]:
+    """Return Phoebe's T_max by executors: where tasks run all the time a line or a power law (sec. III-D), at the pace that the job was seen to have.
+
+    Of micro-batches their law as soon as it is known; before that the profile's curve over executors that differ in waves, as those that do not carry the
+    same (PAPER-NOTES "T_max over scale-outs").
+    """
+    if plant_of(reading) == "continuous":
+        return {each: answer.times(learnt.pace.share) for each in executors if isinstance(answer := learnt.t_max.predict(each), Estimate)}
+    if not learnt.t_max.seen:
+        return {}
+    laws = learnt.capacity.by_batches.laws() if learnt.capacity.by_batches else None
+    if isinstance(laws, LikelyLaws) and laws.best.row_s > 0.0:
+        found = capacities_by_laws(laws, executors, interval_s)
+        return by_executors(executors, bounded(found), np.isfinite(found.value))
+    return by_waves(learnt.t_max, executors, tasks_of(reading), slots_of(reading))
+
+
+def by_waves(t_max: ScaleoutCapacity, executors: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:
+    """Return the capacities of a profile, where executors that run `tasks` in equally many waves count as one; unchanged where the tasks are not known.
+
+    >>> profile = [ScaleoutMeasured(scaleout=size, throughput_rows_per_s=rate) for size, rate in ((3, 300.0), (6, 600.0), (10, 600.0), (12, 1200.0))]
+    >>> found = by_waves(ScaleoutCapacity().learn(profile), [1, 10, 11], 12, 1)
+    >>> {size: round(each.value) for size, each in found.items()}
+    {1: 100, 10: 600, 11: 600}
+    """
+    if tasks is not None:
+        alike = [ScaleoutMeasured(scaleout=least_alike(each.scaleout, tasks, slots_each), throughput_rows_per_s=each.mean) for each in t_max.seen]
+        t_max = ScaleoutCapacity().learn(alike)
+    found = {each: t_max.predict(each if tasks is None else least_alike(each, tasks, slots_each)) for each in executors}
+    return {each: answer for each, answer in found.items() if isinstance(answer, Estimate)}
+
+
+def tasks_of(reading: Reading) -> int | None:
+    """Return the tasks of a batch where the job has a single query; None where that is unknown, or queries share the slots."""
+    return most_tasks(reading.queries[0]) if len(reading.queries) == 1 else None
+
+
+def table_of(learnt: Learnt, reading: Reading, t_max: Mapping[int, Estimate]) -> LatencyTable | None:
+    """Return the table of latencies at the pace that the job was seen to have; of micro-batches, a table knows no waves and T_max does."""
+    if learnt.table is None or plant_of(reading) == "continuous":
+        return paced(learnt)
+    return learnt.table.within({size: each.value for size, each in t_max.items()})
+
+
+def paced(learnt: Learnt) -> LatencyTable | None:
+    return None if learnt.table is None else learnt.table.at_pace(learnt.pace.share)

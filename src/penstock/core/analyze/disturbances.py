@@ -2,82 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from penstock.core.analyze.batch_failures import implied_delay_s, laws_of, outage_of
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.analyze.forecasts import ROUNDING_S, points_since
-from penstock.core.assessment import Assessment
-from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.disturbance import FAILURES, UNANNOUNCED, DisturbanceKind
 from penstock.core.domain.reading import Reading
-from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import FAILURES, UNANNOUNCED, DisturbanceKind
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.steering import Applied
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
+from penstock.core.models.estimate import Estimate, combined_bounds
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.downtime import DowntimeSeen
-from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson
+from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson, recovery_lesson
+from penstock.core.models.recovery.predicted_recovery import RecoveryModel, by_regression
 from penstock.core.models.recovery.recovery_cost import repeated_s
-from penstock.core.steering import Rescale
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen, RecoveryTable
+from penstock.core.models.surrogate.study import LEAST_ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failure that a reading shows, and when it struck."""
+    """A failure that a reading shows, when it struck, and how many there were with it."""
 
     kind: DisturbanceKind
     at_s: float
+    number: int = 1
+
+    @property
+    def cause(self) -> str:
+        """The identity of the disturbance that it is."""
+        return f"failure {self.number}"
 
 
-def kind_of(rescale: Rescale) -> DisturbanceKind:
-    return "rescale_up" if rescale.after > rescale.before else "rescale_down"
-
-
-def charged(learnt: Learnt, rescale: Rescale | None, outcomes: Iterable[Outcome]) -> Learnt:
-    """Learn the cost of the rescale that has just ended: its downtime, or its duration if the job kept running; in that case its kind is marked as live."""
-    for outcome in outcomes:
-        if rescale is None or outcome.number != rescale.number or not outcome.done:
-            continue
-        kind = kind_of(rescale)
-        took_s = outcome.took_s if outcome.down_s is None else outcome.down_s
-        others = tuple(each for each in learnt.live if each != kind)
-        learnt = replace(
-            learnt,
-            downtimes=learnt.downtimes.learn([DowntimeSeen(kind=kind, downtime_s=took_s)]),
-            live=(*others, kind) if outcome.down_s is None else others,
-        )
-    return learnt
-
-
-def told_of_rescale(learnt: Learnt, rescale: Rescale | None) -> Learnt:
-    """The watch over recoveries knows of a rescale from the turn after it was asked for, before the readings show it."""
-    if rescale is None or rescale.number <= learnt.rescale_number:
-        return learnt
-    return replace(learnt, health=learnt.health.disturbed(rescale.at_s, kind_of(rescale)), rescale_number=rescale.number)
+def knowing_applied(learnt: Learnt, applied: Sequence[Applied]) -> tuple[Learnt, tuple[Applied, ...]]:
+    """Return models that know of the changes instructed since, before the readings show them, and these changes."""
+    new = tuple(each for each in applied if each.number > learnt.applied_number)
+    for each in new:
+        health = learnt.health
+        for kind in each.change.costs:
+            health = health.disturbed(each.at_s, kind, cause=each.cause)
+        learnt = replace(learnt, health=health, applied_number=each.number)
+    return learnt, new
 
 
 def failure_in(learnt: Learnt, reading: Reading) -> Failure | None:
-    """The failure that this reading is the first to count: of a query where one failed, else of an executor."""
+    """Return the failure that this reading is the first to count: of a query where one failed, else of an executor."""
     if reading.failures <= learnt.failures:
         return None
     of_queries = sum(query.failures for query in reading.queries) > learnt.query_failures
-    return Failure(kind="query_restart" if of_queries else "executor_loss", at_s=reading.at_s - (reading.since_disturbance_s or 0.0))
+    return Failure(kind="query_restart" if of_queries else "executor_loss", at_s=reading.at_s - (reading.since_disturbance_s or 0.0), number=reading.failures)
 
 
-def told_of_failures(learnt: Learnt, reading: Reading, failure: Failure | None, unseen_s: float) -> Learnt:
-    """The counts of this reading, and the watch told of a failure: an anomaly that began within `unseen_s` of it, as near as readings can tell, is that one."""
-    health = learnt.health.disturbed(failure.at_s, failure.kind, same_within_s=unseen_s) if failure else learnt.health
+def knowing_failure(learnt: Learnt, reading: Reading, failure: Failure | None, unseen_s: float) -> Learnt:
+    """Return models with the counts of this reading and its failure: an anomaly that began within `unseen_s` of it is that one."""
+    health = learnt.health.disturbed(failure.at_s, failure.kind, cause=failure.cause, same_within_s=unseen_s) if failure else learnt.health
     return replace(learnt, health=health, failures=reading.failures, query_failures=sum(query.failures for query in reading.queries))
 
 
 def is_calm(health: RecoveryWatch, at_s: float, interval_s: float) -> bool:
-    """Whether this reading can be skipped: no recovery is open, and the watch had a reading less than `interval_s` ago."""
+    """Return whether this reading can be skipped: no recovery is open, and the watch had a reading less than `interval_s` ago."""
     return not health.open and bool(health.keeping_up.recent) and at_s - health.keeping_up.recent[-1][0] < interval_s - ROUNDING_S
 
 
 def followed(learnt: Learnt, reading: Reading, window_s: float) -> tuple[Learnt, tuple[RecoveryMeasured, ...]]:
-    """One more reading of the job's health, and the recoveries it completes.
+    """Return models after one more reading of the job's health, and the recoveries it completes.
 
     A reading is normal if the whole window before it was, so the job had recovered by the beginning of the first normal window; where that was no later
     than the disturbance, within half a window. A rescale that never showed in the readings needed no recovery.
@@ -95,7 +90,7 @@ def followed(learnt: Learnt, reading: Reading, window_s: float) -> tuple[Learnt,
 
 
 def taught(learnt: Learnt, measured: Iterable[RecoveryMeasured], seen: Assessment, executors: int, window_s: float) -> Learnt:
-    """With the downtimes that failures must have had for these recoveries, by the arrivals measured; rescales tell theirs themselves.
+    """Return models with the downtimes that failures must have had for these recoveries, by the arrivals measured; rescales tell theirs themselves.
 
     A recovery that no reading shows took less than a window, and so did its downtime: half of the longest that would not show, unless less is known.
     """
@@ -125,3 +120,133 @@ def _implied(learnt: Learnt, measured: RecoveryMeasured, seen: Assessment, execu
     if capacity is None or capacity.value <= 0:
         return None
     return downtime_lesson(measured, Surroundings(arrivals=arrivals, interval_s=repeats_s, scaleout=executors, capacity_rows_per_s=capacity.value))
+
+
+SETTLED_S = 0.01
+"""Seconds to which a downtime is searched for."""
+OVERHEADS = (0.5, 0.0, 0.25, 0.75, 1.0)
+"""Shares of a batch that may be overhead while that is unknown; the first is taken."""
+
+
+def laws_of(seen: Assessment) -> LikelyLaws | None:
+    """Return the cost of batches as learnt; while all had the same rows, any share of one may be overhead. None for several queries."""
+    if seen.batch_laws is not None or seen.plant != "micro_batch" or len(seen.reading.queries) != 1:
+        return seen.batch_laws
+    (query,) = seen.reading.queries
+    if not query.batch or not query.throughput_rows_per_s or query.batch.total_s > seen.interval_s:
+        return None
+    takes_s, rows = query.batch.total_s, query.throughput_rows_per_s * seen.interval_s
+    drawn = tuple(BatchLaw(overhead_s=share * takes_s, row_s=(1.0 - share) * takes_s / rows, partitions=1) for share in OVERHEADS)
+    return LikelyLaws(best=drawn[0], drawn=drawn)
+
+
+def last_start_s(seen: Assessment, failed_s: float) -> float:
+    """Return when the last batch before a failure started: batches start a cycle apart, and the last commit tells where; without any, the failure itself.
+
+    Only one batch can have started since that commit, however long ago it is.
+    """
+    query = seen.reading.queries[0] if seen.reading.queries else None
+    if query is None or query.batch is None or query.since_commit_s is None:
+        return failed_s
+    takes_s = query.batch.total_s
+    cycle_s, known_s = max(seen.interval_s, takes_s), seen.reading.at_s - query.since_commit_s - takes_s
+    return known_s + cycle_s * min(1, math.floor((failed_s - known_s) / cycle_s))
+
+
+def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
+    """Return the outage a failure causes, with its duration left at 0 for the caller to fill in. Spark retries lost tasks, so the batch it hits only takes longer.
+
+    Where the query died it begins anew, with what came meanwhile; so does in effect a batch that hung until the failure was noticed.
+    Rows that came while batches took longer than their interval are part of the lag, and counted once.
+    """
+    start_s = last_start_s(seen, failed_s)
+    hung = failed_s - start_s > seen.interval_s
+    cycle_s = seen.interval_s if hung else max(seen.interval_s, seen.batch_s or 0.0)
+    stopped_s = failed_s if hung or kind == "query_restart" else start_s
+    late_s = failed_s - start_s if hung else cycle_s - seen.interval_s
+    return BatchOutage(
+        at_s=stopped_s,
+        downtime_s=0.0,
+        interval_s=seen.interval_s,
+        scaleout=executors,
+        uncommitted_s=cycle_s + stopped_s - start_s,
+        lag_rows=max(0.0, lag_rows - late_s * (seen.load_rows_per_s or 0.0)),
+    )
+
+
+def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Estimate) -> RecoveryModel:
+    """Return the seconds from the failure until the end of the first batch that takes all rows and fits the interval; bounds are those of the laws and the downtime.
+
+    A failure after the end of the batch, late as that may be, hits none: then the next one has recovered.
+    """
+
+    def ends_s(law: BatchLaw, arrivals: Arrivals, asked: BatchOutage) -> float:
+        return asked.at_s + recovery_by_batches_s(law, arrivals, asked)
+
+    def after_s(law: BatchLaw, arrivals: Arrivals, downtime_s: float) -> float:
+        end_s = ends_s(law, arrivals, replace(outage, downtime_s=downtime_s))
+        if end_s < failed_s:
+            end_s = ends_s(law, arrivals, replace(outage, at_s=outage.at_s + outage.interval_s))
+        return max(0.0, end_s - failed_s)
+
+    def asked(arrivals: Arrivals, at_s: float) -> Estimate:
+        expected = laws.estimate(lambda law: after_s(law, arrivals, downtime.value))
+        by_downtime = [after_s(laws.best, arrivals, each) for each in (downtime.low, downtime.high)]
+        low, high = combined_bounds(expected.value, (expected.low, expected.high), (min(by_downtime), max(by_downtime)))
+        return Estimate(value=expected.value, low=low, high=high)
+
+    return asked
+
+
+def implied_delay_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage, recovered_s: float) -> float | None:
+    """Return by how much the batch that was hit must have been longer for the job to have recovered then; None if it would have been later without any delay.
+
+    >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+    >>> outage = BatchOutage(at_s=0.0, downtime_s=0.0, interval_s=10.0, scaleout=1, uncommitted_s=10.0)
+    >>> round(implied_delay_s(law, Arrivals.constant(500.0), outage, recovered_s=7.5), 1)  # 5,500 rows in 6.5 s, 1 s late
+    1.0
+    """
+
+    def ends_s(delay_s: float) -> float:
+        return outage.at_s + recovery_by_batches_s(law, arrivals, replace(outage, downtime_s=delay_s))
+
+    shortest_s, longest_s = 0.0, max(0.0, recovered_s - outage.at_s)
+    if ends_s(shortest_s) > recovered_s:
+        return None
+    while longest_s - shortest_s > SETTLED_S:
+        middle_s = (shortest_s + longest_s) / 2
+        shortest_s, longest_s = (middle_s, longest_s) if ends_s(middle_s) <= recovered_s else (shortest_s, middle_s)
+    return shortest_s
+
+
+MOST_RECOVERIES = 100
+"""Of each kind; the newest win. More would make a fit longer than a few of them make it better."""
+
+
+def with_recoveries(learnt: Learnt, measured: Iterable[RecoveryMeasured], seen: Assessment, executors: int, window_s: float) -> Learnt:
+    """Return models with the recoveries that M_R can learn from: of a single failure, and long enough for readings to measure."""
+    recoveries = dict(learnt.recoveries)
+    for each in measured:
+        lesson = _lesson(learnt, each, seen, executors) if each.recovery_s > window_s / 2 else None
+        if lesson is not None and each.kind != UNANNOUNCED:
+            recoveries[each.kind] = recoveries.get(each.kind, RecoveryRegression(most_seen=MOST_RECOVERIES)).learn([lesson])
+    return replace(learnt, recoveries=recoveries)
+
+
+def _lesson(learnt: Learnt, measured: RecoveryMeasured, seen: Assessment, executors: int) -> RecoverySeen | None:
+    points = points_since(learnt.load.series, measured.started_s - seen.interval_s)
+    if not points or seen.interval_s <= 0:
+        return None
+    return recovery_lesson(measured, Surroundings(arrivals=Arrivals.joined(points, ()), interval_s=seen.interval_s, scaleout=executors))
+
+
+def tables_due(learnt: Learnt, interval_s: float) -> Mapping[DisturbanceKind, RecoveryRegression]:
+    """Return the M_R of each kind of failure that has learnt something since its table was made, or whose table is for another interval."""
+    ready = {kind: model for kind, model in learnt.recoveries.items() if len(model.seen) >= LEAST_ROWS}
+    made = learnt.recovery_tables
+    return {kind: model for kind, model in ready.items() if kind not in made or made[kind].rows != model.rows or not made[kind].is_for(interval_s)}
+
+
+def by_table(table: RecoveryTable, interval_s: float, executors: int) -> RecoveryModel:
+    """Return M_R at the mean rate of the recovery that it predicts."""
+    return by_regression(lambda rate: table.predict(interval_s, rate, executors), interval_s)

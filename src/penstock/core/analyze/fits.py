@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.analyze.job_shape import interval_of
-from penstock.core.analyze.recoveries import tables_due
+from penstock.core.analyze.disturbances import tables_due
 from penstock.core.domain.events.autopilot import FitFailed, FitTaken
 from penstock.core.domain.events.event import Event
-from penstock.core.fitting import FitAsked, FitDone
-from penstock.core.inputs import Inputs
-from penstock.core.knowledge import Knowledge
-from penstock.core.learnt import Learnt
+from penstock.core.knowledge.fitting import FitAsked, FitDone
+from penstock.core.knowledge.inputs import Inputs
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.steering import Fits
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.forecast.combined import refit_due
 from penstock.core.models.latency.profile_trial import FEWEST_POINTS, points
-from penstock.core.policies.policy import Need
-from penstock.core.terms import Terms
+from penstock.core.models.usage import interval_of
 
 APART_S = 300.0
-"""Fits are asked for so far apart at least, those that failed too: no load changes its nature faster."""
+"""Time between two fits at least, failed ones included: no load changes its nature faster."""
 NEWS = 0.05
-"""A table is made anew when such a share of its profile's rows is newer than it."""
+"""A table is made anew when this share of its profile's rows is newer than it."""
 BEYOND = 1.2
-"""A table reaches so far beyond the largest rate of its profile."""
+"""A table reaches this factor beyond the largest rate of its profile."""
 
 
 def take_fits(knowledge: Knowledge, inputs: Inputs, terms: Terms) -> tuple[Knowledge, list[Event]]:
-    """Take in the fit that is awaited, or give it up when its time is over; one that nobody awaits is dropped."""
-    awaited, asked_s = knowledge.steering.fit_number, knowledge.steering.fit_asked_s
+    """Take in the fit that is awaited, or give it up when its time is over; any other is dropped."""
+    awaited, asked_s = knowledge.fits.number, knowledge.fits.asked_s
     if awaited is None:
         return knowledge, []
     done = next((each for each in inputs.fits if each.number == awaited), None)
@@ -40,14 +41,14 @@ def take_fits(knowledge: Knowledge, inputs: Inputs, terms: Terms) -> tuple[Knowl
         event = FitFailed(at_s=inputs.at_s, fit_number=awaited, reason=f"no result within {terms.config.fit_timeout_s:g} s")
     else:
         return knowledge, []
-    return replace(knowledge, steering=replace(knowledge.steering, fit_number=None)), [event]
+    return replace(knowledge, fits=replace(knowledge.fits, number=None)), [event]
 
 
 def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, FitAsked | None]:
-    """The fit that is due, one at a time."""
-    steering, learnt = knowledge.steering, knowledge.learnt
+    """Return the fit that is due, one at a time."""
+    fits, learnt = knowledge.fits, knowledge.learnt
     apart_s = terms.autopilot.scaled(APART_S)
-    if steering.fit_number is not None or (steering.fit_asked_s is not None and at_s - steering.fit_asked_s < apart_s):
+    if fits.number is not None or (fits.asked_s is not None and at_s - fits.asked_s < apart_s):
         return knowledge, None
     load = learnt.load if "forecast" in needs and refit_due(learnt.load) else None
     profile = learnt.profile if "profile" in needs and table_due(learnt, terms.limits.max_executors) else None
@@ -55,21 +56,15 @@ def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Ne
     recoveries = {} if interval_s is None else tables_due(learnt, interval_s)
     if load is None and profile is None and not recoveries:
         return knowledge, None
-    asked = FitAsked(number=steering.next_fit, load=load, recoveries=recoveries, interval_s=interval_s or 0.0)
+    asked = FitAsked(number=fits.next_number, load=load, recoveries=recoveries, interval_s=interval_s or 0.0)
     if profile is not None:
         most = BEYOND * max(row.rate_rows_per_s for row in profile.observations)
         asked = replace(asked, profile=profile, sizes=tuple(range(1, terms.limits.max_executors + 1)), most_rows_per_s=most)
-    steering = replace(steering, fit_number=asked.number, fit_asked_s=at_s, next_fit=asked.number + 1)
-    return replace(knowledge, steering=steering), asked
-
-
-def without_fit(knowledge: Knowledge) -> Knowledge:
-    """Knowledge that awaits no fit and may ask for one at once: what is under way is about a profile that does not hold any more."""
-    return replace(knowledge, steering=replace(knowledge.steering, fit_number=None, fit_asked_s=None))
+    return replace(knowledge, fits=Fits(number=asked.number, asked_s=at_s, next_number=asked.number + 1)), asked
 
 
 def table_due(learnt: Learnt, most_executors: int) -> bool:
-    """Whether the profile can be tabulated, and was not, or has learnt more since, or there are sizes now that the table does not have."""
+    """Return whether the profile can be tabulated, and was not, or has learnt more since, or the limits allow more executors than the table has."""
     profile, table = learnt.profile, learnt.table
     if table is None:
         return points(profile.observations) >= FEWEST_POINTS

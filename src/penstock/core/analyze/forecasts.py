@@ -5,42 +5,42 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from penstock.core.knowledge import Knowledge
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.steering import Outlook
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.forecast.series import Series
 from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
-from penstock.core.policies.policy import Need
-from penstock.core.steering import Steering
-from penstock.core.terms import Terms
 
 LEAST_HISTORY_S = 60.0
-"""Arrivals reach at least so far back: a failure that is noticed now struck a reading ago, and repeats what came before it."""
+"""Arrivals reach at least this far back: a failure that is noticed now struck a reading ago, and repeats what came before it."""
 ROUNDING_S = 1e-6
 """Readings a whole interval apart but for the last digits of a float are an interval apart."""
 
 
-def forecast_due(steering: Steering, at_s: float, terms: Terms) -> bool:
-    """Whether the forecast is missing or as old as it may become."""
-    return steering.forecast_s is None or at_s - steering.forecast_s >= terms.autopilot.scaled(terms.config.forecast_interval_s) - ROUNDING_S
+def forecast_due(outlook: Outlook, at_s: float, terms: Terms) -> bool:
+    """Return whether the forecast is missing or as old as it may become."""
+    return outlook.made_s is None or at_s - outlook.made_s >= terms.autopilot.scaled(terms.config.forecast_interval_s) - ROUNDING_S
 
 
 def current_forecast(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Need]) -> tuple[Knowledge, Forecast | None]:
-    """The forecast from now on over the horizon, made anew where it is due and kept in the knowledge; None where there is none yet."""
+    """Return the forecast from now on over the horizon, made anew where it is due and kept in the knowledge; None where there is none yet."""
     load = knowledge.learnt.load
-    if forecast_due(knowledge.steering, at_s, terms):
+    if forecast_due(knowledge.outlook, at_s, terms):
         made: Forecast | NotReady | None = None
         if "forecast" in needs:
             made = load.predict(load.horizon_s + terms.autopilot.scaled(terms.config.forecast_interval_s))
         kept = made if isinstance(made, Forecast) else None
         learnt = knowledge.learnt if kept is None else replace(knowledge.learnt, load=load.with_made(kept))
-        knowledge = replace(knowledge, learnt=learnt, steering=replace(knowledge.steering, forecast=kept, forecast_s=at_s))
-    forecast = knowledge.steering.forecast
+        knowledge = replace(knowledge, learnt=learnt, outlook=Outlook(forecast=kept, made_s=at_s))
+    forecast = knowledge.outlook.forecast
     return knowledge, None if forecast is None else from_now(forecast, at_s, load.horizon_s)
 
 
 def from_now(forecast: Forecast, at_s: float, horizon_s: float) -> Forecast:
-    """The steps of a forecast that are not over yet, as many as the horizon has; at least its last.
+    """Return the steps of a forecast that are not over yet, as many as the horizon has; at least its last.
 
     >>> made = Forecast(start_s=60.0, step_s=10.0, mean=(5.0, 6.0, 7.0), levels=(0.5,), paths=((5.0, 6.0, 7.0),))
     >>> from_now(made, 71.0, 10.0)
@@ -53,7 +53,7 @@ def from_now(forecast: Forecast, at_s: float, horizon_s: float) -> Forecast:
 
 
 def points_since(series: Series, since_s: float) -> list[tuple[float, float]]:
-    """What arrived, as (time, rate): the mean of each bin in its middle.
+    """Return what arrived, as (time, rate): the mean of each bin in its middle.
 
     >>> points_since(Series(first=2, sums=(10.0, 0.0, 9.0), counts=(2, 0, 1)), 21.0)
     [(25.0, 5.0), (45.0, 9.0)]
@@ -64,7 +64,7 @@ def points_since(series: Series, since_s: float) -> list[tuple[float, float]]:
 
 
 def arrivals_of(series: Series, forecast: Forecast | None, load_rows_per_s: float | None, at_s: float, interval_s: float) -> Arrivals | None:
-    """What arrived of late joined to what is forecast; without a forecast the load for ever, without that nothing."""
+    """Return what arrived of late joined to what is forecast; without a forecast the load for ever, without that None."""
     if forecast is None:
         return None if load_rows_per_s is None else Arrivals.constant(load_rows_per_s)
     history = points_since(series, at_s - max(2 * interval_s, LEAST_HISTORY_S))

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.core.analyze.batches import batch_measured, cost_of, latency_of
+from penstock.core.analyze.assess import downtimes_of, priors_of, tells_work
 from penstock.core.analyze.forecasts import ROUNDING_S
-from penstock.core.analyze.overload import is_overloaded, pace_seen
-from penstock.core.analyze.stages import tells_work
-from penstock.core.analyze.workers import workers_reading
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.disturbance import UNANNOUNCED
+from penstock.core.domain.job import PROMISED_SHARE
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.domain.reading import Reading
-from penstock.core.learnt import Learnt
-from penstock.core.models.anomaly.disturbance import UNANNOUNCED
-from penstock.core.models.anomaly.recovery_watch import LAG_TOLERANCE_S
-from penstock.core.models.capacity.batch_cost import BatchMeasured
-from penstock.core.models.capacity.capacity_model import CapacitySeen
-from penstock.core.models.forecast.series import LoadSeen
+from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.trigger import rows_per_batch
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.terms import Terms
+from penstock.core.models.anomaly.keeping_up import HALF_LIFE_S as HEALTH_HALF_LIFE_S
+from penstock.core.models.anomaly.keeping_up import KeepingUp
+from penstock.core.models.anomaly.recovery_watch import ABANDONED_AFTER_S, LAG_TOLERANCE_S, VISIBLE_WITHIN_S, RecoveryWatch
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
+from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
+from penstock.core.models.capacity.job_capacity import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
+from penstock.core.models.capacity.pace import Pace, PaceSeen
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity
+from penstock.core.models.capacity.worker_lines import AVERAGING_S
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
+from penstock.core.models.forecast.series import STEP_S, LoadSeen, Series
+from penstock.core.models.latency.batch_latency import BatchLatency, LatencyMeasured
+from penstock.core.models.latency.profile_fit import mark_of
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.core.models.stage_rates import StageRates
-from penstock.core.policies.policy import Need
-from penstock.core.terms import Terms
-from penstock.core.usage.utilization import plant_of
+from penstock.core.models.usage import is_stalled, most_tasks, plant_of, slots_of, utilization
 
 
 def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need], decided_s: float | None = None) -> Learnt:
@@ -90,3 +101,148 @@ def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: fr
     elif by_batches is not None:
         capacity = replace(capacity, by_batches=by_batches.learn(fresh_batches))
     return replace(learnt, capacity=capacity, batches=latencies, batch_ids=ids)
+
+
+WARM_UP_BATCHES = 5
+"""Micro-batches after a change that teach nothing, however short a job's days are."""
+
+
+def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]) -> Learnt:
+    """The models as these terms and this policy want them: begun anew under another time scale or profile, else only asked in another way."""
+    if learnt.time_scale != terms.autopilot.time_scale:
+        learnt = replace(fresh(reading, terms), applied_number=learnt.applied_number)
+    priors = priors_of(terms.autopilot, plant_of(reading))
+    if learnt.downtimes.priors != priors:
+        learnt = replace(learnt, downtimes=replace(learnt.downtimes, priors=priors))
+    method: Method = "daedalus" if "regression" in needs else "utilization_law"
+    if learnt.capacity.by_utilization.method != method:
+        by_utilization = replace(learnt.capacity.by_utilization, method=method)
+        learnt = replace(learnt, capacity=replace(learnt.capacity, by_utilization=by_utilization))
+    return learnt if needs.isdisjoint({"latency", "profile"}) else profiled(learnt, terms.profile)
+
+
+def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...]) -> Learnt:
+    """The models by this profile: begun anew where they are by another, or by one that is gone."""
+    mark = mark_of(rows)
+    if learnt.profile_mark == mark:
+        return learnt
+    return replace(learnt, profile=ScaleoutLatency().learn(rows), t_max=ScaleoutCapacity(), table=None, pace=Pace(), profile_mark=mark)
+
+
+def fresh(reading: Reading, terms: Terms) -> Learnt:
+    """Models that have learnt nothing: their windows are those of a real day times the time scale, but never below what readings can show."""
+    scaled, config = terms.autopilot.scaled, terms.config
+    return Learnt(
+        load=LoadForecast(history_s=scaled(HISTORY_S), horizon_s=scaled(HORIZON_S), series=Series(step_s=max(scaled(STEP_S), config.reading_interval_s))),
+        capacity=CapacityModel(
+            by_utilization=JobCapacity(
+                warm_up_s=warm_up_s(reading, terms), half_life_s=scaled(HALF_LIFE_S), averaging_s=max(scaled(AVERAGING_S), config.reading_window_s)
+            )
+        ),
+        health=RecoveryWatch(
+            visible_within_s=max(scaled(VISIBLE_WITHIN_S), 2 * config.reading_window_s),
+            abandoned_after_s=scaled(ABANDONED_AFTER_S),
+            keeping_up=KeepingUp(half_life_s=scaled(HEALTH_HALF_LIFE_S)),
+        ),
+        time_scale=terms.autopilot.time_scale,
+        failures=reading.failures,
+        query_failures=sum(query.failures for query in reading.queries),
+    )
+
+
+def warm_up_s(reading: Reading, terms: Terms) -> float:
+    """How long after a change nothing is learnt: as long as executors warm up, and while a window may still hold one of the first batches."""
+    if plant_of(reading) == "continuous":
+        return terms.autopilot.scaled(WARM_UP_S)
+    first_batches_s = WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.queries), default=0.0)
+    return max(terms.autopilot.scaled(WARM_UP_S), first_batches_s + terms.config.reading_window_s)
+
+
+def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
+    """The average batch of the window; None where it is not known.
+
+    In a window that ends at commits a batch takes what came during its cycle, which is the interval or, in overload, the batch before it.
+    """
+    if query.batch is None or query.batch.total_s <= 0 or query.throughput_rows_per_s is None or reading.executors_running < 1:
+        return None
+    return BatchMeasured(
+        rows=query.throughput_rows_per_s * query.cycle_s,
+        duration_s=query.batch.total_s,
+        scaleout=reading.executors_running,
+        tasks=most_tasks(query),
+        warming=warming,
+    )
+
+
+def cost_of(query: QueryReading, reading: Reading, known: BatchCost | None) -> BatchCost | None:
+    """The cost of this query's batches with the partitions, slots and limit that it has now; None before a stage was seen."""
+    partitions, limit = most_tasks(query), query.rate_limit_rows_per_s
+    if partitions is None:
+        return known
+    return BatchCost(
+        partitions=partitions,
+        cores_per_executor=slots_of(reading),
+        limit_rows=None if limit is None else rows_per_batch(query.trigger, limit),
+        batches=known.batches if known else (),
+    )
+
+
+def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None, batch: BatchMeasured) -> BatchLatency | None:
+    """The latency of this query's batches after one more of them, and after the latency measured with it where the job kept up and was warm."""
+    cost = cost_of(query, reading, known.cost if known else None)
+    if cost is None:
+        return None
+    model = replace(known, cost=cost) if known else BatchLatency(cost=cost, quantile=PROMISED_SHARE)
+    seen: list[LatencyMeasured | BatchMeasured] = [batch]
+    rate, latency = query.arrival_rows_per_s, query.latency
+    if rate is not None and latency is not None and latency.p95_s > 0 and query.excess_lag_rows == 0 and not batch.warming:
+        seen.append(LatencyMeasured(interval_s=query.trigger.interval_s, rate_rows_per_s=rate, latency_s=latency.p95_s, scaleout=batch.scaleout))
+    return model.learn(seen)
+
+
+def workers_reading(reading: Reading, autopilot: Autopilot) -> WorkersReading | None:
+    """All executors at one moment; None where anything about any of them is unknown: a sum over less is not the job."""
+    if is_stalled(reading):
+        return None
+    plant, workers = plant_of(reading), []
+    for executor in reading.executors:
+        busy = utilization(executor, plant, autopilot.executor_cpu_cores)
+        if busy is None or executor.throughput_rows_per_s is None:
+            return None
+        workers.append(WorkerReading(worker=executor.executor_id, utilization=busy, throughput_rows_per_s=executor.throughput_rows_per_s))
+    if not workers:
+        return None
+    return WorkersReading(at_s=reading.at_s, scaleout=len(workers), since_change_s=reading.since_disturbance_s, workers=tuple(workers))
+
+
+def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None:
+    """What this moment shows of the job's pace; None where nothing does, as around a stop, or in micro-batches, whose law tells by itself.
+
+    It is overloaded if more than a whole window of work waits, so that the job does all it can, and yet more arrives; not while it warms up.
+    """
+    done, size, window_s, since_s = reading.throughput_rows_per_s, reading.executors_running, terms.config.reading_window_s, _since_stop_s(learnt, reading)
+    if plant_of(reading) != "continuous" or not done or size < 1 or since_s < window_s:
+        return None
+    profiled = learnt.t_max.predict(size)
+    if isinstance(profiled, NotReady):
+        return None
+    saturated = since_s >= learnt.capacity.by_utilization.warm_up_s and reading.has_work_for(window_s)
+    return PaceSeen(share=done / profiled.value, overloaded=saturated and falls_short(reading))
+
+
+def is_overloaded(learnt: Learnt, reading: Reading, terms: Terms) -> bool:
+    """Whether a recovery is none: the job was seen to do less than arrives for some readings, or still does when it should have recovered by promise."""
+    patience_s = learnt.health.abandoned_after_s if terms.promises.recovery_s is None else terms.promises.recovery_s
+    began_s = min((each.at_s for each in learnt.health.open if each.kind != UNANNOUNCED), default=reading.at_s)
+    return learnt.pace.is_short or (reading.at_s - began_s > patience_s and falls_short(reading))
+
+
+def falls_short(reading: Reading) -> bool:
+    done, rate = reading.throughput_rows_per_s, reading.arrival_rows_per_s
+    return done is not None and rate is not None and done < rate
+
+
+def _since_stop_s(learnt: Learnt, reading: Reading) -> float:
+    """Seconds since the job runs again after what struck it last, as far as downtimes are known."""
+    since_s = reading.uptime_s if reading.since_disturbance_s is None else reading.since_disturbance_s
+    return since_s - max(downtimes_of(learnt.downtimes).values())

@@ -1,18 +1,18 @@
-"""Promises that no size can keep."""
+"""Promises that no number of executors can keep."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 
+from penstock.core.analyze.assess import declared_downtimes
 from penstock.core.analyze.capacities import carried_by
-from penstock.core.analyze.priors import declared_downtimes
-from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.events.autopilot import THROUGHPUT, TargetFeasible, TargetInfeasible
 from penstock.core.domain.events.event import Event
-from penstock.core.knowledge import Knowledge
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import recovery_s
 from penstock.core.models.recovery.recovery_cost import downtime_s, failure_of, repeated_s
@@ -22,13 +22,13 @@ LOOKS = 3
 
 
 def watch_targets(knowledge: Knowledge, seen: Assessment, autopilot: Autopilot) -> tuple[Knowledge, list[Event]]:
-    """Name each target that got out of reach and stays so, and again when it is back within it for good; what follows from what was declared, at once."""
-    found, said = targets(seen), knowledge.steering.infeasible
+    """Report each target that is out of reach for several looks, and when it is back within reach; at once what follows from the declaration."""
+    found, said = targets(seen), knowledge.trust.infeasible
     changed = [*(target for target in found if target not in said), *(target for target in said if target not in found)]
-    doubted = {target: knowledge.steering.doubted.get(target, 0) + 1 for target in changed}
+    doubted = {target: knowledge.trust.doubted.get(target, 0) + 1 for target in changed}
     certain = {target for target, why in found.items() if is_certain(why, knowledge, seen, autopilot)}
     sure = [target for target, looks in doubted.items() if looks >= LOOKS or target in certain]
-    if not sure and doubted == knowledge.steering.doubted:
+    if not sure and doubted == knowledge.trust.doubted:
         return knowledge, []
     events: list[Event] = [
         TargetInfeasible(at_s=seen.at_s, target=target, why=found[target]) if target in found else TargetFeasible(at_s=seen.at_s, target=target)
@@ -36,11 +36,11 @@ def watch_targets(knowledge: Knowledge, seen: Assessment, autopilot: Autopilot) 
     ]
     infeasible = (*(target for target in said if target not in sure), *(target for target in sure if target in found))
     left = {target: looks for target, looks in doubted.items() if target not in sure}
-    return replace(knowledge, steering=replace(knowledge.steering, infeasible=infeasible, doubted=left)), events
+    return replace(knowledge, trust=replace(knowledge.trust, infeasible=infeasible, doubted=left)), events
 
 
 def is_certain(why: Comparison, knowledge: Knowledge, seen: Assessment, autopilot: Autopilot) -> bool:
-    """Whether it needs no second look: it follows from the trigger, or from a downtime that the owner declared and nothing seen since has changed."""
+    """Return whether it needs no second look: it follows from the trigger, or from a downtime that the owner declared and nothing seen since has changed."""
     if why.code == "recovery_below_downtime":
         kind = failure_of(seen.plant)
         return kind not in knowledge.learnt.downtimes.learnt and kind in declared_downtimes(autopilot, seen.plant)
@@ -48,13 +48,13 @@ def is_certain(why: Comparison, knowledge: Knowledge, seen: Assessment, autopilo
 
 
 def targets(seen: Assessment) -> dict[str, Comparison]:
-    """Why not even the largest size can meet a target, by target; judged by the bounds in its favour, so that little knowledge makes no alarm."""
+    """Return why not even the most executors can meet a target, by target; judged by the bounds in its favour, so that little knowledge raises no alarm."""
     why = {"recovery time": _recovery(seen), "latency": _latency(seen), THROUGHPUT: _throughput(seen)}
     return {target: each for target, each in why.items() if each is not None}
 
 
 def _recovery(seen: Assessment) -> Comparison | None:
-    """A failure costs its downtime at least, and the largest size takes its time at the peak that is forecast."""
+    """A failure costs its downtime at least, and the most executors need time at the peak that is forecast."""
     promised_s, down_s = seen.promises.recovery_s, downtime_s(seen, failure_of(seen.plant))
     if promised_s is None:
         return None
@@ -68,7 +68,7 @@ def _recovery(seen: Assessment) -> Comparison | None:
 
 
 def _latency(seen: Assessment) -> Comparison | None:
-    """A row waits for its trigger; and even the largest size has a latency."""
+    """A row waits for its trigger; and even the most executors have a latency."""
     promised_s = seen.promises.latency_p95_s
     if promised_s is None:
         return None

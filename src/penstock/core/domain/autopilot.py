@@ -16,7 +16,7 @@ Guards = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """A known event: at least so many executors then, and from `lead_s` before; weekly by `hours`, or once from/until (seconds since 1970)."""
+    """A known event: at least `min_executors` during it and from `lead_s` before; weekly by `hours`, or once from/until (seconds since 1970)."""
 
     name: str
     min_executors: int
@@ -54,16 +54,21 @@ class Autopilot:
     fallback_executors: int | None = None
     rollback: bool = True
     time_scale: float = setting(1.0, "all timers of the autopilot are multiplied by this", lowest=0.001, highest=1)
-    ask_expiry_s: float = timer(600.0, "a proposal nobody answered is dropped")
-    ask_quiet_s: float = timer(600.0, "a size that was rejected is not proposed again for so long")
-    down_stable_s: float = timer(300.0, "fewer executors only down to the most that was recommended within so long")
-    broken_after_s: float = timer(60.0, "a latency above its promise for so long is a broken promise")
-    rollback_broken: int = setting(3, "so many broken promises within an hour of an own scale-down are a roll-back", lowest=1, highest=1000)
-    rollback_s: float = timer(3600.0, "after a roll-back the policy pauses for so long")
-    blind_s: float = timer(120.0, "without a reading for so long the size is rolled back")
+    ask_expiry_s: float = timer(600.0, "an unanswered proposal is dropped after this time")
+    ask_quiet_s: float = timer(600.0, "a rejected proposal is not made again for this time")
+    down_stable_s: float = timer(300.0, "executors are reduced only to the most that was recommended within this time")
+    broken_after_s: float = timer(60.0, "a latency above its promise for this time is a broken promise")
+    shadow_s: float = timer(21600.0, "time in shadow before `penstock readiness` calls a policy ready", highest=30 * 86400)
+    settled_s: float = timer(120.0, "a scale-up in overload is judged when it has stood for this time")
+    least_gain: float = setting(0.1, "a scale-up is effective from this share of the throughput that proportional growth would add", lowest=0, highest=1)
+    blocked_s: float = timer(1800.0, "after an ineffective scale-up more executors are blocked for this time")
+    rollback_broken: int = setting(3, "this many broken promises within an hour of a scale-down by the policy are a roll-back", lowest=1, highest=1000)
+    rollback_error: float = setting(1.0, "a mean relative error of the last predictions above this is a roll-back", lowest=0.01, highest=100)
+    rollback_s: float = timer(3600.0, "after a roll-back the policy pauses for this time")
+    blind_s: float = timer(120.0, "without a reading for this time the policy is rolled back")
 
     def scaled(self, seconds: float) -> float:
-        """A time of the real day in this job's time.
+        """Return a time of the real day in the time of this job.
 
         >>> Autopilot(time_scale=0.1).scaled(60.0)
         6.0

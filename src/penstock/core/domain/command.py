@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.core.domain.trigger import Trigger
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
@@ -17,29 +15,11 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetExecutors(Command):
-    executors: int
+class SetKnob(Command):
+    """Set a knob of the table to a value as people write it; for all queries where none is named."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetTrigger(Command):
-    """For one query, or for all when none is named."""
-
-    trigger: Trigger
-    query: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetRateLimit(Command):
-    """Rows per second a query may take in; None lifts the limit."""
-
-    rows_per_s: float | None
-    query: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetPartitions(Command):
-    partitions: int
+    knob: str
+    value: str
     query: str | None = None
 
 

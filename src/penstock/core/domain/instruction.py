@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.configuration import Change
 
 MISSING = "missing"
 """The reason of an outcome whose executors have not come: they still may."""
@@ -12,43 +12,31 @@ MISSING = "missing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """Something to be done; `number` tells its outcome from others'."""
+    """A change to be applied: live where the plant can, the rest in one stop and start. `decision` is the one that wants it, None for an operator or the owner.
+
+    >>> from penstock.core.domain.configuration import Move
+    >>> Instruction(number=7, change=Change(moves=(Move(knob="partitions", query="counts", before=4, after=8),))).targets
+    ('query:counts',)
+    """
 
     number: int
+    decision: int | None = None
+    change: Change
 
     @property
-    def knob(self) -> str:
-        """What it turns: at most one instruction for a knob is under way at any time."""
-        raise TypeError(f"{type(self).__name__} names no knob")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleExecutors(Instruction):
-    executors: int
+    def targets(self) -> tuple[str, ...]:
+        """What it works on: at most one instruction for a target is under way at any time."""
+        executors = ("executors",) if self.change.executors is not None else ()
+        return (*executors, *(f"query:{name}" for name in self.change.queries))
 
     @property
-    def knob(self) -> str:
-        return "executors"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeQuery(Instruction):
-    """New settings for a query, by stop right after a commit and start from the checkpoint."""
-
-    query: str
-    trigger: Trigger
-    rate_limit_rows_per_s: float | None
-    partitions: int | None = None
-
-    @property
-    def knob(self) -> str:
-        return f"query:{self.query}"
+    def target(self) -> str:
+        return ", ".join(self.targets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an instruction ended: how long it took, for how long of that the job stood still (None: it worked on), and how many rows were delayed
-    (None: unknown)."""
+    """How an instruction ended: its duration, how long of that the job stood still (None: it worked on), and how many rows were delayed (None: unknown)."""
 
     number: int
     done: bool

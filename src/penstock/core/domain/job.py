@@ -1,4 +1,4 @@
-"""What the owner of a job says about it: its parts, its limits and its promises."""
+"""What the owner declares about a job: its parts, its limits and its promises."""
 
 from __future__ import annotations
 
@@ -7,10 +7,44 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Mode
-from penstock.core.domain.cpu_query import CpuQuery
-from penstock.core.domain.kafka import KafkaSpec
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
+
+EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSpec:
+    """A feeder of one topic; the options are those of a trace source, `value_format` is "json" (all columns) or "raw" (the column `value`)."""
+
+    topic: str
+    options: Mapping[str, str]
+    value_format: str = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSpec:
+    """The Kafka of a job.
+
+    `bootstrap` is a list of brokers, or `EMBEDDED` for one of the job's own. `options` are those of the client in Java's names, without a leading "kafka.".
+    `connector` has coordinates and paths of jars; empty is "find one". `topics` has the partitions of each topic that is to be there.
+    """
+
+    bootstrap: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    connector: tuple[str, ...] = ()
+    topics: Mapping[str, int] = field(default_factory=dict)
+    feeds: tuple[FeedSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuQuery:
+    """A Prometheus query that tells the CPU cores each executor uses; `label` of its answer names the executor."""
+
+    url: str = field(repr=False)
+    query: str
+    label: str = "executor_id"
+
 
 PROMISED_SHARE = 0.95
 """A latency is promised for so large a share of the rows: it is the 95th percentile."""

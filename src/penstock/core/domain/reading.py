@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil
 
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 
 IN_TASKS = "addBatch"
 """The part of a batch in which its tasks run and its rows are written, by Spark's name for it."""
@@ -67,8 +69,8 @@ class BatchParts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryReading:
-    """One query over the window. `unable` says which of its knobs cannot be turned, and what would change that.
+class QueryReading(QueryConfiguration):
+    """One query over the window: its configuration as it runs, and what was measured. `unable` says which knobs cannot be set, and what would change that.
 
     `in_batch_rows` is what the running batch has read so far, `boundary_pause_s` how long rows last waited between two batches of Real-Time Mode,
     `replayed_rows` what was read again after restarts, `slots_held` what its tasks occupy all the time in Real-Time Mode.
@@ -76,8 +78,6 @@ class QueryReading:
 
     name: str
     state: str
-    trigger: Trigger
-    rate_limit_rows_per_s: float | None
     batch_id: int | None = None
     batches: int = 0
     since_commit_s: float | None = None
@@ -94,7 +94,6 @@ class QueryReading:
     stages: tuple[StageReading, ...] = ()
     state_rows: int | None = None
     state_memory_bytes: int | None = None
-    partitions: int | None = None
     failures: int = 0
     unable: dict[str, str] = field(default_factory=dict)
     in_batch_rows: float | None = None
@@ -113,7 +112,8 @@ class QueryReading:
         """How long the batches of the window took together, with the waits for their triggers; 0 without any.
 
         >>> parts = BatchParts(total_s=2.0)
-        >>> QueryReading(name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, batches=3, batch=parts).window_s
+        >>> from penstock.core.domain.trigger import Trigger
+        >>> QueryReading(name="q", state="running", trigger=Trigger(interval_s=5.0), batches=3, batch=parts).window_s
         15.0
         """
         return self.batches * self.cycle_s if self.batch else 0.0
@@ -141,12 +141,39 @@ class Reading:
     unable: dict[str, str] = field(default_factory=dict)
 
     @property
+    def configuration(self) -> Configuration:
+        """The configuration as it runs; executors are those asked for."""
+        return Configuration(executors=self.executors_requested, queries={query.name: query for query in self.queries})
+
+    @property
     def least_executors(self) -> int:
         """With fewer there would be too few slots for tasks that never end; 0 where there are none."""
         held, slots = sum(query.slots_held for query in self.queries), min((executor.slots for executor in self.executors), default=1)
         return ceil(held / max(1, slots))
 
     def has_work_for(self, seconds: float) -> bool:
-        """Whether so much work waits as is done in so many seconds now; not where nobody knows."""
+        """Return whether as much work waits as takes this many seconds at the present throughput; False where that is unknown."""
         waiting, done = self.excess_lag_rows, self.throughput_rows_per_s
         return waiting is not None and done is not None and waiting >= done * seconds
+
+
+def rescales(readings: Sequence[Reading]) -> int:
+    """Changes of the number of executors that was asked for, by readings in the order of time: what a policy decided, or an operator wanted.
+
+    Executors that come late, or are lost, or are sent away once more because they were too many, change nothing of that.
+    """
+    return sum(before.executors_requested != after.executors_requested for before, after in pairwise(readings))
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """Return the sum, unknown if any part is.
+
+    >>> total([1.0, 2.0]), total([1.0, None]), total([])
+    (3.0, None, None)
+    """
+    found = None
+    for value in values:
+        if value is None:
+            return None
+        found = value if found is None else found + value
+    return found

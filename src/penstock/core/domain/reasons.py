@@ -8,7 +8,7 @@ UNREADY = ("not_ready", "cpu_unknown")
 """Codes of "nothing can be decided yet"."""
 
 POLICIES_SAY: Mapping[str, str] = {
-    "as_declared": "the size that was declared",
+    "as_declared": "the number of executors that was declared",
     "backlogged_tasks": "{value} tasks wait for {limit} slots",
     "between_decisions": "the policy decides later",
     "capacity_below_load": "it carries {value} rows/s, {limit} arrive",
@@ -22,13 +22,13 @@ POLICIES_SAY: Mapping[str, str] = {
     "latency_above_limit": "latency is {value} s, {limit} s are allowed",
     "latency_invalid": "it does not keep up with {limit} rows/s",
     "no_backlog": "tasks wait {value} s for a slot, {limit} s are allowed",
-    "none_passes": "no size holds: the largest",
+    "none_passes": "none holds: the most executors",
     "not_ready": "not enough is known yet",
     "plant_rescales_live": "this plant rescales without a restart",
     "policy_paused": "the policy is paused",
     "recently_rescaled": "changed {value} s ago and enough: {limit} s pass before less is tried",
     "recovery_above_target": "recovery would take {value} s, {limit} s are allowed",
-    "smallest_that_holds": "the smallest size that holds",
+    "smallest_that_holds": "the fewest executors that hold",
     "stabilised": "{value} was recommended within the window, {limit} now",
     "tasks_run_always": "tasks of this mode run all the time",
     "tasks_too_few": "{value} wanted, the tasks of a batch fill {limit}",
@@ -62,13 +62,13 @@ BOTTLENECKS_SAY: Mapping[str, str] = {
 }
 TARGETS_SAY: Mapping[str, str] = {
     "latency_below_trigger": "{limit} s are promised, the trigger alone is {value} s",
-    "peak_above_capacity": "{value} rows/s are forecast, the largest size carries {limit}",
+    "peak_above_capacity": "{value} rows/s are forecast, the most executors carry {limit}",
     "recovery_below_downtime": "{limit} s are promised, the downtime alone is {value} s",
 }
 READINESS_SAYS: Mapping[str, str] = {
     "error_too_large": "off by {value} % on average, {limit} % are allowed",
     "more_breaks": "it would have broken {value} promises, what ran broke {limit}",
-    "never_decided": "it never knew enough to choose a size",
+    "never_decided": "it never knew enough to choose",
     "nothing_proven": "no prediction of what it chooses by was seen to be right",
     "shadow_too_short": "{value} h in shadow, {limit} h are needed",
     "too_few_grades": "{value} predictions graded, {limit} are needed",

@@ -50,3 +50,25 @@ class Trigger:
         if self.kind == "real_time":
             return f"realtime:{duration_words(self.interval_s)}"
         return duration_words(self.interval_s) if self.interval_s else "asap"
+
+
+SHORTEST_LIMITED_S = 1.0
+"""A query with a rate limit starts a batch every second, or less often by its trigger: Spark limits rows by batch."""
+
+
+def paced_s(trigger: Trigger) -> float:
+    """Return the seconds between two batches of a limited query that keeps up.
+
+    >>> paced_s(Trigger()), paced_s(Trigger(interval_s=5.0))
+    (1.0, 5.0)
+    """
+    return max(trigger.interval_s, SHORTEST_LIMITED_S)
+
+
+def rows_per_batch(trigger: Trigger, limit_rows_per_s: float) -> float:
+    """Return the most rows that one batch takes.
+
+    >>> rows_per_batch(Trigger(interval_s=5.0), 1000.0)
+    5000.0
+    """
+    return limit_rows_per_s * paced_s(trigger)

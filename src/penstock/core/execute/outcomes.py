@@ -1,52 +1,104 @@
-"""What became of earlier instructions."""
+"""Take in what became of earlier instructions: close them, learn what they cost, give up what could not be done."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock.core.domain.configuration import Change, Configuration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executors import ExecutorsMissing
 from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
-from penstock.core.domain.instruction import MISSING, ChangeQuery, Outcome, ScaleExecutors
-from penstock.core.execute.actual import as_it_is
-from penstock.core.knowledge import Knowledge
+from penstock.core.domain.instruction import MISSING, Outcome
+from penstock.core.knowledge.knowledge import Knowledge, Pending, still_held
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.steering import Applied
+from penstock.core.models.recovery.downtime import DowntimeSeen
 
 
 def take_outcomes(knowledge: Knowledge, outcomes: Sequence[Outcome], at_s: float) -> tuple[Knowledge, list[Event]]:
     """Close the instructions that ended.
 
-    One that failed is not asked for again: the wish for it is dropped, but for executors, which may still come.
+    One that failed is not asked for again: the wish for it is dropped, except for executors that have not come, which may still do.
     """
     events: list[Event] = []
     for outcome in outcomes:
         pending = next((each for each in knowledge.pending if each.instruction.number == outcome.number), None)
         if pending is None:
             continue
-        instruction = pending.instruction
         knowledge = replace(knowledge, pending=tuple(each for each in knowledge.pending if each is not pending))
-        if outcome.done:
-            events.append(
-                InstructionDone(
-                    at_s=at_s, number=outcome.number, knob=instruction.knob, took_s=outcome.took_s, delayed_rows=outcome.delayed_rows, note=outcome.reason
-                )
-            )
-            if isinstance(instruction, ChangeQuery) and instruction.partitions is not None:
-                knowledge = partitions_are_changed(knowledge, instruction)
-        elif isinstance(instruction, ScaleExecutors) and outcome.reason == MISSING:
-            running = knowledge.last.executors_running if knowledge.last else 0
-            events.append(ExecutorsMissing(at_s=at_s, requested=instruction.executors, running=running, waited_s=outcome.took_s, number=outcome.number))
-            knowledge = replace(knowledge, missing_since_s=pending.since_s, missing_reported=True)
-        else:
-            events.append(InstructionFailed(at_s=at_s, number=outcome.number, knob=instruction.knob, took_s=outcome.took_s, reason=outcome.reason))
-            if isinstance(instruction, (ScaleExecutors, ChangeQuery)):
-                knowledge = as_it_is(knowledge, instruction)
+        knowledge, said = done(knowledge, pending, outcome, at_s) if outcome.done else undone(knowledge, pending, outcome, at_s)
+        events.append(said)
     return knowledge, events
 
 
-def partitions_are_changed(knowledge: Knowledge, done: ChangeQuery) -> Knowledge:
-    """Partitions that were changed are in the checkpoint and no longer a wish: no reading tells of them before the next commit, which may be far away."""
-    partitions = knowledge.desired.partitions
-    if partitions.get(done.query) != done.partitions:
+def done(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) -> tuple[Knowledge, Event]:
+    instruction = pending.instruction
+    said = InstructionDone(
+        at_s=at_s,
+        number=outcome.number,
+        decision_id=instruction.decision,
+        knob=instruction.target,
+        took_s=outcome.took_s,
+        delayed_rows=outcome.delayed_rows,
+        note=outcome.reason,
+    )
+    applied = next((each for each in knowledge.applied if each.number == outcome.number), None)
+    learnt = knowledge.learnt if applied is None else charged(knowledge.learnt, applied, outcome)
+    return replace(knowledge, learnt=learnt, desired=in_the_checkpoint(knowledge.desired, instruction.change)), said
+
+
+def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) -> tuple[Knowledge, Event]:
+    instruction = pending.instruction
+    executors = instruction.change.executors
+    # Executors that are still there were not given away; the policy's timer runs on, so that the change is not tried again at once.
+    if executors is not None and any(each.number == outcome.number for each in knowledge.applied):
+        own_s = None if executors[1] < executors[0] else knowledge.trust.own_scale_down_s
+        knowledge = replace(knowledge, trust=replace(knowledge.trust, own_scale_down_s=own_s))
+    knowledge = replace(knowledge, applied=tuple(each for each in knowledge.applied if each.number != outcome.number))
+    if executors is not None and outcome.reason == MISSING:
+        running = knowledge.last.executors_running if knowledge.last else 0
+        knowledge = replace(knowledge, missing=replace(knowledge.missing, since_s=pending.since_s, reported=True))
+        return knowledge, ExecutorsMissing(
+            at_s=at_s, requested=executors[1], running=running, waited_s=outcome.took_s, number=outcome.number, decision_id=instruction.decision
+        )
+    said = InstructionFailed(
+        at_s=at_s, number=outcome.number, decision_id=instruction.decision, knob=instruction.target, took_s=outcome.took_s, reason=outcome.reason
+    )
+    return as_it_is(knowledge, instruction.change), said
+
+
+def charged(learnt: Learnt, applied: Applied, outcome: Outcome) -> Learnt:
+    """Learn the cost of each kind of change that ended: its downtime, or its duration if the job kept running; a rescale is then marked as live."""
+    took_s = outcome.took_s if outcome.down_s is None else outcome.down_s
+    for kind in applied.change.costs:
+        others = tuple(each for each in learnt.live if each != kind)
+        learnt = replace(
+            learnt,
+            downtimes=learnt.downtimes.learn([DowntimeSeen(kind=kind, downtime_s=took_s)]),
+            live=(*others, kind) if outcome.down_s is None else others,
+        )
+    return learnt
+
+
+def in_the_checkpoint(desired: Configuration, change: Change) -> Configuration:
+    """Partitions that were changed are in the checkpoint and no longer a wish: no reading shows them before the next commit, which may be far away."""
+    for move in change.moves:
+        if move.knob == "partitions" and desired.of(move.address) == move.after:
+            desired = desired.having(move.address, None)
+    return desired
+
+
+def as_it_is(knowledge: Knowledge, failed: Change) -> Knowledge:
+    """Return knowledge that desires what the last reading saw where it desired what failed; holds of such values end too. A newer wish stays."""
+    seen, desired, missing = knowledge.last, knowledge.desired, knowledge.missing
+    if seen is None:
         return knowledge
-    return replace(knowledge, desired=replace(knowledge.desired, partitions={**partitions, done.query: None}))
+    running = seen.configuration
+    for move in failed.moves:
+        if desired.of(move.address) != move.after or (move.query and move.query not in running.queries):
+            continue
+        if move.knob == "executors":
+            missing = replace(missing, stuck=seen.executors_running)
+        desired = desired.having(move.address, None if move.knob == "partitions" else running.of(move.address))
+    return replace(knowledge, desired=desired, holds=still_held(desired, knowledge), missing=missing)

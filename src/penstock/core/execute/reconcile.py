@@ -1,92 +1,155 @@
-"""Ask for whatever differs from what is desired, one instruction a knob at a time, every turn anew."""
+"""Ask for whatever differs from what is desired, at most one instruction for a target at a time, every turn anew."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from penstock.core.config import Config
+from penstock.core.domain.configuration import Change, Move, moved_in
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
 from penstock.core.domain.events.steering import InstructionGiven
-from penstock.core.domain.instruction import ChangeQuery, Instruction, ScaleExecutors
-from penstock.core.domain.reading import QueryReading
-from penstock.core.domain.units import count_words
-from penstock.core.knowledge import Knowledge, Pending
+from penstock.core.domain.instruction import Instruction
+from penstock.core.domain.knobs import KNOBS
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge.knowledge import Author, Knowledge, Missing, Pending
+from penstock.core.knowledge.steering import Applied
 
-STEERABLE = ("running",)
-KNOBS = ("trigger", "rate-limit", "partitions")
-"""Those of a query."""
+RUNNING = "running"
+"""The state in which a query can be changed."""
+LAST_APPLIED = 8
+"""Changes that are remembered: their outcomes and the recoveries from them refer to them."""
+
+
+def execute(knowledge: Knowledge, at_s: float, config: Config) -> tuple[Knowledge, list[Instruction], list[Event]]:
+    """Report executors that are missing, and give the instructions that lead from the last reading to the desired configuration."""
+    knowledge, noticed = watch_executors(knowledge, at_s, config)
+    knowledge, instructions, given = reconcile(knowledge, at_s)
+    return knowledge, instructions, [*noticed, *given]
 
 
 def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instruction], list[Event]]:
     reading = knowledge.last
     if reading is None:
         return knowledge, [], []
-    busy = {pending.instruction.knob for pending in knowledge.pending}
-    number = knowledge.next_number
-    given: list[tuple[Instruction, InstructionGiven]] = []
-
-    wanted = knowledge.desired.executors
+    busy = {target for pending in knowledge.pending for target in pending.instruction.targets}
     # A standalone cluster starts with all it may have, and an executor that was given up may still arrive: what is too many leaves.
-    stuck = knowledge.stuck_executors if reading.executors_running > wanted else 0
-    differs = reading.executors_requested != wanted or reading.executors_running > max(wanted, stuck)
-    if "executors" not in busy and differs and "executors" not in reading.unable:
-        step = ScaleExecutors(number=number + len(given), executors=wanted)
-        given.append(
-            (step, explained(step, at_s, str(max(reading.executors_requested, reading.executors_running)), str(wanted), reason(knowledge, "executors")))
-        )
-    for query in reading.queries:
-        change = change_of(knowledge, query, number + len(given))
-        if change is None or change.knob in busy or query.state not in STEERABLE:
-            continue
-        before, after = settings_words(query, change)
-        given.append((change, explained(change, at_s, before, after, reason(knowledge, *(f"{k}:{query.name}" for k in KNOBS)))))
-    if not given and stuck == knowledge.stuck_executors:
+    stuck = knowledge.missing.stuck if reading.executors_running > knowledge.desired.executors else 0
+    instructions: list[Instruction] = []
+    for change in together(reading, list(changes(knowledge, reading, stuck))):
+        step = Instruction(number=knowledge.next_number + len(instructions), decision=decision_of(knowledge, reading, change), change=change)
+        if busy.isdisjoint(step.targets):
+            instructions.append(step)
+    if not instructions and stuck == knowledge.missing.stuck:
         return knowledge, [], []
-    pending = (*knowledge.pending, *(Pending(instruction=step, since_s=at_s) for step, _ in given))
-    knowledge = replace(knowledge, pending=pending, next_number=number + len(given), stuck_executors=stuck)
-    return knowledge, [step for step, _ in given], [event for _, event in given]
+    pending = (*knowledge.pending, *(Pending(instruction=step, since_s=at_s) for step in instructions))
+    events: list[Event] = [explained(knowledge, reading, step, at_s) for step in instructions]
+    knowledge = replace(knowledge, pending=pending, next_number=knowledge.next_number + len(instructions), missing=replace(knowledge.missing, stuck=stuck))
+    return with_applied(knowledge, reading, instructions, at_s), instructions, events
 
 
-def reason(knowledge: Knowledge, *knobs: str) -> str:
-    """Who wants it so: an operator, the policy, or whoever declared it."""
-    holders = [hold.who for hold in knowledge.holds if hold.knob in knobs]
-    if holders:
-        return f"held by {holders[0]}"
-    last, acts = knowledge.steering.last, knowledge.steering.mode in ("ask", "active")
-    asked = knowledge.last is not None and knowledge.last.executors_requested != knowledge.desired.executors
-    decided = last is not None and acts and asked and "executors" in knobs and last.executors == knowledge.desired.executors
-    return f"decided by {last.policy}" if last is not None and decided else "desired state"
+def changes(knowledge: Knowledge, reading: Reading, stuck: int) -> Iterator[Change]:
+    """Return what differs from the desired configuration: a change of the executors, and one of each query."""
+    wanted = knowledge.desired.executors
+    if "executors" not in reading.unable and (reading.executors_requested != wanted or reading.executors_running > max(wanted, stuck)):
+        yield Change(moves=(Move(knob="executors", before=max(reading.executors_requested, reading.executors_running), after=wanted),))
+    for query in reading.queries:
+        desired = knowledge.desired.queries.get(query.name)
+        if desired is None or query.state != RUNNING:
+            continue
+        as_it_runs = {KNOBS[name].field: getattr(query, KNOBS[name].field) for name in query.unable if name in KNOBS}
+        if change := moved_in(query.name, query, replace(desired, **as_it_runs)):
+            yield change
 
 
-def change_of(knowledge: Knowledge, query: QueryReading, number: int) -> ChangeQuery | None:
-    """What would make this query as desired, or None if it is."""
-    desired = knowledge.desired
-    if query.name not in desired.triggers:
-        return None
-    trigger = query.trigger if "trigger" in query.unable else desired.triggers[query.name]
-    limit = query.rate_limit_rows_per_s if "rate-limit" in query.unable else desired.rate_limits_rows_per_s.get(query.name)
-    partitions = desired.partitions.get(query.name)
-    if partitions == query.partitions or query.partitions is None or "partitions" in query.unable:
-        partitions = None
-    if trigger == query.trigger and limit == query.rate_limit_rows_per_s and partitions is None:
-        return None
-    return ChangeQuery(number=number, query=query.name, trigger=trigger, rate_limit_rows_per_s=limit, partitions=partitions)
+def together(reading: Reading, found: list[Change]) -> list[Change]:
+    """Return the changes by instruction: what stops the same queries is one, so that they stop once.
+
+    Executors are taken from queries in Real-Time Mode while these are stopped, as their tasks never end.
+    """
+    rescale = next((change for change in found if change.executors is not None), None)
+    flowing = {query.name for query in reading.queries if query.trigger.kind == "real_time" and query.state == RUNNING}
+    if rescale is None or rescale.executors is None or rescale.executors[1] >= reading.executors_running:
+        return found
+    merged = [rescale, *(change for change in found if flowing.intersection(change.queries))]
+    return [Change(moves=tuple(move for change in merged for move in change.moves)), *(change for change in found if change not in merged)]
 
 
-def settings_words(query: QueryReading, change: ChangeQuery) -> tuple[str, str]:
-    """The settings that change, before and after, in words."""
-
-    def limit(rows_per_s: float | None) -> str:
-        return "no limit" if rows_per_s is None else f"limit {count_words(rows_per_s)}/s"
-
-    pairs = []
-    if change.trigger != query.trigger:
-        pairs.append((f"trigger {query.trigger}", f"trigger {change.trigger}"))
-    if change.rate_limit_rows_per_s != query.rate_limit_rows_per_s:
-        pairs.append((limit(query.rate_limit_rows_per_s), limit(change.rate_limit_rows_per_s)))
-    if change.partitions is not None:
-        pairs.append((f"{query.partitions} partitions", f"{change.partitions} partitions"))
-    return ", ".join(before for before, _ in pairs), ", ".join(after for _, after in pairs)
+def decision_of(knowledge: Knowledge, reading: Reading, change: Change) -> int | None:
+    """Return the decision that wants this change; None if an operator holds it, or nothing but the declaration wants it."""
+    author = author_of(knowledge, reading, change)
+    return None if author is None or holder_of(knowledge, change) else author.decision_id
 
 
-def explained(step: Instruction, at_s: float, before: str, after: str, reason: str) -> InstructionGiven:
-    return InstructionGiven(at_s=at_s, number=step.number, knob=step.knob, before=before, after=after, reason=reason)
+def author_of(knowledge: Knowledge, reading: Reading, change: Change) -> Author | None:
+    """Return who decided what differs; executors that were lost, or are too many, nobody decided."""
+    running = reading.configuration
+    wanted = (move.address for move in change.moves if running.of(move.address) != move.after)
+    return next((knowledge.authors[address] for address in wanted if address in knowledge.authors), None)
+
+
+def holder_of(knowledge: Knowledge, change: Change) -> str:
+    """Return the operator who holds one of these values; empty if none does."""
+    targets = {move.query for move in change.moves}
+    return next((hold.who for hold in knowledge.holds if (hold.query or "") in targets), "")
+
+
+def explained(knowledge: Knowledge, reading: Reading, step: Instruction, at_s: float) -> InstructionGiven:
+    holder, author = holder_of(knowledge, step.change), author_of(knowledge, reading, step.change)
+    before, after = words_of(step.change)
+    return InstructionGiven(
+        at_s=at_s,
+        number=step.number,
+        decision_id=step.decision,
+        knob=step.target,
+        before=before,
+        after=after,
+        reason=f"held by {holder}" if holder else f"decided by {author.policy}" if author else "desired state",
+    )
+
+
+def words_of(change: Change) -> tuple[str, str]:
+    """Return the values before and after, each with the name of its knob unless the change is one of executors alone."""
+
+    def shown(knob: str, value: object) -> str:
+        words = KNOBS[knob].show(value)
+        return words if [move.knob for move in change.moves] == ["executors"] else f"{knob} {words}"
+
+    return ", ".join(shown(move.knob, move.before) for move in change.moves), ", ".join(shown(move.knob, move.after) for move in change.moves)
+
+
+def with_applied(knowledge: Knowledge, reading: Reading, instructions: list[Instruction], at_s: float) -> Knowledge:
+    """Remember what was just instructed. In shadow the policy's own timer does not run from what others do.
+
+    What happens before the first batch is the start of the job, in which a standalone cluster gives more than was asked for: no rescale.
+    """
+    schedule = knowledge.schedule
+    if not instructions or schedule.mode == "observe" or not has_committed(reading):
+        return knowledge
+    given = (Applied(number=step.number, decision_id=step.decision, change=step.change, at_s=at_s) for step in instructions)
+    rescaled = any(step.change.executors is not None for step in instructions) and schedule.mode != "shadow"
+    return replace(knowledge, applied=(*knowledge.applied, *given)[-LAST_APPLIED:], schedule=replace(schedule, rescaled_s=at_s) if rescaled else schedule)
+
+
+def has_committed(reading: Reading) -> bool:
+    """Return whether any query has committed a batch; a query that has nothing to read may never have a throughput, nor then the job."""
+    return reading.throughput_rows_per_s is not None or any(query.throughput_rows_per_s is not None for query in reading.queries)
+
+
+def watch_executors(knowledge: Knowledge, at_s: float, config: Config) -> tuple[Knowledge, list[Event]]:
+    """Report executors missing once they have been for longer than the time-out, and once more when all are there."""
+    if knowledge.last is None or "executors" in knowledge.last.unable or knowledge.is_rescaling:
+        return knowledge, []
+    running, wanted, missing = knowledge.last.executors_running, knowledge.desired.executors, knowledge.missing
+    if running >= wanted:
+        if missing.since_s is None and not missing.reported:
+            return knowledge, []
+        back: list[Event] = [ExecutorsComplete(at_s=at_s, running=running)] if missing.reported else []
+        return replace(knowledge, missing=Missing(stuck=missing.stuck)), back
+    since_s = at_s if missing.since_s is None else missing.since_s
+    if missing.reported or at_s - since_s < config.executors_timeout_s:
+        return replace(knowledge, missing=replace(missing, since_s=since_s)), []
+    author = knowledge.authors.get("executors")
+    said = ExecutorsMissing(at_s=at_s, requested=wanted, running=running, waited_s=at_s - since_s, decision_id=None if author is None else author.decision_id)
+    return replace(knowledge, missing=replace(missing, since_s=since_s, reported=True)), [said]

@@ -1,36 +1,66 @@
-"""Sizes that wait for an operator's word."""
+"""Proposals: configurations that wait for an operator's answer, and how a configuration becomes the desired one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.events.autopilot import End, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
-from penstock.core.steering import Proposal, Steering
+from penstock.core.knowledge.knowledge import Author, Knowledge
+from penstock.core.knowledge.steering import Proposal, Proposals
 
 
-def proposed(steering: Steering, decision: Decision, at_s: float, autopilot: Autopilot, *, guarded: bool) -> tuple[Steering, list[Event]]:
-    """Steering in which this size is the one proposed: as it was if it is already, else in the place of another."""
-    if steering.proposal is not None and steering.proposal.executors == decision.executors:
-        return steering, []
-    steering, ended = without_proposal(steering, at_s, "superseded")
-    expires_s = at_s + autopilot.scaled(autopilot.ask_expiry_s)
-    number, executors = steering.next_proposal, decision.executors
-    new = Proposal(number=number, executors=executors, at_s=at_s, expires_s=expires_s, policy=decision.policy, guarded=guarded, before=decision.current)
-    said = Proposed(at_s=at_s, proposal=new.number, executors=new.executors, before=decision.current, policy=new.policy, expires_s=expires_s)
-    return replace(steering, proposal=new, next_proposal=new.number + 1), [*ended, said]
+def proposed(proposals: Proposals, decision: Decision, decision_id: int, at_s: float, autopilot: Autopilot, *, guarded: bool) -> tuple[Proposals, list[Event]]:
+    """Return proposals in which this configuration is the open one: as they were if it is already, else in place of another."""
+    if proposals.open is not None and proposals.open.configuration == decision.configuration:
+        return proposals, []
+    proposals, ended = without_proposal(proposals, at_s, "superseded")
+    new = Proposal(
+        number=proposals.next_number,
+        decision_id=decision_id,
+        configuration=decision.configuration,
+        before=decision.current,
+        at_s=at_s,
+        expires_s=at_s + autopilot.scaled(autopilot.ask_expiry_s),
+        policy=decision.policy,
+        guarded=guarded,
+    )
+    return replace(proposals, open=new, next_number=new.number + 1), [*ended, announced(new, decision)]
 
 
-def without_proposal(steering: Steering, at_s: float, how: End, who: str = "") -> tuple[Steering, list[Event]]:
-    """Steering in which nothing waits for a word."""
-    if steering.proposal is None:
-        return steering, []
-    said = ProposalEnded(at_s=at_s, policy=steering.proposal.policy, proposal=steering.proposal.number, how=how, who=who)
-    return replace(steering, proposal=None), [said]
+def announced(proposal: Proposal, decision: Decision) -> Proposed:
+    return Proposed(
+        at_s=proposal.at_s,
+        policy=proposal.policy,
+        decision_id=proposal.decision_id,
+        proposal=proposal.number,
+        change=decision.change,
+        expires_s=proposal.expires_s,
+    )
 
 
-def quiet_for_s(steering: Steering, executors: int, at_s: float) -> float:
-    """How long this size is not to be proposed, as an operator has rejected it; 0 if it may be."""
-    return max((each.expires_s - at_s for each in steering.rejections if each.executors == executors and each.expires_s > at_s), default=0.0)
+def without_proposal(proposals: Proposals, at_s: float, how: End, who: str = "") -> tuple[Proposals, list[Event]]:
+    """Return proposals of which none is open."""
+    ended = proposals.open
+    if ended is None:
+        return proposals, []
+    said = ProposalEnded(at_s=at_s, policy=ended.policy, decision_id=ended.decision_id, proposal=ended.number, how=how, who=who)
+    return replace(proposals, open=None), [said]
+
+
+def quiet_for_s(proposals: Proposals, configuration: Configuration, at_s: float) -> float:
+    """Return for how many seconds this configuration is not to be proposed, as an operator has rejected it; 0 if it may be."""
+    return max((each.expires_s - at_s for each in proposals.rejected if each.configuration == configuration and each.expires_s > at_s), default=0.0)
+
+
+def adopt(knowledge: Knowledge, configuration: Configuration, author: Author, at_s: float, *, own: bool = True) -> Knowledge:
+    """Make this configuration the desired one.
+
+    A reduction of executors that the policy itself wanted (`own`) is remembered as its scale-down; one that the owner's limits forced is not.
+    """
+    fewer = configuration.executors < knowledge.desired.executors
+    trust = replace(knowledge.trust, own_scale_down_s=at_s) if fewer and own else knowledge.trust
+    return replace(knowledge, trust=trust).wanting(configuration, author)

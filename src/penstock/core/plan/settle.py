@@ -1,21 +1,22 @@
-"""What becomes of a decision: guards, then what the owner's trust lets it do."""
+"""What becomes of a decision: guards, then what the owner's trust lets it do. Between decisions the owner's calendar and quota are followed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from penstock.core.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison, Decision, Effect, Recommended
+from penstock.core.domain.events.autopilot import Decided
 from penstock.core.domain.events.event import Event
-from penstock.core.knowledge import Knowledge
-from penstock.core.plan.adopt import adopt, is_held
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.knowledge import Author, Knowledge
+from penstock.core.knowledge.policy import Policy
+from penstock.core.knowledge.steering import Schedule
+from penstock.core.knowledge.terms import Terms
 from penstock.core.plan.effect import with_trial
 from penstock.core.plan.guards import Guarding, guarded, guards_on
-from penstock.core.plan.proposals import proposed, quiet_for_s, without_proposal
-from penstock.core.policies.policy import Policy
-from penstock.core.steering import MeanLoad, Steering
-from penstock.core.terms import Terms
+from penstock.core.plan.owner import allowed_now, owner_allows
+from penstock.core.plan.proposals import adopt, proposed, quiet_for_s, without_proposal
 
 HOUR_S = 3600.0
 MINUTE_S = 60.0
@@ -23,7 +24,7 @@ MINUTE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """A decision as guards and trust left it; `is_news` unless it says what was said less than a minute ago."""
+    """A decision as guards and trust left it; `is_news` unless it repeats what was written down less than a minute ago."""
 
     knowledge: Knowledge
     decision: Decision
@@ -33,59 +34,62 @@ class Settled:
 
 
 def settle(knowledge: Knowledge, seen: Assessment, decision: Decision, terms: Terms, policy: Policy) -> Settled:
-    """Knowledge after a decision, whatever it came to."""
-    before, autopilot, at_s = knowledge.steering, terms.autopilot, seen.at_s
-    guarding = Guarding(autopilot=autopilot, steering=before, on=guards_on(autopilot, policy))
+    """Return knowledge after a decision, whatever it came to."""
+    before, autopilot, at_s = knowledge.schedule, terms.autopilot, seen.at_s
+    guarding = Guarding(autopilot=autopilot, on=guards_on(autopilot, policy), rescale=knowledge.rescale, effects=knowledge.effects)
     final = guarded(seen, decision, guarding)
-    quiet_s = quiet_for_s(before, final.executors, at_s) if autopilot.mode == "ask" else 0.0
+    quiet_s = quiet_for_s(knowledge.proposals, final.configuration, at_s) if autopilot.mode == "ask" else 0.0
     if quiet_s and final.direction != "keep":
         why = Comparison(code="rejected", value=float(final.executors), limit=quiet_s)
-        final = replace(final, executors=final.current, guards=(*final.guards, why))
-    knowledge = replace(knowledge, steering=after_decision(before, decision, final, at_s, terms.autopilot, policy.period_s))
+        final = replace(final, configuration=final.current, guards=(*final.guards, why))
+    trust = replace(knowledge.trust, failed_in_a_row=0)
+    knowledge = replace(knowledge, schedule=after_decision(before, decision, final, at_s, terms.autopilot, policy.period_s), trust=trust)
     knowledge, effect, events = trusted(knowledge, decision, final, at_s, guarding)
     if guarding.on and effect == "asked":
-        knowledge = replace(knowledge, steering=with_trial(knowledge.steering, seen.reading, final.current, final.executors, at_s))
+        effects = with_trial(knowledge.effects, seen.reading, final.current, final.configuration, before.next_id, at_s)
+        knowledge = replace(knowledge, effects=effects)
     news = bool(events) or effect in ("asked", "shadow") or not says_again(before, final, at_s, autopilot)
     return Settled(knowledge=knowledge, decision=final, effect=effect, events=tuple(events), is_news=news)
 
 
 def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float, guarding: Guarding) -> tuple[Knowledge, Effect, list[Event]]:
-    """What the mode lets a decision do. In shadow an operator's hold stops nothing: what is done by hand is what the policy is compared with."""
-    kept = final.direction == "keep"
-    nothing: Effect = "guarded" if kept and wanted.direction != "keep" else "kept"
-    steering, autopilot = knowledge.steering, guarding.autopilot
+    """Do what the mode lets a decision do. In shadow an operator's hold stops nothing: what is done by hand is what the policy is compared with."""
+    keeps = final.direction == "keep"
+    nothing: Effect = "guarded" if keeps and wanted.direction != "keep" else "kept"
+    schedule, autopilot, decision_id = knowledge.schedule, guarding.autopilot, knowledge.schedule.next_id
     if autopilot.mode == "shadow":
-        rescaled_s = steering.rescaled_s if kept else at_s
-        shadow = replace(steering, shadow_executors=final.executors, rescaled_s=rescaled_s)
-        return replace(knowledge, steering=shadow), nothing if kept else "shadow", []
-    if kept or is_held(knowledge):
-        steering, ended = without_proposal(steering, at_s, "withdrawn")
-        return replace(knowledge, steering=steering), "held" if is_held(knowledge) else nothing, ended
+        shadow = replace(schedule, shadow=final.configuration, rescaled_s=schedule.rescaled_s if keeps else at_s)
+        return replace(knowledge, schedule=shadow), nothing if keeps else "shadow", []
+    held = any(knowledge.is_held(move.address) for move in final.change.moves) or (keeps and knowledge.is_held("executors"))
+    if keeps or held:
+        proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn")
+        return replace(knowledge, proposals=proposals), "held" if held else nothing, ended
     if autopilot.mode == "ask":
-        steering, events = proposed(steering, final, at_s, autopilot, guarded=guarding.on)
-        return replace(knowledge, steering=steering), "proposed", events
-    return adopt(knowledge, final.executors, at_s, own=wanted.direction == "down"), "asked", []
+        proposals, events = proposed(knowledge.proposals, final, decision_id, at_s, autopilot, guarded=guarding.on)
+        return replace(knowledge, proposals=proposals), "proposed", events
+    author = Author(decision_id=decision_id, policy=final.policy)
+    return adopt(knowledge, final.configuration, author, at_s, own=wanted.direction == "down"), "asked", []
 
 
-def after_decision(steering: Steering, decision: Decision, final: Decision, at_s: float, autopilot: Autopilot, period_s: float) -> Steering:
-    """Steering with its timers set anew."""
+def after_decision(schedule: Schedule, decision: Decision, final: Decision, at_s: float, autopilot: Autopilot, period_s: float) -> Schedule:
+    """Return the schedule with its timers set anew."""
     return replace(
-        steering,
+        schedule,
         decided_s=at_s,
         next_s=at_s + (period_s if decision.next_after_s is None else decision.next_after_s),
-        memo=decision.memo,
-        earlier=with_recommended(steering.earlier, Recommended(at_s=at_s, executors=decision.executors), autopilot.scaled(HOUR_S)),
+        memory=decision.memory,
+        earlier=with_recommended(schedule.earlier, Recommended(at_s=at_s, configuration=decision.configuration), autopilot.scaled(HOUR_S)),
         last=final,
-        load=MeanLoad(),
-        failed_in_a_row=0,
+        loads={},
     )
 
 
 def with_recommended(earlier: tuple[Recommended, ...], new: Recommended, span_s: float) -> tuple[Recommended, ...]:
-    """What was recommended within the span, the newest last; of the same size in a row only the first and the last, which bound it in time.
+    """Return what was recommended within the span, the newest last; of equal ones in a row only the first and the last, which bound it in time.
 
-    >>> fours = tuple(Recommended(at_s=at_s, executors=4) for at_s in (0.0, 60.0))
-    >>> [each.at_s for each in with_recommended(fours, Recommended(at_s=120.0, executors=4), span_s=3600.0)]
+    >>> from penstock.core.domain.configuration import Configuration
+    >>> first, again, new = (Recommended(at_s=at_s, configuration=Configuration(executors=4)) for at_s in (0.0, 60.0, 120.0))
+    >>> [each.at_s for each in with_recommended((first, again), new, span_s=3600.0)]
     [0.0, 120.0]
     """
     recent = tuple(each for each in earlier if each.at_s > new.at_s - span_s)
@@ -94,12 +98,46 @@ def with_recommended(earlier: tuple[Recommended, ...], new: Recommended, span_s:
     return (*recent, new)
 
 
-def says_again(before: Steering, final: Decision, at_s: float, autopilot: Autopilot) -> bool:
-    """Whether a decision only repeats the last one, and that was written down less than a minute ago: policies with short periods would flood the history."""
+def says_again(before: Schedule, final: Decision, at_s: float, autopilot: Autopilot) -> bool:
+    """Return whether a decision only repeats one written down less than a minute ago: policies with short periods would flood the history."""
     if before.last is None or before.said_s is None or at_s - before.said_s >= autopilot.scaled(MINUTE_S):
         return False
     return gist(before.last) == gist(final)
 
 
 def gist(decision: Decision) -> tuple[object, ...]:
-    return decision.policy, decision.current, decision.executors, decision.why.code, tuple(guard.code for guard in decision.guards)
+    return decision.policy, decision.current, decision.configuration, decision.why.code, tuple(guard.code for guard in decision.guards)
+
+
+def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -> tuple[Knowledge, list[Event]]:
+    """Follow the owner's calendar and quota, which wait neither for the next decision nor for the end of a pause.
+
+    What stands, or is proposed, becomes what the owner allows: a decision of the policy in between, which changes none of its timers.
+    """
+    schedule, autopilot, proposal = knowledge.schedule, terms.autopilot, knowledge.proposals.open
+    says_something = autopilot.calendar or autopilot.quota_executors is not None or proposal is not None
+    if not says_something or not can_follow(knowledge, terms):
+        return knowledge, []
+    current = knowledge.steered(autopilot.mode)
+    stands = current if proposal is None else proposal.configuration
+    policy, why = schedule.decider(policy), Comparison(code="between_decisions" if knowledge.trust.paused is None else "policy_paused")
+    wanted = Decision(policy=policy, configuration=stands, current=current, why=why)
+    final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
+    if final.configuration == stands or quiet_for_s(knowledge.proposals, final.configuration, at_s):
+        return knowledge, []
+    knowledge = replace(knowledge, schedule=replace(schedule, last=final, said_s=at_s))
+    knowledge, effect, events = trusted(knowledge, wanted, final, at_s, Guarding(autopilot=autopilot, on=False))
+    knowledge, decision_id = identified(knowledge)
+    return knowledge, [Decided(at_s=at_s, id=decision_id, mode=autopilot.mode, policy=policy, decision=final, effect=effect), *events]
+
+
+def identified(knowledge: Knowledge) -> tuple[Knowledge, int]:
+    """Return knowledge in which the last decision has its id, and the id."""
+    schedule = knowledge.schedule
+    return replace(knowledge, schedule=replace(schedule, last_id=schedule.next_id, next_id=schedule.next_id + 1)), schedule.next_id
+
+
+def can_follow(knowledge: Knowledge, terms: Terms) -> bool:
+    """Return whether executors can be changed now: they are not held (in shadow that stops nothing), and no change is under way, so that a step is one."""
+    held = knowledge.is_held("executors") and terms.autopilot.mode != "shadow"
+    return not held and not knowledge.is_rescaling and knowledge.last is not None and "executors" not in knowledge.last.unable

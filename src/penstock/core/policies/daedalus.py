@@ -1,43 +1,44 @@
-"""Daedalus: scales in by what was observed, out by what is forecast, and only to sizes that recover in time (Pfister et al., ICPE 2024)."""
+"""Daedalus: scales in by what was observed, out by what is forecast, and only to executors that recover in time (Pfister et al., ICPE 2024)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.core.assessment import Assessment
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Candidate, Comparison, Decision
-from penstock.core.models.recovery.recovery_cost import recovery_after_s, recovery_from_failure_s
-from penstock.core.policies.choosing import chosen, keep, unready
-from penstock.core.policies.policy import Need
-from penstock.core.settings import setting, timer
+from penstock.core.domain.prediction import Prediction
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.predicting import bound_prediction, capacity_prediction, recovery_prediction
+from penstock.core.models.recovery.recovery_cost import failure_of, recovery_after_s, recovery_from_failure_s, rescale_recovery
+from penstock.core.policies.choosing import candidate, decided, keep, unready
+from penstock.core.settings import flag, setting, timer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Daedalus:
     """Algorithm 1 of the paper, with the grace of the text after it.
 
-    Its symbols: C_i is the capacity of a size, W_avg the mean load since the last decision, TSF_max the largest rate forecast, RT_i the recovery time.
+    Its symbols: C_i is the capacity of i executors, W_avg the mean load since the last decision, TSF_max the largest rate forecast, RT_i the recovery time.
     """
 
     name: str = "daedalus"
     period_s: float = timer(60.0, "time between two decisions (Daedalus sec. 3.6)", lowest=1)
-    grace_s: float = timer(180.0, "after a rescale nothing changes for so long (sec. 3.2)")
-    recent_s: float = timer(600.0, "a size that is not older is only given up if it is too small (Algorithm 1)")
-    soon_s: float = timer(60.0, "that long such a size must suffice: until the next decision (Algorithm 1)", lowest=1)
-    horizon_s: float = timer(900.0, "a new size must carry what is forecast for so long (sec. 3.2)", lowest=1)
-    target_recovery_s: float = setting(600.0, "a size must recover within so long, unless the job promises another time (sec. 4)", lowest=1, highest=86400)
-    failures_too: int = setting(
-        0,
-        "1: a new size must recover in time from a failure as well as from the change to it; the paper looks at the change alone, and goes to and fro "
+    grace_s: float = timer(180.0, "after a rescale nothing changes for this time (sec. 3.2)")
+    recent_s: float = timer(600.0, "a rescale that is not older is only undone if it is too small (Algorithm 1)")
+    soon_s: float = timer(60.0, "such executors must suffice for this time: until the next decision (Algorithm 1)", lowest=1)
+    horizon_s: float = timer(900.0, "new executors must carry what is forecast for this time (sec. 3.2)", lowest=1)
+    target_recovery_s: float = setting(600.0, "they must recover within this time, unless the job promises another time (sec. 4)", lowest=1, highest=86400)
+    failures_too: bool = flag(
+        False,
+        "new executors must recover in time from a failure as well as from the change to them; the paper looks at the change alone, and goes to and fro "
         "where a failure takes longer and the target is tight",
-        lowest=0,
-        highest=1,
     )
     needs: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast"})
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:
-        load, now, since_s = seen.load_rows_per_s, seen.capacity(seen.current), seen.since_rescale_s
+        load, now, since_s = seen.load_rows_per_s, seen.capacity(seen.executors), seen.since_rescale_s
         if load is None or now is None or seen.arrivals is None:
             return keep(seen, self.name, unready(seen))
         if since_s is not None and since_s < self.grace_s:
@@ -45,30 +46,44 @@ class Daedalus:
         if since_s is not None and since_s < self.recent_s and now > load and now > seen.peak(self.soon_s):
             return keep(seen, self.name, "recently_rescaled", since_s, self.recent_s)
         weighed: list[Candidate] = []
-        for size in seen.sizes:
-            weighed.append(self._weigh(seen, size, load))
+        for executors in seen.choices:
+            weighed.append(self._weigh(seen, executors, load))
             if weighed[-1].refused is None:
-                return chosen(seen, self.name, size, Comparison(code="smallest_that_holds"), weighed)
-        return chosen(seen, self.name, seen.limits.max_executors, Comparison(code="none_passes"), weighed)
+                return decided(seen, self.name, executors, Comparison(code="smallest_that_holds"), weighed)
+        return decided(seen, self.name, seen.limits.max_executors, Comparison(code="none_passes"), weighed)
 
-    def _weigh(self, seen: Assessment, size: int, load: float) -> Candidate:
-        capacity = seen.capacity(size)
+    def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
+        """Return C_i and the parts of RT_i: the recovery from going there, and at worst from a failure there where RT_i counts it."""
+        executors, known = configuration.executors, seen.capacities.get(configuration.executors)
+        made = capacity_prediction(seen, seen.capacities, configuration)
+        if known is None:
+            return made
+        if executors != seen.executors:
+            kind, expected = rescale_recovery(seen, executors)
+            made += recovery_prediction(seen, kind, expected, configuration)
+            if kind in seen.stops and not self.failures_too:
+                return made
+        failure_s = recovery_from_failure_s(seen, executors, known.value)
+        return made + bound_prediction(seen, failure_of(seen.plant), failure_s, configuration)
+
+    def _weigh(self, seen: Assessment, executors: int, load: float) -> Candidate:
+        capacity = seen.capacity(executors)
         if capacity is not None and capacity <= load:
-            return Candidate(executors=size, refused=Comparison(code="capacity_below_load", value=capacity, limit=load), capacity_rows_per_s=capacity)
-        recovery_s = None if capacity is None else self._recovery_s(seen, size, capacity)
+            return candidate(executors, Comparison(code="capacity_below_load", value=capacity, limit=load), capacity_rows_per_s=capacity)
+        recovery_s = None if capacity is None else self._recovery_s(seen, executors, capacity)
         if capacity is None or recovery_s is None:
-            return Candidate(executors=size, refused=Comparison(code="unknown_capacity"), capacity_rows_per_s=capacity)
-        refused = self._refuse(seen, size, capacity, recovery_s)
-        return Candidate(executors=size, refused=refused, capacity_rows_per_s=capacity, recovery_s=recovery_s)
+            return candidate(executors, Comparison(code="unknown_capacity"), capacity_rows_per_s=capacity)
+        refused = self._refuse(seen, executors, capacity, recovery_s)
+        return candidate(executors, refused, capacity_rows_per_s=capacity, recovery_s=recovery_s)
 
-    def _recovery_s(self, seen: Assessment, size: int, capacity: float) -> float | None:
+    def _recovery_s(self, seen: Assessment, executors: int, capacity: float) -> float | None:
         """RT_i of Algorithm 1."""
-        change_s = recovery_after_s(seen, size)
-        failure_s = recovery_from_failure_s(seen, size, capacity) if self.failures_too else change_s
+        change_s = recovery_after_s(seen, executors)
+        failure_s = recovery_from_failure_s(seen, executors, capacity) if self.failures_too else change_s
         return None if change_s is None or failure_s is None else max(change_s, failure_s)
 
-    def _refuse(self, seen: Assessment, size: int, capacity: float, recovery_s: float) -> Comparison | None:
-        """The body of the loop of Algorithm 1, from RT_i on; the present size passes without its last two lines."""
+    def _refuse(self, seen: Assessment, executors: int, capacity: float, recovery_s: float) -> Comparison | None:
+        """The body of the loop of Algorithm 1, from RT_i on; the present executors pass without its last two lines."""
         promised_s = seen.promises.recovery_s
         target_s = self.target_recovery_s if promised_s is None else promised_s
         if recovery_s > target_s:
@@ -76,9 +91,9 @@ class Daedalus:
         peak_until_recovered = seen.peak(recovery_s)
         if capacity < peak_until_recovered:
             return Comparison(code="capacity_below_peak_until_recovered", value=capacity, limit=peak_until_recovered)
-        if size == seen.current:
+        if executors == seen.executors:
             return None
-        if size < seen.current and capacity < seen.excess_lag_rows:
+        if executors < seen.executors and capacity < seen.excess_lag_rows:
             return Comparison(code="lag_above_capacity", value=capacity, limit=seen.excess_lag_rows)
         peak = seen.peak(self.horizon_s)
         return None if capacity > peak else Comparison(code="capacity_below_peak", value=capacity, limit=peak)

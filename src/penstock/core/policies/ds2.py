@@ -1,17 +1,16 @@
-"""DS2 as Flink's Kubernetes operator runs it: so many slots as the true rates of the stages need for the load, with room to catch up."""
+"""DS2 as Flink's Kubernetes operator runs it: as many slots as the true rates of the stages need for the load, with room to catch up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf
 
-from penstock.core.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.policies.choosing import allowed, keep
-from penstock.core.policies.policy import Need
-from penstock.core.policies.tasks import executors_filled
-from penstock.core.policies.wanted import moved_by, stabilised, wanted_within, without_wanted
+from penstock.core.domain.policy_memory import Ds2Memory
+from penstock.core.knowledge.assessment import Assessment, StageNeed
+from penstock.core.knowledge.policy import Need
+from penstock.core.policies.choosing import allowed, decided, executors_filled, keep, moved_by, stabilised, wanted_within
 from penstock.core.settings import setting, timer
 
 
@@ -21,7 +20,7 @@ class Ds2:
 
     Source: Kalavri et al., OSDI 2018; apache/flink-kubernetes-operator, flink-autoscaler (JobVertexScaler, ScalingMetricEvaluator, AutoScalerUtils,
     AutoScalerOptions). There each vertex has its own parallelism; here all stages share the slots of the executors, hence the sum.
-    The restart counts only where a change of size stops the job. No more executors are wanted than tasks can fill: there that is the number of partitions
+    The restart counts only where a rescale stops the job. No more executors are wanted than tasks can fill: there that is the number of partitions
     or the maximum parallelism. There rates are means over 15 minutes, which must have passed first; here the load is the mean since the last decision.
     """
 
@@ -29,25 +28,25 @@ class Ds2:
     period_s: float = timer(60.0, "time between two decisions (Flink operator: kubernetes.operator.reconcile.interval)", lowest=1)
     target: float = setting(0.7, "utilisation to be held (Flink operator: job.autoscaler.utilization.target)", lowest=0.01, highest=1)
     boundary: float = setting(
-        0.3, "so far above or below the target nothing changes (Flink operator: job.autoscaler.target.utilization.boundary)", lowest=0, highest=1
+        0.3, "this far above or below the target nothing changes (Flink operator: job.autoscaler.target.utilization.boundary)", lowest=0, highest=1
     )
     catch_up_s: float = setting(
         1800.0,
-        "waiting rows are to be worked off within so long; 0: they do not count (Flink operator: job.autoscaler.catch-up.duration)",
+        "waiting rows are to be worked off within this time; 0: they do not count (Flink operator: job.autoscaler.catch-up.duration)",
         lowest=0,
         highest=86400,
     )
-    restart_s: float = setting(300.0, "a rescale that stops the job takes so long (Flink operator: job.autoscaler.restart.time)", lowest=0, highest=86400)
+    restart_s: float = setting(300.0, "a rescale that stops the job takes this time (Flink operator: job.autoscaler.restart.time)", lowest=0, highest=86400)
     backlog_s: float = setting(
         300.0,
-        "while rows of so long a time wait it does not scale down (Flink operator: job.autoscaler.backlog-processing.lag-threshold)",
+        "while rows of this time wait it does not scale down (Flink operator: job.autoscaler.backlog-processing.lag-threshold)",
         lowest=0,
         highest=86400,
     )
     down_factor: float = setting(0.6, "at most this share is taken away at once (Flink operator: job.autoscaler.scale-down.max-factor)", lowest=0, highest=1)
-    stable_s: float = timer(300.0, "after a rescale nothing changes for so long (Flink operator: job.autoscaler.stabilization.interval)")
+    stable_s: float = timer(300.0, "after a rescale nothing changes for this time (Flink operator: job.autoscaler.stabilization.interval)")
     down_interval_s: float = timer(
-        3600.0, "it scales down when that was right for so long, to the most wanted meanwhile (Flink operator: job.autoscaler.scale-down.interval)"
+        3600.0, "it scales down when that was right for this time, to the most wanted meanwhile (Flink operator: job.autoscaler.scale-down.interval)"
     )
     needs: frozenset[Need] = frozenset({"load", "stages"})
     faithful: bool = True
@@ -60,17 +59,18 @@ class Ds2:
             return keep(seen, self.name, "too_soon", since_s, self.stable_s)
         asked, filled = self._asked(seen, load, cost), executors_filled(seen)
         wanted = self._fillable(seen, asked, filled)
-        within = wanted_within(seen, self.name, wanted, self.down_interval_s)
-        stable = stabilised(seen.current, wanted, within)
-        size = allowed(seen, stable)
-        if size != seen.current:
-            within = wanted_within(replace(seen, current=size, memo={}), self.name, size, self.down_interval_s)
-        utilization = self._slots(seen, load, cost) / (seen.current * seen.slots_each)
-        moved = moved_by(seen.current, wanted=wanted, stable=stable, size=size, utilization=utilization, target=self.target)
+        remembered = seen.memory.wanted if isinstance(seen.memory, Ds2Memory) else ()
+        within = wanted_within(remembered, seen.at_s, wanted, seen.executors, self.down_interval_s)
+        stable = stabilised(seen.executors, wanted, within)
+        chosen = allowed(seen, stable)
+        if chosen != seen.executors:
+            within = wanted_within((), seen.at_s, chosen, chosen, self.down_interval_s)
+        utilization = self._slots(seen, load, cost) / (seen.executors * seen.slots_each)
+        moved = moved_by(seen.executors, wanted=wanted, stable=stable, chosen=chosen, utilization=utilization, target=self.target)
         if moved is None and asked > wanted:
             moved = Comparison(code="tasks_too_few", value=asked, limit=filled)
         why = moved or self._why_none_is_asked(seen, load, utilization)
-        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=without_wanted(seen.memo, self.name) | within)
+        return decided(seen, self.name, chosen, why, memory=Ds2Memory(wanted=within))
 
     def _why_none_is_asked(self, seen: Assessment, load: float, utilization: float) -> Comparison:
         if abs(utilization - self.target) <= self.boundary:
@@ -83,35 +83,35 @@ class Ds2:
         return seen.excess_lag_rows > self.backlog_s * load
 
     def _asked(self, seen: Assessment, load: float, cost: float) -> int:
-        """The size for the target utilisation where that of now is beyond the boundary (ScalingMetricEvaluator.computeProcessingRateThresholds)."""
-        slots = seen.current * seen.slots_each
+        """Return the executors for the target utilisation where that of now is beyond the boundary (ScalingMetricEvaluator.computeProcessingRateThresholds)."""
+        slots = seen.executors * seen.slots_each
         highest, lowest = (1.0, 0.0) if self._in_backlog(seen, load) else (min(1.0, self.target + self.boundary), self.target - self.boundary)
         if slots < self._slots(seen, load, cost, at=highest):
-            return self._size(seen, load, cost, change="rescale_up")
+            return self._executors(seen, load, cost, change="rescale_up")
         if lowest > 0.0 and slots > self._slots(seen, load, cost, at=lowest, change="rescale_down"):
-            return max(self._fewest(seen), self._size(seen, load, cost, change="rescale_down"))
-        return seen.current
+            return max(self._fewest(seen), self._executors(seen, load, cost, change="rescale_down"))
+        return seen.executors
 
     def _fillable(self, seen: Assessment, asked: int, filled: int | None) -> int:
         """No more than tasks can fill; that alone takes no executor away, and where the load does, not more than may go at once."""
         if filled is None:
             return asked
-        return max(min(asked, filled), seen.current if asked >= seen.current else self._fewest(seen))
+        return max(min(asked, filled), seen.executors if asked >= seen.executors else self._fewest(seen))
 
     def _fewest(self, seen: Assessment) -> int:
-        return ceil(round(seen.current * (1.0 - self.down_factor), 9))
+        return ceil(round(seen.executors * (1.0 - self.down_factor), 9))
 
-    def _size(self, seen: Assessment, load: float, cost: float, *, change: str) -> int:
+    def _executors(self, seen: Assessment, load: float, cost: float, *, change: str) -> int:
         return ceil(round(self._slots(seen, load, cost, at=self.target, change=change) / seen.slots_each, 9))
 
     def _slots(self, seen: Assessment, load: float, cost: float, *, at: float = 1.0, change: str = "") -> float:
-        """Busy slots that the load needs at a utilisation, those to catch up with what waits and with what a change of size would add to it included."""
+        """Return the busy slots that the load needs at a utilisation, including those to catch up with what waits and with what a rescale would add."""
         waiting_rows = seen.excess_lag_rows + (load * self.restart_s if change in seen.stops else 0.0)
         return cost * (load / at + (waiting_rows / self.catch_up_s if self.catch_up_s > 0.0 else 0.0))
 
 
 def slot_s_per_row(stages: Sequence[StageNeed]) -> float | None:
-    """Seconds of a slot that all stages together spend on one row of the source; None where that is not known.
+    """Return the seconds of a slot that all stages together spend on one row of the source; None where that is not known.
 
     >>> parse = StageNeed(position=0, name="parse", rate_rows_per_s=1000.0, selectivity=1.0)
     >>> count = StageNeed(position=1, name="count", rate_rows_per_s=250.0, selectivity=0.5)

@@ -8,18 +8,16 @@ from difflib import get_close_matches
 from typing import Any
 
 from penstock.core.errors import UserMistake
+from penstock.core.knowledge.policy import Policy
+from penstock.core.knowledge.terms import Terms
 from penstock.core.policies.auto import Auto
+from penstock.core.policies.baselines import Static, Twres
 from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.ds2 import Ds2
-from penstock.core.policies.hpa import Hpa, HpaPaper
+from penstock.core.policies.hpa import Hpa, HpaPaper, Reactive
 from penstock.core.policies.phoebe import Phoebe
-from penstock.core.policies.policy import Policy
-from penstock.core.policies.reactive import Reactive
 from penstock.core.policies.spark_dra import SparkDra
-from penstock.core.policies.static import Static
-from penstock.core.policies.twres import Twres
 from penstock.core.settings import check
-from penstock.core.terms import Terms
 
 POLICIES: Mapping[str, type[Policy]] = {
     "auto": Auto,
@@ -38,7 +36,7 @@ PROFILED = frozenset({"phoebe", "twres"})
 
 
 def policy_of(terms: Terms) -> Policy:
-    """The policy that the terms name, with its owner's parameters, in the job's own time.
+    """Return the policy that the terms name, with its owner's parameters, in the job's own time.
 
     >>> from penstock.core.domain.autopilot import Autopilot
     >>> asked = policy_of(Terms(autopilot=Autopilot(policy="daedalus", parameters={"grace_s": 120.0}, time_scale=0.5)))
@@ -51,7 +49,7 @@ def policy_of(terms: Terms) -> Policy:
 
 
 def with_parameters(name: str, parameters: Mapping[str, float]) -> Policy:
-    """A policy by its name, with some of its parameters; `UserMistake` for a name, a parameter or a value that cannot be."""
+    """Return a policy by its name with these parameters; raise `UserMistake` for a name, a parameter or a value that is not allowed."""
     if name not in POLICIES:
         raise UserMistake(f'autopilot.policy: there is no policy "{name}"; {nearest(name, POLICIES)}')
     declared = parameters_of(name)
@@ -59,20 +57,21 @@ def with_parameters(name: str, parameters: Mapping[str, float]) -> Policy:
         if parameter not in declared:
             raise UserMistake(f"autopilot.parameters.{parameter}: the policy {name} has no such parameter; {nearest(parameter, declared)}")
         check(POLICIES[name], "autopilot.parameters", parameter, value)
-    given = {each: int(value) if isinstance(declared[each].default, int) else float(value) for each, value in parameters.items()}
+    kinds: dict[str, Any] = {each: type(declared[each].default) for each in parameters}
+    given = {each: kinds[each](value) for each, value in parameters.items()}
     named: Any = POLICIES[name]
     policy: Policy = named(**given)
     return policy
 
 
 def parameters_of(name: str) -> Mapping[str, Field[Any]]:
-    """What can be set of a policy: the fields that it declares with a meaning."""
+    """Return what can be set of a policy: the fields that it declares with a meaning."""
     declared: Any = POLICIES[name]
     return {each.name: each for each in fields(declared) if "meaning" in each.metadata}
 
 
 def in_time(policy: Any, time_scale: float) -> Any:
-    """A policy whose timers are scaled, with the policies that it holds."""
+    """Return a policy with scaled timers, its own and those of the policies that it holds."""
     scaled = {}
     for each in fields(policy):
         value = getattr(policy, each.name)
@@ -84,7 +83,7 @@ def in_time(policy: Any, time_scale: float) -> Any:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What a misspelt name was meant to be, else all that there are.
+    """Return what a misspelt name was meant to be, else all names.
 
     >>> nearest("dedalus", POLICIES), nearest("colour", ["period_s"])
     ('did you mean "daedalus"?', 'there are period_s')

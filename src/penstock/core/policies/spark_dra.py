@@ -6,22 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, floor
 
-from penstock.core.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.policy_memory import DraMemory
 from penstock.core.domain.reading import QueryReading
-from penstock.core.policies.choosing import keep
-from penstock.core.policies.policy import Need
-from penstock.core.policies.tasks import tasks_at_once
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.policy import Need
+from penstock.core.models.usage import is_stalled, overdue_s
+from penstock.core.policies.choosing import decided, keep, tasks_at_once
 from penstock.core.settings import setting, timer
-from penstock.core.usage.overdue import overdue_s
-from penstock.core.usage.utilization import is_stalled
 
-IDLE_SINCE = "idle since, executor "
-"""In a memo, before the id of an executor that is idle."""
-TASKS_OF = "tasks at once, query "
-"""In a memo, before the name of a query: as many tasks as its last batches had."""
 MOST_ROUNDS = 30
-"""By then a size that doubles has passed every limit."""
+"""By then executors that double have passed every limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +32,11 @@ class SparkDra:
 
     name: str = "spark_dra"
     period_s: float = timer(1.0, "time between two decisions, at least that between two readings (Spark: every 100 ms)", lowest=0.1)
-    backlog_s: float = timer(1.0, "when tasks wait so long executors are added (spark.dynamicAllocation.schedulerBacklogTimeout)", lowest=0.001)
+    backlog_s: float = timer(1.0, "when tasks wait this long executors are added (spark.dynamicAllocation.schedulerBacklogTimeout)", lowest=0.001)
     sustained_s: float = timer(
-        1.0, "and twice as many again each time they have waited so much longer (spark.dynamicAllocation.sustainedSchedulerBacklogTimeout)", lowest=0.001
+        1.0, "and twice as many again each time they have waited this much longer (spark.dynamicAllocation.sustainedSchedulerBacklogTimeout)", lowest=0.001
     )
-    idle_s: float = timer(60.0, "an executor without a task for so long leaves (spark.dynamicAllocation.executorIdleTimeout)")
+    idle_s: float = timer(60.0, "an executor without a task for this time leaves (spark.dynamicAllocation.executorIdleTimeout)")
     ratio: float = setting(1.0, "share of the tasks that shall run at once (spark.dynamicAllocation.executorAllocationRatio)", lowest=0.001, highest=1)
     needs: frozenset[Need] = frozenset()
     faithful: bool = True
@@ -49,63 +44,62 @@ class SparkDra:
     def decide(self, seen: Assessment) -> Decision:
         if seen.plant == "continuous":
             return keep(seen, self.name, "tasks_run_always")
-        known, idle_since_s = tasks_known(seen), idle(seen)
-        memo, tasks = known | idle_since_s, tasks_now(seen, known)
-        waits_s = None if tasks is None else waiting_s(tasks, seen.current * seen.slots_each, batch_takes_s(seen))
+        before = seen.memory if isinstance(seen.memory, DraMemory) else DraMemory()
+        memory = DraMemory(idle_since_s=idle(seen, before), tasks=tasks_known(seen, before))
+        tasks = tasks_now(seen, memory.tasks)
+        waits_s = None if tasks is None else waiting_s(tasks, seen.executors * seen.slots_each, batch_takes_s(seen))
         if tasks is None or waits_s is None or not seen.reading.executors:
-            return keep(seen, self.name, "not_ready", memo=memo)
+            return keep(seen, self.name, "not_ready", memory=memory)
         needed = ceil(round(tasks * self.ratio / seen.slots_each, 9))
         if waits_s >= self.backlog_s:
-            return self._grown(seen, tasks, needed, waits_s, memo)
-        leaving = max(0, len(seen.reading.executors) - seen.current)
-        expired = sum(seen.at_s - since_s >= self.idle_s for since_s in idle_since_s.values()) - leaving
+            return self._grown(seen, tasks, needed, waits_s, memory)
+        leaving = max(0, len(seen.reading.executors) - seen.executors)
+        expired = sum(seen.at_s - since_s >= self.idle_s for since_s in memory.idle_since_s.values()) - leaving
         if expired > 0:
-            return self._shrunk(seen, expired, needed, memo)
-        return keep(seen, self.name, "no_backlog", waits_s, self.backlog_s, memo=memo)
+            return self._shrunk(seen, expired, needed, memory)
+        return keep(seen, self.name, "no_backlog", waits_s, self.backlog_s, memory=memory)
 
-    def _grown(self, seen: Assessment, tasks: int, needed: int, waits_s: float, memo: dict[str, float]) -> Decision:
+    def _grown(self, seen: Assessment, tasks: int, needed: int, waits_s: float, memory: DraMemory) -> Decision:
         rounds = min(MOST_ROUNDS, 1 + floor((waits_s - self.backlog_s) / self.sustained_s))
         most = min(needed, seen.limits.max_executors)
-        size = min(most, seen.current + 2**rounds - 1)
-        if size <= seen.current:
-            return keep(seen, self.name, "limits", seen.current + 1, most, memo=memo)
-        why = Comparison(code="backlogged_tasks", value=tasks, limit=seen.current * seen.slots_each)
-        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=memo)
+        chosen = min(most, seen.executors + 2**rounds - 1)
+        if chosen <= seen.executors:
+            return keep(seen, self.name, "limits", seen.executors + 1, most, memory=memory)
+        why = Comparison(code="backlogged_tasks", value=tasks, limit=seen.executors * seen.slots_each)
+        return decided(seen, self.name, chosen, why, memory=memory)
 
-    def _shrunk(self, seen: Assessment, expired: int, needed: int, memo: dict[str, float]) -> Decision:
-        """Never below what the tasks of a batch could fill."""
+    def _shrunk(self, seen: Assessment, expired: int, needed: int, memory: DraMemory) -> Decision:
+        """Return fewer executors, never below what the tasks of a batch could fill."""
         fewest = max(seen.limits.min_executors, min(needed, seen.limits.max_executors))
-        size = max(fewest, seen.current - expired)
-        if size >= seen.current:
-            return keep(seen, self.name, "limits", seen.current - expired, fewest, memo=memo)
-        why = Comparison(code="idle_executors", value=expired, limit=self.idle_s)
-        return Decision(policy=self.name, executors=size, current=seen.current, why=why, memo=memo)
+        chosen = max(fewest, seen.executors - expired)
+        if chosen >= seen.executors:
+            return keep(seen, self.name, "limits", seen.executors - expired, fewest, memory=memory)
+        return decided(seen, self.name, chosen, Comparison(code="idle_executors", value=expired, limit=self.idle_s), memory=memory)
 
 
-def tasks_known(seen: Assessment) -> dict[str, float]:
-    """Tasks of each query at once, for the memo: as the reading shows them, or as they were when one last did."""
-    keys = {query.name: f"{TASKS_OF}{query.name}" for query in seen.reading.queries}
-    shown = {keys[name]: float(tasks) for name, tasks in tasks_at_once(seen.reading).items()}
-    return {key: seen.memo[key] for key in keys.values() if key in seen.memo} | shown
+def tasks_known(seen: Assessment, before: DraMemory) -> dict[str, int]:
+    """Return the tasks of each query at once: as the reading shows them, or as they were when one last did."""
+    there = {query.name for query in seen.reading.queries}
+    return {name: tasks for name, tasks in before.tasks.items() if name in there} | tasks_at_once(seen.reading)
 
 
-def tasks_now(seen: Assessment, known: Mapping[str, float]) -> int | None:
-    """Tasks that are there now: a query has some while a reading shows its batches, or it runs and rows wait; None where it is not known how many."""
-    at_work = [f"{TASKS_OF}{query.name}" for query in seen.reading.queries if query.stages or (query.lag_rows and query.state == "running")]
-    return sum(int(known[key]) for key in at_work) if all(key in known for key in at_work) else None
+def tasks_now(seen: Assessment, known: Mapping[str, int]) -> int | None:
+    """Return the tasks that are there now: a query has some while a reading shows its batches, or it runs and rows wait. None where that is not known."""
+    at_work = [query.name for query in seen.reading.queries if query.stages or (query.lag_rows and query.state == "running")]
+    return sum(known[name] for name in at_work) if all(name in known for name in at_work) else None
 
 
 def batch_takes_s(seen: Assessment) -> float | None:
-    """How long a batch takes: as read, and at least as long as one has run already that does not end."""
+    """Return how long a batch takes: as read, and at least as long as one has run already that does not end."""
     known = (seen.batch_s, *map(running_s, seen.reading.queries))
     return max((each for each in known if each is not None), default=None)
 
 
 def running_s(query: QueryReading) -> float | None:
-    """How long a batch whose commit is overdue has run at least: it began one interval after the last commit, or after its first row came, at the latest.
+    """Return how long a batch whose commit is overdue has run at least: it began an interval after the last commit, or after its first row, at the latest.
 
     >>> from penstock.core.domain.trigger import Trigger
-    >>> late = dict(name="q", trigger=Trigger(interval_s=10.0), rate_limit_rows_per_s=None, since_commit_s=120.0, lag_s=125.0, excess_lag_rows=9000.0)
+    >>> late = dict(name="q", trigger=Trigger(interval_s=10.0), since_commit_s=120.0, lag_s=125.0, excess_lag_rows=9000.0)
     >>> running_s(QueryReading(**late, state="running")), running_s(QueryReading(**late, state="restarting"))
     (110.0, None)
     """
@@ -114,7 +108,7 @@ def running_s(query: QueryReading) -> float | None:
 
 
 def waiting_s(tasks: int, slots: int, batch_s: float | None) -> float | None:
-    """How long the last task of a batch waits for its slot: all waves but the last one; None where the time of a batch is not known.
+    """Return how long the last task of a batch waits for its slot: all waves but the last one; None where the time of a batch is not known.
 
     >>> waiting_s(12, 4, 3.0), waiting_s(4, 4, 3.0), waiting_s(12, 4, None)
     (2.0, 0.0, None)
@@ -125,9 +119,9 @@ def waiting_s(tasks: int, slots: int, batch_s: float | None) -> float | None:
     return None if batch_s is None else batch_s * (waves - 1) / waves
 
 
-def idle(seen: Assessment) -> dict[str, float]:
-    """Since when each executor that ran no task in the window is known to be idle, for the memo."""
+def idle(seen: Assessment, before: DraMemory) -> dict[str, float]:
+    """Return since when each executor that ran no task in the window is known to be idle."""
     if is_stalled(seen.reading):
         return {}
-    keys = [f"{IDLE_SINCE}{executor.executor_id}" for executor in seen.reading.executors if executor.busyness == 0.0]
-    return {key: seen.memo.get(key, seen.at_s) for key in keys}
+    ids = [executor.executor_id for executor in seen.reading.executors if executor.busyness == 0.0]
+    return {each: before.idle_since_s.get(each, seen.at_s) for each in ids}

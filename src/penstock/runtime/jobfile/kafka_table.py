@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from penstock.core.domain.kafka import FeedSpec, KafkaSpec
+from penstock.core.domain.job import FeedSpec, KafkaSpec
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.mistakes import Mistakes
 from penstock.runtime.jobfile.spark_options import absolute, files_from, flat_options

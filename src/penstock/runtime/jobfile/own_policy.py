@@ -11,7 +11,7 @@ from typing import Any, get_args
 from penstock.core import settings
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
-from penstock.core.policies.policy import Need, Policy
+from penstock.core.knowledge.policy import Need, Policy
 from penstock.core.policies.registry import in_time, nearest
 from penstock.references import load_module
 

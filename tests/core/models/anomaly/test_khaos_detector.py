@@ -7,7 +7,7 @@ import pytest
 from conformance import DETECTS, Case, Conformance, World
 from disturbed_plant import DisturbedPlant
 
-from penstock.core.models.anomaly.disturbance import UNANNOUNCED, Disturbance
+from penstock.core.domain.disturbance import UNANNOUNCED, Disturbance
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.khaos_detector import ThroughputAndLag, named, score_detected
 from penstock.core.models.anomaly.online_arima import OnlineArima

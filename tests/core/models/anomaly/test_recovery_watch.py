@@ -13,7 +13,7 @@ from disturbed_plant import DisturbedPlant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.models.anomaly.disturbance import UNANNOUNCED, Disturbance, DisturbanceKind
+from penstock.core.domain.disturbance import UNANNOUNCED, Disturbance, DisturbanceKind
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
 from penstock.stores.codec import decode, encode

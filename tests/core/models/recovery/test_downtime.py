@@ -8,7 +8,7 @@ from conformance import Case, Conformance, World
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen, Priors
 from penstock.core.models.score import Score

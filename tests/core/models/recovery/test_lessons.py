@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
 from penstock.core.models.estimate import Estimate, NotReady

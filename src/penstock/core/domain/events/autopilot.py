@@ -1,4 +1,4 @@
-"""What the autopilot has to say: one frozen class an event, numbers inside, words made last."""
+"""Events of the autopilot: one frozen class an event, numbers inside, words made last."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.decision import Comparison, Decision, Effect, short, sized
+from penstock.core.domain.configuration import Change, Configuration, difference
+from penstock.core.domain.decision import Comparison, Decision, Effect, executors_words, short
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import UNITS, Prediction, PredictionKind, subject
 from penstock.core.domain.units import duration_words
@@ -14,34 +15,43 @@ from penstock.core.domain.units import duration_words
 EFFECTS: dict[Effect, str] = {
     "kept": "as it is",
     "shadow": "in shadow: nothing was changed",
-    "proposed": "proposed, waiting for a word",
+    "proposed": "proposed, waiting for an answer",
     "approved": "approved",
     "asked": "asked of the cluster",
-    "held": "an operator holds the executors",
-    "guarded": "a guard kept the size",
+    "held": "an operator holds it",
+    "guarded": "a guard kept the configuration",
 }
 End = Literal["approved", "rejected", "expired", "superseded", "withdrawn"]
 Phase = Literal["analyze", "plan"]
 RollbackReason = Literal["broken_promises", "wrong_predictions", "blind", "policy_fails"]
 NEXT_TO_NOTHING = 1.0
-"""In rows/s or s: a smaller prediction is not wrong where nothing came."""
+"""In rows/s or s: a smaller prediction is right where the actual value is 0."""
 THROUGHPUT = "throughput"
-"""The target that nobody promised: to carry what arrives."""
+"""The target that needs no promise: to carry what arrives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutopilotEvent(Event):
-    """What happens in a turn of the loop; `policy` is who decides, by its whole name ("auto:daedalus").
+    """An event of a turn. `policy` is the one that decides, by its whole name ("auto:daedalus"); empty in observe.
 
-    It is the policy that had decided last when it happened, before any did the one that is asked; of a proposal or a prediction the one that made it, of a
-    failed phase the one that failed. Empty where nothing decides (observe), and in histories recorded before the field existed.
+    Of a proposal or a prediction it is the policy that made it, of a failed phase the one that failed, else the one that decided last.
     """
 
     policy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Consequence(AutopilotEvent):
+    """An event that follows from a decision; `decision_id` is None where no decision of the policy caused it."""
+
+    decision_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decided(AutopilotEvent):
+    """A decision, written down. `id` identifies it in proposals, instructions, outcomes, predictions, grades, roll-backs and explanations."""
+
+    id: int
     policy: str
     mode: Mode
     decision: Decision
@@ -50,32 +60,36 @@ class Decided(AutopilotEvent):
     capacity_rows_per_s: float | None = None
     capacity_why: str | None = None
     peak_rows_per_s: float | None = None
-    predictions: tuple[Prediction, ...] = ()
+    others: tuple[Prediction, ...] = ()
+
+    @property
+    def predictions(self) -> tuple[Prediction, ...]:
+        """All that was predicted: `others` (the load, the latency that guards go by), then what the chosen candidate carries."""
+        return (*self.others, *(made for candidate in self.decision.candidates for made in candidate.predictions))
 
     def words(self) -> str:
         why = "; ".join(each.words() for each in (self.decision.why, *self.decision.guards))
         effect = "" if self.effect == "kept" else f" ({EFFECTS[self.effect]})"
         if self.decision.direction == "keep":
             keeps = "would keep" if self.mode == "shadow" else "keeps"
-            return f"{self.policy} {keeps} {sized(self.decision.current)}: {why}{effect}"
-        return f"{self.policy}: executors {self.decision.current} -> {self.decision.executors}, {why}{effect}"
+            return f"{self.policy} {keeps} {executors_words(self.decision.current.executors)}: {why}{effect}"
+        return f"{self.policy}: {self.decision.change.words()}, {why}{effect}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed(AutopilotEvent):
+class Proposed(Consequence):
     policy: str
     proposal: int
-    executors: int
-    before: int
+    change: Change
     expires_s: float
 
     def words(self) -> str:
         left = duration_words(round(self.expires_s - self.at_s))
-        return f"proposal {self.proposal} of {self.policy}: executors {self.before} -> {self.executors}; penstock approve {self.proposal}, within {left}"
+        return f"proposal {self.proposal} of {self.policy}: {self.change.words()}; penstock approve {self.proposal}, within {left}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalEnded(AutopilotEvent):
+class ProposalEnded(Consequence):
     proposal: int
     how: End
     who: str = ""
@@ -105,11 +119,11 @@ class PolicyResumed(AutopilotEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolledBack(AutopilotEvent):
+class RolledBack(Consequence):
     trouble: ClassVar[bool] = True
     reason: RollbackReason
-    before: int
-    executors: int
+    before: Configuration
+    configuration: Configuration
     value: float | None = None
     limit: float | None = None
 
@@ -120,14 +134,14 @@ class RolledBack(AutopilotEvent):
             "blind": f"no reading came for {short(self.value)} s",
             "policy_fails": f"the policy failed {short(self.value)} times in a row",
         }[self.reason]
-        size = f"stay {self.before}" if self.before == self.executors else f"{self.before} -> {self.executors}"
+        change = difference(self.before, self.configuration)
         who = f"{self.policy} was " if self.policy else ""
-        return f"{who}rolled back, executors {size}: {why}"
+        return f"{who}rolled back, {change.words() if change else f'executors stay {self.before.executors}'}: {why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingIneffective(AutopilotEvent):
-    """`kept`: an operator holds the new size or has paused the policy, or the owner allows no smaller one now."""
+class ScalingIneffective(Consequence):
+    """`kept`: an operator holds the executors or has paused the policy, or the owner allows no fewer now."""
 
     trouble: ClassVar[bool] = True
     before: int
@@ -150,7 +164,7 @@ class TargetInfeasible(AutopilotEvent):
     why: Comparison
 
     def words(self) -> str:
-        return f"no size can {'carry the load' if self.target == THROUGHPUT else f'keep the promised {self.target}'}: {self.why.words()}"
+        return f"no number of executors can {'carry the load' if self.target == THROUGHPUT else f'keep the promised {self.target}'}: {self.why.words()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +176,7 @@ class TargetFeasible(AutopilotEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromiseBroken(AutopilotEvent):
+class PromiseBroken(Consequence):
     trouble: ClassVar[bool] = True
     promise: str
     value: float
@@ -181,9 +195,10 @@ class PromiseKept(AutopilotEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graded(AutopilotEvent):
-    """A prediction whose time has come."""
+class Graded(Consequence):
+    """A prediction whose time has come; `prediction` is its id."""
 
+    prediction: str = ""
     kind: PredictionKind
     about: str
     made_s: float
@@ -191,29 +206,32 @@ class Graded(AutopilotEvent):
     low: float
     high: float
     actual: float
-    executors: int
+    configuration: Configuration
 
     @property
     def error(self) -> float:
-        """Relative to what came; where nothing came, all of what was predicted is wrong, unless that was next to nothing too.
+        """Relative to the actual value; where that is 0, 1 unless the prediction was next to nothing too. Less than a bound is no error.
 
         >>> from dataclasses import replace
-        >>> one = Graded(at_s=9, kind="forecast", about="60 s", made_s=0, predicted=5000, low=0, high=9000, actual=4000, executors=2)
+        >>> two = Configuration(executors=2)
+        >>> one = Graded(at_s=9, kind="forecast", about="60 s", made_s=0, predicted=5000, low=0, high=9000, actual=4000, configuration=two)
         >>> one.error, replace(one, actual=0).error, replace(one, actual=0, predicted=0.2).error
         (0.25, 1.0, 0.0)
         """
+        if self.kind == "recovery_bound" and self.actual <= self.predicted:
+            return 0.0
         if self.actual:
             return abs(self.predicted - self.actual) / abs(self.actual)
         return 1.0 if abs(self.predicted) >= NEXT_TO_NOTHING else 0.0
 
     def words(self) -> str:
-        of_size = f" of {sized(self.executors)}" if self.kind in ("capacity", "latency") else ""
+        of_executors = f" of {executors_words(self.configuration.executors)}" if self.kind in ("capacity", "latency") else ""
         predicted = f"was predicted{naming(' by ', self.policy)} as {short(self.predicted)} {UNITS[self.kind]}"
-        return f"{subject(self.kind, self.about)}{of_size} {predicted}, it was {short(self.actual)}"
+        return f"{subject(self.kind, self.about)}{of_executors} {predicted}, it was {short(self.actual)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered(AutopilotEvent):
+class Recovered(Consequence):
     kind: str
     started_s: float
     took_s: float

@@ -18,6 +18,7 @@ class ExecutorsMissing(Event):
     running: int
     waited_s: float
     number: int | None = None
+    decision_id: int | None = None
 
     def words(self) -> str:
         return f"{self.requested} executors were asked for, {self.running} run after {duration_words(round(self.waited_s))}: going on with those"
@@ -43,13 +44,13 @@ class ExecutorLost(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuUnknown(Event):
-    """Why whoever was to tell the CPU of executors tells nothing; None, in older histories, is what `CpuKnown` says."""
+    """The CPU of executors cannot be read, and why."""
 
     trouble: ClassVar[bool] = True
-    problem: str | None
+    problem: str
 
     def words(self) -> str:
-        return "the CPU of executors is known again" if self.problem is None else f"the CPU of executors is unknown: {self.problem}"
+        return f"the CPU of executors is unknown: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What operators ask for, what was instructed, and what came of it."""
+"""Commands of operators, holds, and instructions with their outcomes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HoldEnded(Event):
 
     def words(self) -> str:
         how = "has run out" if self.expired else f"was released{f' by {self.who}' if self.who else ''}"
-        return f"the hold of {self.knob} at {self.value} {how}; the value stays until somebody decides"
+        return f"the hold of {self.knob} at {self.value} {how}; the value stays until it is decided anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,16 @@ class CannotDo(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstructionGiven(Event):
+class InstructionEvent(Event):
+    """What happens to an instruction; `knob` names its targets, `decision_id` the decision that wanted it, None for an operator or the owner."""
+
     number: int
     knob: str
+    decision_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionGiven(InstructionEvent):
     before: str
     after: str
     reason: str
@@ -68,9 +75,7 @@ class InstructionGiven(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstructionDone(Event):
-    number: int
-    knob: str
+class InstructionDone(InstructionEvent):
     took_s: float
     delayed_rows: float | None
     note: str = ""
@@ -81,10 +86,8 @@ class InstructionDone(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstructionFailed(Event):
+class InstructionFailed(InstructionEvent):
     trouble: ClassVar[bool] = True
-    number: int
-    knob: str
     took_s: float
     reason: str
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from penstock.core.models.anomaly.disturbance import UNANNOUNCED, Disturbance
+from penstock.core.domain.disturbance import UNANNOUNCED, Disturbance
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.online_arima import OnlineArima
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from penstock.core.models.anomaly.disturbance import UNANNOUNCED, AnyDisturbance, Disturbance
+from penstock.core.domain.disturbance import UNANNOUNCED, AnyDisturbance, Disturbance
 from penstock.core.models.anomaly.keeping_up import FEWEST, FlowSeen, KeepingUp
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.moments import Running
@@ -30,7 +30,7 @@ Standing = Literal["normal", "behind", "ahead"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryMeasured:
-    """A job has recovered. `alone` is False when another disturbance came before that, so that the time is of both together.
+    """A job has recovered. `alone` is False when another disturbance came before that, so that the time is of both together. `cause` is the disturbance's.
 
     >>> RecoveryMeasured(kind="executor_loss", started_s=100.0, recovered_s=160.0).recovery_s
     60.0
@@ -40,6 +40,7 @@ class RecoveryMeasured:
     started_s: float
     recovered_s: float
     alone: bool = True
+    cause: str = ""
 
     @property
     def recovery_s(self) -> float:
@@ -72,22 +73,22 @@ class RecoveryWatch:
         """Readings and announced disturbances in their order; who wants the recoveries they complete takes `read`."""
         watch = self
         for each in seen:
-            watch = watch.disturbed(each.at_s, each.kind) if isinstance(each, Disturbance) else watch.read(each)[0]
+            watch = watch.disturbed(each.at_s, each.kind, cause=each.cause) if isinstance(each, Disturbance) else watch.read(each)[0]
         return watch
 
     def predict(self) -> Estimate | NotReady:
         """Workload minus throughput as a healthy job would show it next, in rows/s."""
         return self.keeping_up.predict()
 
-    def disturbed(self, at_s: float, kind: AnyDisturbance, *, same_within_s: float = 0.0) -> RecoveryWatch:
+    def disturbed(self, at_s: float, kind: AnyDisturbance, *, cause: str = "", same_within_s: float = 0.0) -> RecoveryWatch:
         """Something struck; recoveries under way are then of both.
 
         An anomaly alone that nobody had announced is this very disturbance if it began within `same_within_s` of it: readings may show a failure before
         anybody counts it.
         """
         if len(self.open) == 1 and self.open[0].kind == UNANNOUNCED and abs(self.open[0].at_s - at_s) <= same_within_s:
-            return replace(self, open=(Disturbance(kind=kind, at_s=at_s),))
-        return replace(self, open=(*self.open, Disturbance(kind=kind, at_s=at_s)), shown=False, in_a_row=0, row_since_s=None)
+            return replace(self, open=(Disturbance(kind=kind, at_s=at_s, cause=cause),))
+        return replace(self, open=(*self.open, Disturbance(kind=kind, at_s=at_s, cause=cause)), shown=False, in_a_row=0, row_since_s=None)
 
     def undisturbed(self) -> RecoveryWatch:
         """What is healthy stays known; recoveries under way are not followed any further."""
@@ -155,7 +156,9 @@ class RecoveryWatch:
         if going_on.in_a_row < self.normal_readings or not visible:
             return going_on, ()
         alone = len(self.open) == 1
-        measured = tuple(RecoveryMeasured(kind=each.kind, started_s=each.at_s, recovered_s=max(since_s, each.at_s), alone=alone) for each in self.open)
+        measured = tuple(
+            RecoveryMeasured(kind=each.kind, started_s=each.at_s, recovered_s=max(since_s, each.at_s), alone=alone, cause=each.cause) for each in self.open
+        )
         return self.undisturbed(), measured
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
+from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.models.estimate import Estimate, NotReady, student_estimate_by_ratio
 from penstock.core.models.score import Foretold, Score
 

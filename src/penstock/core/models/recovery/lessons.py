@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from penstock.core.models.anomaly.disturbance import FAILURES, UNANNOUNCED
+from penstock.core.domain.disturbance import FAILURES, UNANNOUNCED
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.downtime import DowntimeSeen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady, combined_bounds
 from penstock.core.models.forecast.forecast import Forecast
@@ -101,6 +101,25 @@ def over_forecast(
     reached_s = [expected.value, *(other.value for other in others if isinstance(other, Estimate))]
     low, high = combined_bounds(expected.value, (expected.low, expected.high), (min(reached_s), max(reached_s)))
     return RecoveryEstimate(value=expected.value, low=low, high=high, continued_share=continued_share(arrivals, failed_s, expected.value))
+
+
+def over_arrivals(model: RecoveryModel, arrivals: Arrivals, forecast: Forecast | None, at_s: float) -> Estimate | None:
+    """Ask a model about a failure at that time over what has arrived and is forecast; None where it is not ready."""
+    if forecast is None:
+        answer: Estimate | NotReady = model(arrivals, at_s)
+    else:
+        points = zip(arrivals.time_s, arrivals.rate_rows_per_s, strict=True)
+        answer = over_forecast(model, forecast, at_s=at_s, history=[point for point in points if point[0] < forecast.start_s])
+    return answer if isinstance(answer, Estimate) else None
+
+
+def expected_recovery(arrivals: Arrivals, forecast: Forecast | None, capacity: Estimate, outage: Outage, downtime: Estimate) -> Estimate | None:
+    """Return the recovery from an outage, with bounds from capacity, downtime and forecast."""
+
+    def formula(arriving: Arrivals, asked: Outage, capacity_rows_per_s: float) -> float:
+        return phoebe_recovery_s(arriving, replace(asked, lag_rows=outage.lag_rows), capacity_rows_per_s)
+
+    return over_arrivals(by_formula(capacity, downtime, outage.interval_s, formula=formula), arrivals, forecast, outage.at_s)
 
 
 def continued_share(arrivals: Arrivals, at_s: float, recovery_s: float) -> float:

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
+from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.trigger import Plant
-from penstock.core.models.anomaly.disturbance import DisturbanceKind
 from penstock.core.models.capacity.batch_law import LikelyLaws, least_alike
+from penstock.core.models.estimate import Estimate
+from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.once import once
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s, uncommitted_s
 from penstock.core.models.recovery.downtime import LOST_EXECUTOR_S, Priors
-from penstock.core.models.recovery.outage import drained_s, recovery_s
+from penstock.core.models.recovery.outage import Outage, drained_s, recovery_s
+from penstock.core.models.recovery.predicted_recovery import expected_recovery
 
 UNSEEN = Priors()
 
@@ -28,7 +31,7 @@ class Situation(Protocol):
     @property
     def plant(self) -> Plant: ...
     @property
-    def current(self) -> int: ...
+    def executors(self) -> int: ...
     @property
     def interval_s(self) -> float: ...
     @property
@@ -37,6 +40,10 @@ class Situation(Protocol):
     def batch_laws(self) -> LikelyLaws | None: ...
     @property
     def arrivals(self) -> Arrivals | None: ...
+    @property
+    def forecast(self) -> Forecast | None: ...
+    @property
+    def capacities(self) -> Mapping[int, Estimate]: ...
     @property
     def downtimes_s(self) -> Mapping[str, float]: ...
     @property
@@ -52,12 +59,12 @@ def recovery_after_s(seen: Situation, executors: int) -> float | None:
     A rescale that stops the job is an outage with its own downtime (Daedalus sec. 3.4). A live one costs the longer of its transition and of a
     recovery from a failure with the new executors (PAPER-NOTES "Live rescale").
     """
-    now, new = seen.capacity(seen.current), seen.capacity(executors)
+    now, new = seen.capacity(seen.executors), seen.capacity(executors)
     if seen.arrivals is None or now is None or new is None:
         return None
-    if executors == seen.current:
+    if executors == seen.executors:
         return recovery_from_failure_s(seen, executors, new)
-    kind: DisturbanceKind = "rescale_up" if executors > seen.current else "rescale_down"
+    kind: DisturbanceKind = "rescale_up" if executors > seen.executors else "rescale_down"
     if kind in seen.stops:
         return recovery_s(seen.arrivals, seen.at_s, new, seen.interval_s, downtime_s(seen, kind), seen.excess_lag_rows)
     rescale = LiveRescale(
@@ -71,6 +78,29 @@ def recovery_after_s(seen: Situation, executors: int) -> float | None:
     return None if failure_s is None else max(transition_s(seen.arrivals, rescale), failure_s)
 
 
+def rescale_recovery(seen: Situation, executors: int) -> tuple[DisturbanceKind, Estimate | None]:
+    """Return the kind of a rescale to these executors and the recovery from it: from an outage if it stops the job, else from its live transition.
+
+    None where a capacity is not known, or a live transition leaves no lag.
+    """
+    kind: DisturbanceKind = "rescale_up" if executors > seen.executors else "rescale_down"
+    now, new, took_s = seen.capacities.get(seen.executors), seen.capacities.get(executors), downtime_s(seen, kind)
+    if seen.arrivals is None or now is None or new is None:
+        return kind, None
+    if kind in seen.stops:
+        outage = Outage(at_s=seen.at_s, interval_s=seen.interval_s, downtime_s=took_s, lag_rows=seen.excess_lag_rows)
+        return kind, expected_recovery(seen.arrivals, seen.forecast, new, outage, Estimate.exactly(took_s))
+    rescale = LiveRescale(
+        at_s=seen.at_s,
+        ready_after_s=took_s,
+        capacity_now_rows_per_s=now.value,
+        capacity_new_rows_per_s=new.value,
+        excess_lag_rows=seen.excess_lag_rows,
+    )
+    lasts_s = transition_s(seen.arrivals, rescale)
+    return kind, Estimate.exactly(lasts_s) if lasts_s > 0 else None
+
+
 def recovery_from_failure_s(seen: Situation, executors: int, capacity_rows_per_s: float) -> float | None:
     """Return the seconds to recover from a failure now, just before a commit, with these executors, this capacity and the present lag.
 
@@ -81,7 +111,7 @@ def recovery_from_failure_s(seen: Situation, executors: int, capacity_rows_per_s
     if seen.batch_laws is not None:
         law = seen.batch_laws.best
         return _caught_up_s(seen)(least_alike(executors, law.partitions, law.cores_per_executor))
-    repeated = repeated_s(seen, longer(seen.capacity(seen.current), capacity_rows_per_s))
+    repeated = repeated_s(seen, longer(seen.capacity(seen.executors), capacity_rows_per_s))
     return recovery_s(seen.arrivals, seen.at_s, capacity_rows_per_s, repeated, downtime_s(seen, failure_of(seen.plant)), seen.excess_lag_rows)
 
 

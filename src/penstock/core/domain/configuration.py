@@ -1,0 +1,153 @@
+"""A configuration: every value that is decided about a job. The unit of decisions, predictions, instructions and experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.core.domain.disturbance import DisturbanceKind
+from penstock.core.domain.knobs import KNOBS, Knob, address_of, knob_at
+from penstock.core.domain.trigger import Trigger
+
+Value = int | float | Trigger | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryConfiguration:
+    """The knobs of one query. `partitions` None keeps the number that the checkpoint has; `kept_share` below 1 sheds rows."""
+
+    trigger: Trigger = Trigger()
+    rate_limit_rows_per_s: float | None = None
+    partitions: int | None = None
+    kept_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """The knobs of a job and of its queries; a query that is not named stays as it is.
+
+    >>> now = Configuration(executors=2, queries={"counts": QueryConfiguration(trigger=Trigger(interval_s=5.0))})
+    >>> now.of("executors"), str(now.of("trigger:counts"))
+    (2, '5s')
+    >>> difference(now, now.having("executors", 3).having("rate-limit:counts", 500.0)).words()
+    'executors 2 -> 3, rate-limit:counts none -> 500/s'
+    """
+
+    executors: int
+    queries: Mapping[str, QueryConfiguration] = field(default_factory=dict)
+
+    def of(self, address: str) -> Any:
+        """Return the value of the knob at an address; None for a query that is not named."""
+        knob, query = knob_at(address)
+        holder = self if query is None else self.queries.get(query)
+        return None if holder is None else getattr(holder, knob.field)
+
+    def having(self, address: str, value: Any) -> Configuration:
+        """Return this configuration with one knob at another value."""
+        knob, query = knob_at(address)
+        if query is None:
+            return replace(self, **{knob.field: value})
+        return replace(self, queries={**self.queries, query: replace(self.queries.get(query, QueryConfiguration()), **{knob.field: value})})
+
+    def over(self, base: Configuration) -> Configuration:
+        """Return the whole configuration: this one, and the queries of the base that it does not name.
+
+        >>> base = Configuration(executors=2, queries={"counts": QueryConfiguration(partitions=4)})
+        >>> Configuration(executors=3).over(base).queries["counts"].partitions
+        4
+        """
+        return base if self.executors == base.executors and not self.queries else replace(self, queries={**base.queries, **self.queries})
+
+    def beyond(self, base: Configuration) -> Configuration:
+        """Return this configuration without the queries that are as in the base."""
+        return Configuration(executors=self.executors, queries={name: query for name, query in self.queries.items() if query != base.queries.get(name)})
+
+    def holds_in(self, running: Configuration) -> bool:
+        """Return whether a job that runs with `running` has all the values of this configuration."""
+        return not difference(running, self.over(running))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One knob that moves; `query` is empty for a knob of the job."""
+
+    knob: str
+    query: str = ""
+    before: Value
+    after: Value
+
+    @property
+    def address(self) -> str:
+        return address_of(self.knob, self.query)
+
+    @property
+    def costs(self) -> DisturbanceKind | None:
+        """The kind of disturbance that this move causes."""
+        return KNOBS[self.knob].costs(self.before, self.after)
+
+    def words(self) -> str:
+        show = KNOBS[self.knob].show
+        return f"{self.address} {show(self.before)} -> {show(self.after)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The knobs that move between two configurations, in the order of the table; false if none does."""
+
+    moves: tuple[Move, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.moves)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The queries whose knobs move."""
+        return tuple(dict.fromkeys(move.query for move in self.moves if move.query))
+
+    @property
+    def executors(self) -> tuple[int, int] | None:
+        """The number of executors before and after, if it moves."""
+        values = ((move.before, move.after) for move in self.moves if move.knob == "executors")
+        return next(((before, after) for before, after in values if isinstance(before, int) and isinstance(after, int)), None)
+
+    @property
+    def costs(self) -> tuple[DisturbanceKind, ...]:
+        """The kinds of disturbance that the moves cause; what needs a stop is done in one, so each kind counts once."""
+        return tuple(dict.fromkeys(move.costs for move in self.moves if move.costs is not None))
+
+    def of(self, query: str) -> dict[str, Any]:
+        """Return the new values of one query's knobs that move, by field."""
+        return {KNOBS[move.knob].field: move.after for move in self.moves if move.query == query}
+
+    def words(self) -> str:
+        return ", ".join(move.words() for move in self.moves)
+
+
+def difference(before: Configuration, after: Configuration) -> Change:
+    """Return the knobs whose values differ; a query that only one of the two names does not count."""
+    moves = [move for knob in KNOBS.values() if knob.scope == "job" and (move := _move(knob, "", before, after))]
+    for name in after.queries:
+        if name in before.queries:
+            moves += moved_in(name, before.queries[name], after.queries[name]).moves
+    return Change(moves=tuple(moves))
+
+
+def moved_in(query: str, before: QueryConfiguration, after: QueryConfiguration) -> Change:
+    """Return the knobs of one query that move. Partitions that are not named, or not known, do not."""
+    if before is after:
+        return Change()
+    moves = (move for knob in KNOBS.values() if knob.scope == "query" and (move := _move(knob, query, before, after)))
+    return Change(moves=tuple(move for move in moves if move.knob != "partitions" or None not in (move.before, move.after)))
+
+
+def _move(knob: Knob, query: str, before: object, after: object) -> Move | None:
+    was, now = getattr(before, knob.field), getattr(after, knob.field)
+    return None if was == now else Move(knob=knob.name, query=query, before=was, after=now)
+
+
+def refuse_together(query: QueryConfiguration) -> str | None:
+    """Return why the values of one query exclude each other, or None."""
+    if query.trigger.kind == "real_time" and query.rate_limit_rows_per_s is not None:
+        return "Spark keeps to no rate limit in Real-Time Mode, it reads rows as they come: choose micro-batches, or no limit (penstock rate-limit none)"
+    return None

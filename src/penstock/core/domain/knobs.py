@@ -1,0 +1,184 @@
+"""The table of knobs: what can be decided about a job, each declared once.
+
+Commands, the socket, holds, validation, the history and the docs read this table. To add a knob: a field of `Configuration` or `QueryConfiguration`, a row
+here, and a branch in each actuator that can apply it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from penstock.core.domain.disturbance import DisturbanceKind
+from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S, Trigger
+from penstock.core.domain.units import count_words, duration_words, parse_rate_rows_per_s
+from penstock.core.errors import UserMistake
+
+Scope = Literal["job", "query"]
+Applied = Literal["live", "after a commit", "at a boundary", "by re-partitioning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knob:
+    """One knob: `name` as people write it, `field` as the configuration has it.
+
+    `refuse` returns why a value is out of bounds, or None. `costs` returns the kind of disturbance that a move from one value to another causes, or None.
+    `label` precedes the shown value in a sentence; `command` is the subcommand that sets it, empty where operators cannot.
+    """
+
+    name: str
+    field: str
+    scope: Scope
+    unit: str
+    meaning: str
+    applied: Applied
+    parse: Callable[[str], Any]
+    show: Callable[[Any], str]
+    refuse: Callable[[Any], str | None]
+    costs: Callable[[Any, Any], DisturbanceKind | None]
+    bounds: str
+    command: str = ""
+    example: str = ""
+
+
+def address_of(knob: str, query: str | None = None) -> str:
+    """Return the address of a knob: its name, and its query where it has one.
+
+    >>> address_of("executors"), address_of("trigger", "counts")
+    ('executors', 'trigger:counts')
+    """
+    return f"{knob}:{query}" if query else knob
+
+
+def knob_at(address: str) -> tuple[Knob, str | None]:
+    """Return the knob and the query of an address.
+
+    >>> knob, query = knob_at("rate-limit:counts")
+    >>> knob.field, query
+    ('rate_limit_rows_per_s', 'counts')
+    """
+    name, _, query = address.partition(":")
+    return KNOBS[name], query or None
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UserMistake(f"found {text!r}, a whole number is allowed") from None
+
+
+def _share(text: str) -> float:
+    """
+    >>> _share("60%"), _share("0.6")
+    (0.6, 0.6)
+    """
+    try:
+        return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        raise UserMistake(f'found {text!r}, a share such as "60%" is allowed') from None
+
+
+def _at_least_one(value: int) -> str | None:
+    return None if value >= 1 else "at least 1 is allowed"
+
+
+def _rate(text: str) -> float | None:
+    return None if text == "none" else parse_rate_rows_per_s(text)
+
+
+def _refuse_trigger(value: Trigger) -> str | None:
+    if value.kind == "real_time" and value.interval_s < SHORTEST_REAL_TIME_S:
+        return f"a batch duration of at least {duration_words(SHORTEST_REAL_TIME_S)} is allowed in Real-Time Mode"
+    return None
+
+
+def _restarts(before: Any, after: Any) -> DisturbanceKind | None:
+    return "reconfiguration"
+
+
+def _rescales(before: int, after: int) -> DisturbanceKind | None:
+    return "rescale_up" if after > before else "rescale_down"
+
+
+KNOBS: dict[str, Knob] = {
+    knob.name: knob
+    for knob in (
+        Knob(
+            name="executors",
+            field="executors",
+            scope="job",
+            unit="executors",
+            meaning="number of executors of the job",
+            applied="live",
+            parse=_whole,
+            show=str,
+            refuse=_at_least_one,
+            costs=_rescales,
+            bounds="the limits of the job",
+            command="scale",
+            example="3",
+        ),
+        Knob(
+            name="trigger",
+            field="trigger",
+            scope="query",
+            unit="s",
+            meaning="trigger of a query: the interval between two batches, or the batch duration in Real-Time Mode",
+            applied="after a commit",
+            parse=Trigger.parse,
+            show=str,
+            refuse=_refuse_trigger,
+            costs=_restarts,
+            bounds=f"Real-Time Mode: {duration_words(SHORTEST_REAL_TIME_S)} or more",
+            command="trigger",
+            example="10s",
+        ),
+        Knob(
+            name="rate-limit",
+            field="rate_limit_rows_per_s",
+            scope="query",
+            unit="rows/s",
+            meaning="rows that a query takes in per second at most; none is no limit",
+            applied="after a commit",
+            parse=_rate,
+            show=lambda value: "none" if value is None else f"{count_words(value)}/s",
+            refuse=lambda value: None if value is None or 0 < value < math.inf else "a limit above 0 rows/s is allowed",
+            costs=_restarts,
+            bounds="above 0; none in Real-Time Mode",
+            command="rate-limit",
+            example="20k/s",
+        ),
+        Knob(
+            name="partitions",
+            field="partitions",
+            scope="query",
+            unit="partitions",
+            meaning="shuffle partitions of a query; the state of a stateful one is re-partitioned",
+            applied="by re-partitioning",
+            parse=_whole,
+            show=str,
+            refuse=lambda value: None if value is None or value >= 1 else "at least 1 partition is allowed",
+            costs=_restarts,
+            bounds="1 or more",
+            command="partitions",
+            example="8",
+        ),
+        Knob(
+            name="kept-share",
+            field="kept_share",
+            scope="query",
+            unit="share",
+            meaning="share of the arriving rows that a query keeps under overload",
+            applied="live",
+            parse=_share,
+            show=lambda value: f"{value:.0%}",
+            refuse=lambda value: None if 0.0 < value <= 1.0 else "a share above 0 and up to 100% is allowed",
+            costs=lambda before, after: None,
+            bounds="above 0 to 100%",
+        ),
+    )
+}
+"""By name, in the order in which changes are described."""

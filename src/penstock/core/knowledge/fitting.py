@@ -1,0 +1,61 @@
+"""Slow work that a turn asks for and a later turn takes in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.core.domain.disturbance import DisturbanceKind
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.forecast.combined import LoadForecast, fit
+from penstock.core.models.forecast.refit import Fits
+from penstock.core.models.latency.latency_table import LatencyTable, tabulate
+from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoveryTable, tabulated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitAsked:
+    """The models to be fitted, None or nothing for those that need no fit; a table of latencies is made for `sizes` and rates up to `most_rows_per_s`, tables
+    of recoveries for `interval_s`."""
+
+    number: int
+    load: LoadForecast | None = None
+    profile: ScaleoutLatency | None = None
+    sizes: tuple[int, ...] = ()
+    most_rows_per_s: float = 0.0
+    recoveries: Mapping[DisturbanceKind, RecoveryRegression] = field(default_factory=dict)
+    interval_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitDone:
+    """What came of it; `error` says what did not, and why. `took_s` is 0 until whoever has a clock puts it in.
+
+    `t_max` is the capacity over sizes that the profile shows, made with its table.
+    """
+
+    number: int
+    took_s: float
+    fits: Fits | None = None
+    table: LatencyTable | None = None
+    t_max: ScaleoutCapacity | None = None
+    recovery_tables: Mapping[DisturbanceKind, RecoveryTable] = field(default_factory=dict)
+    error: str = ""
+
+
+def fitted(asked: FitAsked) -> FitDone:
+    """Do what was asked: pure and slow (seconds), for a background task."""
+    tables = {kind: table for kind, model in asked.recoveries.items() if isinstance(table := tabulated(model, asked.interval_s), RecoveryTable)}
+    done = FitDone(number=asked.number, took_s=0.0, fits=None if asked.load is None else fit(asked.load), recovery_tables=tables)
+    return done if asked.profile is None else _with_profile(done, asked.profile, asked)
+
+
+def _with_profile(done: FitDone, profile: ScaleoutLatency, asked: FitAsked) -> FitDone:
+    table = tabulate(profile, asked.sizes, asked.most_rows_per_s)
+    if isinstance(table, NotReady):
+        return replace(done, error=table.why)
+    too_much = ((knee.scaleout, knee.first_unstable_rows_per_s) for knee in profile.knees())
+    measured = [ScaleoutMeasured(scaleout=scaleout, throughput_rows_per_s=rate) for scaleout, rate in too_much if rate]
+    return replace(done, table=table, t_max=ScaleoutCapacity().learn(measured))

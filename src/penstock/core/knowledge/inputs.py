@@ -1,0 +1,21 @@
+"""What comes into a turn of the loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.core.domain.command import Command
+from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge.fitting import FitDone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """All that a turn may look at: time is data."""
+
+    at_s: float
+    reading: Reading | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    commands: tuple[Command, ...] = ()
+    fits: tuple[FitDone, ...] = ()

@@ -1,0 +1,177 @@
+"""What the controller knows between two turns, as frozen values that survive it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.core.domain.autopilot import Mode
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
+from penstock.core.domain.instruction import Instruction
+from penstock.core.domain.job import Limits
+from penstock.core.domain.knobs import KNOBS, address_of, knob_at
+from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.steering import Applied, Effects, Fits, Outlook, Proposals, Schedule, Trust
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """An operator's value for one knob, held until `until_s`; `knob` is its address."""
+
+    knob: str
+    value: str
+    who: str
+    until_s: float
+
+    @property
+    def query(self) -> str | None:
+        return knob_at(self.knob)[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """The decision that a desired value comes from."""
+
+    decision_id: int
+    policy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """An instruction under way."""
+
+    instruction: Instruction
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Executors that were asked for and are not there. `stuck` is how many ran when a rescale failed: surplus up to that number is left alone."""
+
+    since_s: float | None = None
+    reported: bool = False
+    stuck: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """`declared` is what the job file said when `desired` was formed: a changed file wins over what was remembered.
+
+    `authors` names, by address, the decisions that desired values come from. `applied` are the last changes that were instructed. `began_s` is when this run
+    of the controller began: until its first reading (`last`) it is blind since then.
+    """
+
+    declared: Configuration
+    desired: Configuration
+    authors: Mapping[str, Author] = field(default_factory=dict)
+    holds: tuple[Hold, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    applied: tuple[Applied, ...] = ()
+    next_number: int = 1
+    missing: Missing = Missing()
+    last: Reading | None = None
+    began_s: float | None = None
+    learnt: Learnt = field(default_factory=Learnt)
+    outlook: Outlook = field(default_factory=Outlook)
+    schedule: Schedule = field(default_factory=Schedule)
+    trust: Trust = field(default_factory=Trust)
+    proposals: Proposals = field(default_factory=Proposals)
+    effects: Effects = field(default_factory=Effects)
+    fits: Fits = field(default_factory=Fits)
+    predictions: tuple[Prediction, ...] = ()
+
+    @property
+    def is_rescaling(self) -> bool:
+        """Whether a change of executors is under way."""
+        return any("executors" in pending.instruction.targets for pending in self.pending)
+
+    @property
+    def rescale(self) -> Applied | None:
+        """The last change of executors."""
+        return next((each for each in reversed(self.applied) if each.change.executors is not None), None)
+
+    def steered(self, mode: Mode) -> Configuration:
+        """Return the configuration that the policy steers: the desired one, or its own in shadow."""
+        shadow = self.schedule.shadow if mode == "shadow" else None
+        return self.desired if shadow is None else shadow
+
+    def is_held(self, address: str) -> bool:
+        """Return whether an operator holds the knob at an address."""
+        return any(hold.knob == address for hold in self.holds)
+
+    def wanting(self, configuration: Configuration, author: Author | None = None) -> Knowledge:
+        """Return knowledge in which this configuration is desired; what was reported about missing executors is forgotten where their number moves."""
+        whole = configuration.over(self.desired)
+        moved = [address for address in addresses(whole) if whole.of(address) != self.desired.of(address)]
+        authors = {address: each for address, each in self.authors.items() if address not in moved}
+        if author is not None:
+            authors |= dict.fromkeys(moved, author)
+        return replace(self, desired=whole, authors=authors, missing=Missing() if "executors" in moved else self.missing)
+
+
+def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits, at_s: float | None = None) -> Knowledge:
+    """Return the knowledge a controller starts with: what an earlier one left, except for knobs whose declaration or limits have changed since.
+
+    Loads, recoveries under way and the time for which a promise was broken do not survive: they would count the time for which the job was gone.
+    """
+    if remembered is None:
+        return Knowledge(declared=declared, desired=declared, began_s=at_s)
+    desired = still_desired(declared, remembered)
+    desired = replace(desired, executors=min(max(desired.executors, limits.min_executors), limits.max_executors))
+    held = still_held(desired, remembered)
+    learnt = remembered.learnt
+    newest = max((each.number for each in remembered.applied), default=0)
+    return Knowledge(
+        declared=declared,
+        desired=desired,
+        authors={address: author for address, author in remembered.authors.items() if desired.of(address) == remembered.desired.of(address)},
+        # Partitions that were changed are not desired any more: a query without state starts without them, and a hold would name a number it does not have.
+        holds=tuple(hold for hold in held if desired.of(hold.knob) is not None or not hold.knob.startswith("partitions:")),
+        applied=remembered.applied,
+        next_number=remembered.next_number,
+        began_s=at_s,
+        learnt=replace(learnt, health=learnt.health.undisturbed(), applied_number=max(learnt.applied_number, newest)),
+        outlook=remembered.outlook,
+        schedule=replace(remembered.schedule, loads={}),
+        trust=replace(remembered.trust, infeasible=(), doubted={}, broken_since_s=None),
+        proposals=remembered.proposals,
+        effects=remembered.effects,
+        fits=replace(remembered.fits, number=None, asked_s=None),
+        predictions=remembered.predictions,
+    )
+
+
+def join(knowledge: Knowledge, query: str, declared: QueryConfiguration, remembered: Knowledge | None) -> Knowledge:
+    """Return the knowledge of a job that one more query joins: as its owner declares it, unless an earlier controller left another value for it."""
+    known = knowledge if query in knowledge.declared.queries else remembered
+    alone = Configuration(executors=knowledge.declared.executors, queries={query: declared})
+    desired = replace(knowledge.desired, queries={**knowledge.desired.queries, **(alone if known is None else still_desired(alone, known)).queries})
+    others = tuple(hold for hold in knowledge.holds if hold.query != query)
+    its_own = () if known is None else tuple(hold for hold in still_held(desired, known) if hold.query == query)
+    whole = replace(knowledge.declared, queries={**knowledge.declared.queries, query: declared})
+    return replace(knowledge, declared=whole, desired=desired, holds=(*others, *its_own))
+
+
+def still_desired(declared: Configuration, remembered: Knowledge) -> Configuration:
+    """Return what is declared, with what was desired wherever the declaration has not changed."""
+    kept = declared
+    for address in addresses(declared):
+        query = knob_at(address)[1]
+        known = query is None or (query in remembered.declared.queries and query in remembered.desired.queries)
+        if known and remembered.declared.of(address) == declared.of(address):
+            kept = kept.having(address, remembered.desired.of(address))
+    return kept
+
+
+def still_held(desired: Configuration, remembered: Knowledge) -> tuple[Hold, ...]:
+    """Return the holds whose value is still the desired one."""
+    there = {None, *desired.queries}
+    return tuple(hold for hold in remembered.holds if hold.query in there and desired.of(hold.knob) == remembered.desired.of(hold.knob))
+
+
+def addresses(configuration: Configuration) -> list[str]:
+    """Return the addresses of all knobs of a configuration."""
+    of_queries = [address_of(knob.name, query) for query in configuration.queries for knob in KNOBS.values() if knob.scope == "query"]
+    return [*(knob.name for knob in KNOBS.values() if knob.scope == "job"), *of_queries]

@@ -1,0 +1,43 @@
+"""What a policy is."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.decision import Decision
+from penstock.core.domain.prediction import Prediction
+from penstock.core.knowledge.assessment import Assessment
+
+Need = Literal["load", "capacity", "regression", "forecast", "latency", "profile", "stages"]
+"""What is learnt for a policy; "regression" asks for Daedalus's own sum of regressions instead of the capacity model with the smaller error."""
+
+
+class Policy(Protocol):
+    """Decides every `period_s`, from what it `needs`; for one that is `faithful` to a paper the shared guards are off unless its owner turns them on."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def period_s(self) -> float: ...
+
+    @property
+    def needs(self) -> frozenset[Need]: ...
+
+    @property
+    def faithful(self) -> bool: ...
+
+    def decide(self, seen: Assessment) -> Decision: ...
+
+
+class Predicting(Protocol):
+    """A policy that also says what its own models predict of a configuration: that is what its decisions are graded by."""
+
+    def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]: ...
+
+
+def predicted_by(policy: Policy, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
+    """Return what the models of a policy predict of a configuration; nothing from a policy without models. `decider` is the whole name of who decided."""
+    predict = getattr(policy, "predict", None)
+    return () if predict is None else tuple(predict(seen, configuration, decider))

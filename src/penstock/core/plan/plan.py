@@ -1,0 +1,124 @@
+"""The P of MAPE-K: watch promises, effects and trust; when it is due, ask the policy, guard its decision, and do what the mode allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.events.autopilot import Decided, Recovered
+from penstock.core.domain.events.event import Event
+from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.reading import Reading
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.policy import Policy, predicted_by
+from penstock.core.knowledge.predicting import AVERAGE, PERCENTILE, identified, latency_prediction, load_predictions
+from penstock.core.knowledge.terms import Terms
+from penstock.core.plan import settle as settling
+from penstock.core.plan.effect import watch_effect
+from penstock.core.plan.guards import guards_on
+from penstock.core.plan.settle import follow_owner, settle
+from penstock.core.plan.trust import phase_failed, watch_promises, watch_trust
+
+ABOUT_RUNNING = ("capacity", "latency")
+"""What can be graded of the configuration that runs while another is decided in shadow."""
+
+
+def plan(
+    knowledge: Knowledge, seen: Assessment | None, learned: Sequence[Event], at_s: float, terms: Terms, policy: Policy, *,
+    fresh: bool, bottleneck: Callable[[Reading], Comparison],
+) -> tuple[Knowledge, list[Event]]:  # fmt: skip
+    """Return knowledge after planning. `fresh` is whether a reading came; `seen` is the assessment to decide by, if a decision is due."""
+    knowledge, watched = watch_promises(knowledge, [event for event in learned if isinstance(event, Recovered)], at_s, terms)
+    judges = fresh and guards_on(terms.autopilot, policy)
+    knowledge, judged = watch_effect(knowledge, at_s, terms, bottleneck) if judges else (knowledge, [])
+    knowledge, back = watch_trust(knowledge, at_s, terms)
+    if seen is not None and fresh and is_due(knowledge, at_s, terms):
+        knowledge, decided = decide(knowledge, replace(seen, current=knowledge.steered(terms.autopilot.mode)), terms, policy)
+    else:
+        knowledge, decided = follow_owner(knowledge, at_s, terms, policy.name)
+    return knowledge, [*watched, *judged, *back, *decided]
+
+
+def is_due(knowledge: Knowledge, at_s: float, terms: Terms) -> bool:
+    """Return whether a decision is to be made now: it is allowed, the executors can be changed, and this is the reading nearest to its time."""
+    reading = knowledge.last
+    if terms.autopilot.mode == "observe" or knowledge.trust.paused is not None or reading is None or "executors" in reading.unable:
+        return False
+    return has_come(knowledge.schedule.next_s, at_s, terms)
+
+
+def has_come(moment_s: float | None, at_s: float, terms: Terms) -> bool:
+    """Return whether this is the reading nearest to a moment, or a later one; None has always come."""
+    return moment_s is None or at_s >= moment_s - terms.config.reading_interval_s / 2
+
+
+def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy) -> tuple[Knowledge, list[Event]]:
+    """Ask the policy, settle what it decides, and write it down with what is predicted of it."""
+    at_s = seen.at_s
+    try:
+        settled = settle(knowledge, seen, policy.decide(seen), terms, policy)
+        made, others = predictions_of(seen, settled.decision, policy, knowledge, terms) if settled.is_news else ((), ())
+        why = capacity_why(knowledge, seen, settled.decision, policy) if settled.is_news else None
+    except (Exception, SystemExit) as error:  # an owner's policy may call sys.exit(), which would end the thread of the loop without a word
+        return phase_failed(knowledge, "plan", error, at_s, policy.name, policy.period_s)
+    if not settled.is_news:
+        return settled.knowledge, []
+    knowledge, decision_id = settling.identified(settled.knowledge)
+    capacity = next((each.value for each in made if each.kind == "capacity"), seen.capacity(settled.decision.executors))
+    named = identified((*others, *made), f"decision {decision_id}", decision=decision_id, policy=settled.decision.policy)
+    others, made = named[: len(others)], named[len(others) :]
+    weighed = any(each.configuration.over(seen.current) == settled.decision.configuration for each in settled.decision.candidates)
+    final, others = (settled.decision.chosen(made), others) if weighed else (settled.decision, named)
+    decided = Decided(
+        at_s=at_s,
+        id=decision_id,
+        mode=terms.autopilot.mode,
+        policy=final.policy,
+        decision=final,
+        effect=settled.effect,
+        load_rows_per_s=seen.load_rows_per_s,
+        capacity_rows_per_s=capacity,
+        capacity_why=why,
+        peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
+        others=others,
+    )
+    schedule = replace(knowledge.schedule, said_s=at_s)
+    return replace(knowledge, schedule=schedule, predictions=(*knowledge.predictions, *decided.predictions)), [decided, *settled.events]
+
+
+def predictions_of(
+    seen: Assessment, decision: Decision, policy: Policy, knowledge: Knowledge, terms: Terms
+) -> tuple[tuple[Prediction, ...], tuple[Prediction, ...]]:
+    """Return what the model that judged the decision predicts of it, and what else is predicted: the load, and the latency that the guards go by.
+
+    In shadow only the configuration that runs can be graded, so that is predicted too.
+    """
+    changes, configuration = decision.direction != "keep", decision.configuration
+    made = predicted_by(policy, seen, configuration, decision.policy)
+    others = (*load_predictions(seen, configuration), *(() if _has_latency(made) else _latency(seen, configuration.executors, decision, changes)))
+    if terms.autopilot.mode == "shadow" and knowledge.desired != configuration:
+        running = predicted_by(policy, seen, knowledge.desired, decision.policy)
+        latency = () if _has_latency(running) else _latency(seen, knowledge.desired.executors, decision, changes)
+        others = (*others, *(each for each in running if each.kind in ABOUT_RUNNING), *latency)
+    return made, others
+
+
+def _has_latency(made: Sequence[Prediction]) -> bool:
+    return any(each.kind == "latency" for each in made)
+
+
+def _latency(seen: Assessment, executors: int, decision: Decision, changes: bool) -> tuple[Prediction, ...]:
+    about = PERCENTILE if seen.plant == "micro_batch" else AVERAGE
+    configuration = replace(decision.configuration, executors=executors)
+    return latency_prediction(seen, seen.latencies.get(executors), configuration, about=about, changes=changes)
+
+
+def capacity_why(knowledge: Knowledge, seen: Assessment, decision: Decision, policy: Policy) -> str | None:
+    """Return which model estimated the capacity of the decision, and why that one, for people; None where none did."""
+    if decision.executors not in seen.capacities or not policy.needs & {"capacity", "regression"}:
+        return None
+    choice = knowledge.learnt.capacity.choice(decision.executors, seen.interval_s)
+    return f"by {choice.model}: {choice.why}"

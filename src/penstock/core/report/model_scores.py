@@ -1,0 +1,54 @@
+"""How wrong each model of a job is on what it has not seen, beside a constant and the paper's plain way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from penstock.core.knowledge.learnt import Learnt
+from penstock.core.models.estimate import NotReady
+from penstock.core.models.score import Score
+from penstock.core.models.surrogate.crossvalidation import LeaveOut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelScore:
+    """A model in words, and its errors; `paper` is what the paper's plain way is."""
+
+    model: str
+    paper: str
+    score: Score | NotReady
+
+
+def model_scores(learnt: Learnt) -> tuple[ModelScore, ...]:
+    """Of every model that the job has begun to learn; slow where forms are chosen anew without what is held out, so for people who ask."""
+    return (*_of_the_job(learnt), *_by_query(learnt), *_of_failures(learnt))
+
+
+def _of_the_job(learnt: Learnt) -> Iterator[ModelScore]:
+    if learnt.load.series.sums:
+        yield ModelScore(model="load forecast", paper="AutoARIMA alone", score=learnt.load.score())
+    if learnt.capacity.by_utilization.stay is not None:
+        yield ModelScore(model="capacity from utilisation", paper="sum of regressions", score=learnt.capacity.by_utilization.score())
+    if learnt.capacity.by_batches is not None:
+        yield ModelScore(model="cost of micro-batches", paper="line without waves", score=learnt.capacity.by_batches.score())
+    if learnt.t_max.seen:
+        yield ModelScore(model="capacity over sizes", paper="line", score=learnt.t_max.score())
+    if learnt.profile.observations:
+        yield ModelScore(model="latency of the profile", paper="boosting alone", score=learnt.profile.score())
+        yield ModelScore(model="pace beside the profile", paper="profile as it is", score=learnt.pace.score())
+
+
+def _by_query(learnt: Learnt) -> Iterator[ModelScore]:
+    for query, latency in sorted(learnt.batches.items()):
+        yield ModelScore(model=f"latency of {query}", paper="plane", score=latency.score())
+    for query, rates in sorted(learnt.stages.items()):
+        for stage in rates.stages:
+            yield ModelScore(model=f"stage {stage.position} of {query}", paper="last window", score=rates.score(stage.position))
+
+
+def _of_failures(learnt: Learnt) -> Iterator[ModelScore]:
+    for kind in learnt.downtimes.learnt:
+        yield ModelScore(model=f"downtime of {kind.replace('_', ' ')}", paper="fixed", score=learnt.downtimes.score(kind))
+    for kind, recoveries in learnt.recoveries.items():
+        yield ModelScore(model=f"recovery from {kind.replace('_', ' ')} (M_R)", paper="plane", score=recoveries.score(LeaveOut.ONE))

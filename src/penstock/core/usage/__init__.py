@@ -1,1 +1,0 @@
-"""How busy executors are, and how much of a reading they were there for."""
