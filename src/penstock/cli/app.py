@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import penstock
+from penstock.core.domain.knobs import KNOBS
 from penstock.core.errors import UserMistake
 
 COMMANDS = {
@@ -18,10 +19,7 @@ COMMANDS = {
     "validate": "validate:validate",
     "run": "run:run",
     "status": "status:status",
-    "scale": "steer:scale",
-    "trigger": "steer:trigger",
-    "rate-limit": "steer:rate_limit",
-    "partitions": "steer:partitions",
+    **{knob.command: f"steer:{knob.command}" for knob in KNOBS.values() if knob.command},
     "rate": "steer:rate",
     "release": "steer:release",
     "approve": "steer:approve",

@@ -49,9 +49,9 @@ REAL_TIME = Demonstration(
     says="Kafka in Real-Time Mode; an operator goes to micro-batches and back, and then takes an executor away",
     lasts_s=130.0,
     operator=(
-        (55.0, "trigger", {"trigger": "2s", "query": None}),
-        (82.0, "trigger", {"trigger": "realtime:10s", "query": None}),
-        (106.0, "scale", {"executors": 1}),
+        (55.0, "trigger", {"value": "2s"}),
+        (82.0, "trigger", {"value": "realtime:10s"}),
+        (106.0, "scale", {"value": "1"}),
     ),
 )
 

@@ -17,12 +17,12 @@ from penstock.cli.histories import FileOption, history_of, why_undecided
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
-from penstock.core.report.explained import Explained, Judged, decisions, explained
-from penstock.core.domain.decision import Candidate, Comparison, short, sized
+from penstock.core.domain.decision import Candidate, Comparison, executors_words, short
 from penstock.core.domain.events.autopilot import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject
 from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake
+from penstock.core.report.explained import Explained, Judged, decisions, explained
 from penstock.stores.reader import HistoryReader
 
 LOOK_BACK_S = (3600.0, 86400.0, float("inf"))
@@ -161,13 +161,19 @@ def show(console: Console, found: Explained) -> None:
 def headline(decided: Decided) -> str:
     """
     >>> from penstock.core.domain.decision import Decision
-    >>> kept = Decision(policy="static", executors=1, current=1, why=Comparison(code="as_declared"))
-    >>> headline(Decided(at_s=0.0, mode="shadow", policy="static", decision=kept, effect="kept"))
+    >>> from penstock.core.domain.configuration import Configuration
+    >>> one = Configuration(executors=1)
+    >>> kept = Decision(policy="static", configuration=one, current=one, why=Comparison(code="as_declared"))
+    >>> headline(Decided(at_s=0.0, id=1, mode="shadow", policy="static", decision=kept, effect="kept"))
     'keep 1 executor'
     """
     decision = decided.decision
     effect = "" if decided.effect == "kept" else f" ({EFFECTS[decided.effect]})"
-    return f"keep {sized(decision.current)}{effect}" if decision.direction == "keep" else f"from {decision.current} to {sized(decision.executors)}{effect}"
+    current = decision.current.executors
+    if decision.direction == "keep":
+        return f"keep {executors_words(current)}{effect}"
+    moved = f"from {current} to {executors_words(decision.executors)}" if decision.direction != "change" else decision.change.words()
+    return f"{moved}{effect}"
 
 
 def seen_rows(found: Explained) -> list[tuple[str, str]]:
@@ -175,7 +181,7 @@ def seen_rows(found: Explained) -> list[tuple[str, str]]:
     rows = [
         ("load since the decision before", f"{count(decided.load_rows_per_s)} rows/s"),
         ("forecast at its peak", f"{count(decided.peak_rows_per_s)} rows/s"),
-        (f"capacity of {sized(decided.decision.executors)}", f"{count(decided.capacity_rows_per_s)} rows/s"),
+        (f"capacity of {executors_words(decided.decision.executors)}", f"{count(decided.capacity_rows_per_s)} rows/s"),
     ]
     if reading is not None:
         p95_s = reading.latency.p95_s if reading.latency else None
@@ -208,7 +214,7 @@ def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:
     table.add_column("")
     for each in predictions:
         made, graded = each.made, each.graded
-        of_size = f" of {sized(made.executors)}" if made.kind in ("capacity", "latency") else ""
+        of_size = f" of {executors_words(made.configuration.executors)}" if made.kind in ("capacity", "latency") else ""
         told = "" if graded is None else "within its bounds" if graded.low <= graded.actual <= graded.high else "outside of its bounds"
         table.add_row(
             Text(f"{subject(made.kind, made.about)}{of_size}"),

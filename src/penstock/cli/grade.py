@@ -16,12 +16,12 @@ from penstock.cli.histories import FileOption, events_of, history_of, since, why
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption
 from penstock.cli.terminal import UNKNOWN, Whole, columns, percent
-from penstock.core.report.explained import decisions
-from penstock.core.report.grades import Grade, grades
-from penstock.core.report.model_scores import ModelScore, model_scores
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, subject
 from penstock.core.models.estimate import COVERAGE
 from penstock.core.models.score import Score
+from penstock.core.report.explained import decisions
+from penstock.core.report.grades import Grade, grades
+from penstock.core.report.model_scores import ModelScore, model_scores
 from penstock.stores.reader import HistoryReader
 
 LEAST_WITHIN = 0.6

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from penstock.cli.jobs import remembered_job
 from penstock.core.domain.events.autopilot import PhaseFailed
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.reading import Reading
 from penstock.core.domain.events.meaning import mode_in
+from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
@@ -86,7 +86,7 @@ def why_undecided(reader: HistoryReader) -> str:
         return 'nothing was decided: the mode is observe; mode = "shadow" in [autopilot] of the job file decides and touches nothing'
     if next(reader.readings(), None) is None:
         return "nothing was decided yet: there is no reading so far"
-    paused = None if knowledge is None else knowledge.steering.paused
+    paused = None if knowledge is None else knowledge.trust.paused
     if paused is not None:
         left = "until penstock resume" if paused.until_s is None else f"for {duration_words(max(1, round(paused.until_s - span[1])))} more"
         return f"nothing was decided yet: {paused.who} paused the policy {left}"

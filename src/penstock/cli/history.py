@@ -15,10 +15,10 @@ from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
 from penstock.cli.report import known, writable
 from penstock.cli.terminal import Whole, clock_time
+from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.units import count_words
 from penstock.core.errors import UserMistake
 from penstock.stores.reader import EventRow, HistoryReader

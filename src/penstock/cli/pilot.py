@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.terminal import one_line
-from penstock.core.domain.decision import sized
+from penstock.core.domain.decision import executors_words
 from penstock.core.domain.events.autopilot import (
     THROUGHPUT,
     Decided,
@@ -38,7 +38,7 @@ class Waiting:
     """A proposal that waits for an answer."""
 
     number: int
-    executors: int
+    executors: int | None
     expires_s: float
 
 
@@ -84,7 +84,8 @@ class Pilot:
                 case Decided():
                     pilot = replace(pilot, policy=event.policy, last=LastWord(at_s=event.at_s, words=redact(event.words())))
                 case Proposed():
-                    waits = Waiting(number=event.proposal, executors=event.executors, expires_s=event.expires_s)
+                    executors = event.change.executors
+                    waits = Waiting(number=event.proposal, executors=None if executors is None else executors[1], expires_s=event.expires_s)
                     pilot = replace(pilot, proposal=waits)
                 case ProposalEnded():
                     pilot = replace(pilot, proposal=None)
@@ -106,9 +107,10 @@ class Pilot:
         policy = f"policy {self.policy}, " if self.policy else ""
         yield "autopilot", f"{policy}nothing decided yet" if self.last is None else f"{_ago(now_s - self.last.at_s)}: {self.last.words}", ""
         if self.proposal is not None:
-            size, left = sized(self.proposal.executors), _left(self.proposal.expires_s - now_s)
+            wanted = "another configuration" if self.proposal.executors is None else executors_words(self.proposal.executors)
+            left = _left(self.proposal.expires_s - now_s)
             number = self.proposal.number
-            yield "proposal", f"{number}: {size}, expires in {left}; penstock approve {number}, or reject {number}", "yellow"
+            yield "proposal", f"{number}: {wanted}, expires in {left}; penstock approve {number}, or reject {number}", "yellow"
         if self.paused is not None:
             span = "until it is resumed" if self.paused.until_s is None else f"for {_left(self.paused.until_s - now_s)} more"
             reason = f" ({self.paused.reason})" if self.paused.reason else ""

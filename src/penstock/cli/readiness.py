@@ -18,10 +18,10 @@ from penstock.cli.terminal import Whole, columns, day_time, percent
 from penstock.core.domain.events.autopilot import Decided
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.units import duration_words
+from penstock.core.knowledge.terms import Terms
 from penstock.core.report.readiness import Readiness, Steered, Unready
 from penstock.core.report.readiness import readiness as judge
-from penstock.core.report.readiness import last_shadow
-from penstock.core.knowledge.terms import Terms
+from penstock.core.report.shadow import last_shadow
 from penstock.stores.reader import HistoryReader
 
 NEVER = 'it never decided in shadow: mode = "shadow" in [autopilot] of the job file lets it decide and touches nothing'

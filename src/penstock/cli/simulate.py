@@ -15,8 +15,8 @@ from penstock.cli.simulated import present_runs
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
 from penstock.core.errors import UserMistake
-from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.knowledge.terms import Terms
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.tables.measurements import read_profile
 from penstock.wiring.setup import Setup, possible, told_downtimes

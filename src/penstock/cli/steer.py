@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -13,46 +14,46 @@ from penstock.cli import EXIT_INTERNAL
 from penstock.cli.jobs import JobOption, running_job
 from penstock.cli.report import JsonOption
 from penstock.cli.terminal import day_time
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.knobs import Knob, knob_set_by
 from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
 from penstock.core.errors import Refused, UserMistake
 from penstock.remote import RemoteJob
 
 QueryOption = Annotated[str | None, typer.Option("--query", help="Only this query; else all of the job.", metavar="NAME")]
-HoldOption = Annotated[str | None, typer.Option("--for", help="Hold the value for so long (default: an hour).", metavar="DURATION")]
+HoldOption = Annotated[str | None, typer.Option("--for", help="Hold the value for this time (default: an hour).", metavar="DURATION")]
 WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is done.")]
 
 
-def scale(
-    executors: Annotated[int, typer.Argument(help="How many executors.")], job: JobOption = None, hold: HoldOption = None, wait: WaitOption = True
-) -> None:
-    """Set the number of executors, live."""
-    steer(running_job(job), "scale", hold, wait, executors=executors)
+def setter(knob: Knob) -> Callable[..., None]:
+    """Return the command that sets a knob of the table on a running job."""
+    value: Any = Annotated[str, typer.Argument(help=f'The new value, such as "{knob.example}" ({knob.bounds}).', metavar=knob.name.upper())]
+
+    def job(value: str, job: JobOption = None, hold: HoldOption = None, wait: WaitOption = True) -> None:
+        send(knob, value, None, job, hold, wait)
+
+    def query(value: str, job: JobOption = None, query: QueryOption = None, hold: HoldOption = None, wait: WaitOption = True) -> None:
+        send(knob, value, query, job, hold, wait)
+
+    command: Callable[..., None] = job if knob.scope == "job" else query
+    command.__annotations__["value"] = value
+    how = {"live": "live", "by re-partitioning": "by a stop after a commit, and re-partitioning"}.get(knob.applied, f"by a stop {knob.applied}")
+    command.__doc__ = f"Set the {knob.meaning}; {how}."
+    return command
 
 
-def trigger(
-    interval: Annotated[str, typer.Argument(help='The new trigger: "5s", "asap", "realtime:15s".')], job: JobOption = None, query: QueryOption = None,
-    hold: HoldOption = None, wait: WaitOption = True,
-) -> None:  # fmt: skip
-    """Change the trigger: by stop right after a commit and start from the checkpoint."""
-    Trigger.parse(interval)
-    steer(running_job(job), "trigger", hold, wait, trigger=interval, query=query)
+def send(knob: Knob, value: str, query: str | None, job: str | None, hold: str | None, wait: bool) -> None:
+    """Check a value and send it to the job."""
+    knob.parse(value)
+    of_query = {} if knob.scope == "job" else {"query": query}
+    steer(running_job(job), knob.command, hold, wait, value=value, **of_query)
 
 
-def rate_limit(
-    limit: Annotated[str, typer.Argument(help='At most so many rows: "20000/s", or "none".')], job: JobOption = None, query: QueryOption = None,
-    hold: HoldOption = None, wait: WaitOption = True,
-) -> None:  # fmt: skip
-    """Limit how many rows per second a query takes in; "none" lifts the limit."""
-    steer(running_job(job), "rate-limit", hold, wait, rows_per_s=None if limit == "none" else parse_rate_rows_per_s(limit), query=query)
-
-
-def partitions(
-    number: Annotated[int, typer.Argument(help="How many shuffle partitions.")], job: JobOption = None, query: QueryOption = None,
-    hold: HoldOption = None, wait: WaitOption = True,
-) -> None:  # fmt: skip
-    """Change the shuffle partitions of a query; the state of a stateful one is re-partitioned."""
-    steer(running_job(job), "partitions", hold, wait, partitions=number, query=query)
+def __getattr__(name: str) -> Callable[..., None]:
+    """Return the command of a knob: the table of knobs decides which there are."""
+    knob = knob_set_by(name)
+    if knob is None:
+        raise AttributeError(name)
+    return setter(knob)
 
 
 def rate(

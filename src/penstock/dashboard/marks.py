@@ -9,9 +9,9 @@ from enum import Enum
 from penstock.core.domain.events.autopilot import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executors import ExecutorLost
+from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted
 from penstock.core.domain.events.steering import InstructionGiven
-from penstock.core.domain.events.meaning import mode_in
 
 LABEL_CHARACTERS = 18
 
@@ -82,8 +82,9 @@ def _trust(event: Event) -> Iterator[Mark]:
             yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="rolled back")
         case ScalingIneffective():
             yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="brought nothing")
-        case Proposed(executors=executors):
-            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label=f"{executors} proposed")
+        case Proposed(change=change):
+            wanted = change.words() if change.executors is None else change.executors[1]
+            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label=_short(f"{wanted} proposed"))
         case PolicyPaused():
             yield Mark(at_s=event.at_s, kind=Kind.TRUST, label="paused")
         case PolicyResumed():

@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.events.meaning import is_routine
 from penstock.dashboard.look import THEME
 from penstock.dashboard.picture import svg
 from penstock.dashboard.summary import NOTHING, RunSummary

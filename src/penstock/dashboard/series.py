@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from penstock.core.domain.events.autopilot import Decided, PolicyPaused
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.events.run import RunEnded
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.events.meaning import mode_in
 
 Array = NDArray[np.float64]
 

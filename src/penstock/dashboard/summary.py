@@ -11,11 +11,10 @@ import numpy as np
 from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executors import ExecutorLost
+from penstock.core.domain.events.meaning import CHANGES
 from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
 from penstock.core.domain.job import Promises
-from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.domain.reading import rescales
-from penstock.core.domain.events.meaning import CHANGES
+from penstock.core.domain.reading import Quantiles, Reading, rescales
 from penstock.core.domain.units import count_words, duration_words
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.dashboard.series import Array, widths_s

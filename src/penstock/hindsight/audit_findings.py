@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.models.usage import ASAP_S
 from penstock.core.domain.job import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.models.capacity.batch_law import waves
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.outage import recovery_s
+from penstock.core.models.usage import ASAP_S
 from penstock.core.shapes.chance import FloatArray
 from penstock.hindsight.run_cost import Ran
 from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Settings

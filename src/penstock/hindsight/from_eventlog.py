@@ -12,7 +12,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.core.monitor.observe import Memory, observe
-from penstock.core.report.readiness import SILENT_S
+from penstock.core.report.shadow import SILENT_S
 from penstock.eventlog.bytes import Read
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.observed import LoggedApplication, observations

@@ -9,13 +9,12 @@ from statistics import median
 
 import numpy as np
 
-from penstock.core.analyze.disturbances import failure_in, followed, told_of_failures
+from penstock.core.analyze.disturbances import failure_in, followed, knowing_failure
 from penstock.core.config import EVEN
-from penstock.core.domain.job import Promises
-from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.domain.reading import rescales
-from penstock.core.knowledge.learnt import Learnt
 from penstock.core.domain.disturbance import FAILURES
+from penstock.core.domain.job import Promises
+from penstock.core.domain.reading import Quantiles, Reading, rescales
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.shapes.chance import FloatArray
 
@@ -134,7 +133,7 @@ def recoveries_s(readings: Sequence[Reading], window_s: float) -> list[float]:
     first = readings[0]
     learnt = Learnt(failures=first.failures, query_failures=sum(query.failures for query in first.queries))
     for reading in readings:
-        told = told_of_failures(learnt, reading, failure_in(learnt, reading), UNSEEN * window_s)
+        told = knowing_failure(learnt, reading, failure_in(learnt, reading), UNSEEN * window_s)
         learnt, measured = followed(told, reading, window_s)
         took_s += [each.recovery_s for each in measured if each.kind in FAILURES]
     normal_s = learnt.health.row_since_s

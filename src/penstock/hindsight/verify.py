@@ -8,9 +8,8 @@ from itertools import zip_longest
 
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.loop import turn
 from penstock.core.knowledge.policy import Policy
-from penstock.core.loop import Keyframe
+from penstock.core.loop import Keyframe, turn
 from penstock.runtime.jobfile import own_policy
 from penstock.stores.codec import encode
 from penstock.stores.reader import HistoryReader

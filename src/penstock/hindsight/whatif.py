@@ -14,10 +14,10 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Plant
 from penstock.core.errors import UserMistake
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import policy_of
-from penstock.core.knowledge.terms import Terms
 from penstock.hindsight.run_cost import Ran, ran
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated

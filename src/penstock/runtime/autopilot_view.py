@@ -1,10 +1,11 @@
-"""What people and programs outside are told of the autopilot."""
+"""What people and programs outside are said of the autopilot."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from penstock.core.domain.configuration import difference
 from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.knowledge import Knowledge
@@ -31,56 +32,56 @@ class AutopilotView:
 
     def status(self, knowledge: Knowledge, terms: Terms) -> dict[str, Any]:
         """For the answer to `status`."""
-        steering, decided = knowledge.steering, self._decided
-        proposal, paused = steering.proposal, steering.paused
+        decided, proposal, paused = self._decided, knowledge.proposals.open, knowledge.trust.paused
         return {
             "mode": terms.autopilot.mode,
             "policy": terms.autopilot.policy,
             "last": None if decided is None else last_decision(decided),
-            "proposal": proposal and {"number": proposal.number, "executors": proposal.executors, "expires_s": proposal.expires_s, "policy": proposal.policy},
+            "proposal": proposal
+            and {"number": proposal.number, "executors": proposal.configuration.executors, "expires_s": proposal.expires_s, "policy": proposal.policy},
             "paused": paused and {"who": paused.who, "until_s": paused.until_s, "reason": paused.reason},
-            "infeasible": list(steering.infeasible),
+            "infeasible": list(knowledge.trust.infeasible),
         }
 
     def state(self, knowledge: Knowledge, terms: Terms) -> AutopilotState:
         """For the metrics."""
-        steering = knowledge.steering
         return AutopilotState(
             mode=terms.autopilot.mode,
-            target_executors=knowledge.steered_executors(terms.autopilot.mode),
-            paused=steering.paused is not None,
-            proposal_open=steering.proposal is not None,
+            target_executors=knowledge.steered(terms.autopilot.mode).executors,
+            paused=knowledge.trust.paused is not None,
+            proposal_open=knowledge.proposals.open is not None,
             errors={kind: sum(errors) / len(errors) for kind, errors in self._errors.items()},
         )
 
 
 def still_standing(knowledge: Knowledge) -> list[Event]:
-    """The pause and the proposal that an earlier run left, as they were told then."""
-    paused, proposal, last = knowledge.steering.paused, knowledge.steering.proposal, knowledge.steering.last
-    told: list[Event] = []
+    """Return the pause and the proposal that an earlier run left, as events."""
+    paused, proposal, last = knowledge.trust.paused, knowledge.proposals.open, knowledge.schedule.last
+    said: list[Event] = []
     if paused is not None:
         policy = "" if last is None else last.policy
-        told.append(PolicyPaused(at_s=paused.since_s, policy=policy, who=paused.who, until_s=paused.until_s, reason=paused.reason))
+        said.append(PolicyPaused(at_s=paused.since_s, policy=policy, who=paused.who, until_s=paused.until_s, reason=paused.reason))
     if proposal is not None:
-        told.append(
+        said.append(
             Proposed(
                 at_s=proposal.at_s,
-                proposal=proposal.number,
-                executors=proposal.executors,
-                before=knowledge.desired.executors,
                 policy=proposal.policy,
+                decision_id=proposal.decision_id,
+                proposal=proposal.number,
+                change=difference(knowledge.desired, proposal.configuration),
                 expires_s=proposal.expires_s,
             )
         )
-    return told
+    return said
 
 
 def last_decision(decided: Decided) -> dict[str, Any]:
     decision = decided.decision
     return {
+        "id": decided.id,
         "at_s": decided.at_s,
         "executors": decision.executors,
-        "current": decision.current,
+        "current": decision.current.executors,
         "direction": decision.direction,
         "words": decided.words(),
         "effect": decided.effect,

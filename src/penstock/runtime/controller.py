@@ -9,20 +9,19 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from penstock.core.domain.command import Command
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import MemoryLost
 from penstock.core.domain.events.run import ReadingFailed, SideWorkFailed, TurnFailed
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge, begin, join
-from penstock.core.loop import turn
-from penstock.core.plan.trust import watch_trust
+from penstock.core.knowledge.knowledge import Knowledge, begin, join
 from penstock.core.knowledge.policy import Policy
-from penstock.core.loop import Keyframe, Recorded
 from penstock.core.knowledge.terms import Terms
+from penstock.core.loop import Keyframe, Recorded, turn
+from penstock.core.plan.trust import watch_trust
 from penstock.ports import Actuator, Clock, EventSink, Fitter, KnowledgeStore, Source
 from penstock.runtime.attempts import Attempts
 from penstock.runtime.inbox import Inbox, Reread, too_late
@@ -47,7 +46,7 @@ class Controller:
     """
 
     def __init__(
-        self, *, source: Source, actuator: Actuator, memory: Memory, clock: Clock, terms: Terms, declared: Desired,
+        self, *, source: Source, actuator: Actuator, memory: Memory, clock: Clock, terms: Terms, declared: Configuration,
         sinks: Sequence[EventSink] = (), on_reading: Callable[[Reading], None] = lambda _: None, fitter: Fitter | None = None, policy: Policy | None = None,
         reread: Callable[[], Reread | None] = lambda: None,
     ) -> None:  # fmt: skip
@@ -83,10 +82,10 @@ class Controller:
         """Take in events that happened elsewhere; from any thread."""
         self._inbox.note(events)
 
-    def declare(self, query: str, trigger: Trigger, rate_limit_rows_per_s: float | None) -> None:
+    def declare(self, query: str, declared: QueryConfiguration) -> None:
         """A query that joined: what its owner declares, unless an earlier controller left another wish for it."""
         with self._turning:
-            self.knowledge = join(self.knowledge, query, trigger, rate_limit_rows_per_s, self._remembered)
+            self.knowledge = join(self.knowledge, query, declared, self._remembered)
 
     def close(self) -> None:
         """End the loop after the turn under way, and write down what is left, all that was learnt with it."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
 from penstock.core.domain.events.autopilot import PolicyPaused, PolicyResumed, ProposalEnded
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.executors import ExecutorsMissing
 from penstock.core.domain.events.sources import SourceRateSet
 from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded, InstructionFailed, InstructionGiven
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.knobs import knob_set_by
 from penstock.core.errors import PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor
 from penstock.ports import Clock
 from penstock.runtime.controller import Controller
 
 ANSWER_S = 25.0
-WISHES = (SetExecutors, SetTrigger, SetRateLimit, SetPartitions, Approve)
+WISHES = (SetKnob, Approve)
 """Commands whose answer holds the instructions that the same turn gave."""
 
 TO_THE_POLICY = ("approve", "reject", "pause", "resume")
@@ -102,15 +102,9 @@ def is_taken(event: Event, who: str) -> bool:
 def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
     """The command behind a request."""
     hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
-    query = asked.get("query")
-    if verb == "scale":
-        return SetExecutors(at_s=at_s, who=who, hold_s=hold_s, executors=int(asked["executors"]))
-    if verb == "trigger":
-        return SetTrigger(at_s=at_s, who=who, hold_s=hold_s, trigger=Trigger.parse(str(asked["trigger"])), query=query)
-    if verb == "rate-limit":
-        return SetRateLimit(at_s=at_s, who=who, hold_s=hold_s, rows_per_s=asked["rows_per_s"], query=query)
-    if verb == "partitions":
-        return SetPartitions(at_s=at_s, who=who, hold_s=hold_s, partitions=int(asked["partitions"]), query=query)
+    knob = knob_set_by(verb)
+    if knob is not None:
+        return SetKnob(at_s=at_s, who=who, hold_s=hold_s, knob=knob.name, value=str(asked["value"]), query=asked.get("query"))
     if verb == "release":
         return Release(at_s=at_s, who=who)
     if verb in TO_THE_POLICY:

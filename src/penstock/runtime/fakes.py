@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import MISSING, Instruction, Outcome
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.simulator.plant import SimulatedClock
@@ -78,21 +78,18 @@ class FakePlant:
             report(Outcome(number=instruction.number, done=not reason, took_s=0.0, reason=reason))
 
     def _become(self, instruction: Instruction) -> str:
-        """Be as asked; why not, if that cannot be."""
-        if isinstance(instruction, ScaleExecutors):
-            self.executors = instruction.executors
-            self.running = self.executors if self.arriving else min(self.running, self.executors)
-            return "" if self.running == self.executors else MISSING
-        if isinstance(instruction, ChangeQuery) and instruction.query in self.queries:
-            before = self.queries[instruction.query]
-            self.queries[instruction.query] = replace(
-                before,
-                trigger=instruction.trigger,
-                rate_limit_rows_per_s=instruction.rate_limit_rows_per_s,
-                partitions=instruction.partitions or before.partitions,
-            )
+        """Become as asked; return why not, if that cannot be."""
+        change = instruction.change
+        unknown = [name for name in change.queries if name not in self.queries]
+        if unknown:
+            return f"there is no query {unknown[0]!r}"
+        for name in change.queries:
+            self.queries[name] = replace(self.queries[name], **change.of(name))
+        if change.executors is None:
             return ""
-        return f"a fake plant cannot do {instruction}"
+        self.executors = change.executors[1]
+        self.running = self.executors if self.arriving else min(self.running, self.executors)
+        return "" if self.running == self.executors else MISSING
 
 
 class FolderBeside:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.events.memory import HistoryReplaced
 from penstock.core.domain.events.run import NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.events.meaning import is_routine
-from penstock.core.knowledge.knowledge import Desired
 from penstock.core.knowledge.policy import Policy
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
+from penstock.core.redaction import Redactor
 from penstock.leases import FileLease
 from penstock.ports import Actuator, BesideCheckpoint, Clock, Fitter, Source
 from penstock.remote import SocketServer
@@ -120,7 +120,7 @@ class Host:
         if self._metrics_address is not None:
             self._telemetry = TelemetryServer(self._metrics_address, self._metrics, self._health)
 
-    def open(self, engine: Engine, declared: Desired, about: About, beside: BesideCheckpoint | None) -> None:
+    def open(self, engine: Engine, declared: Configuration, about: About, beside: BesideCheckpoint | None) -> None:
         """Bring knowledge back, and build the controller; it does not turn before `start`."""
         self._about = about
         lease = None
@@ -238,7 +238,7 @@ class Host:
             "desired": {"executors": knowledge.desired.executors},
             "holds": [{"knob": hold.knob, "value": hold.value, "who": hold.who, "until_s": hold.until_s} for hold in knowledge.holds],
             "feeds": self.feeds(),
-            "pending": [pending.instruction.knob for pending in knowledge.pending],
+            "pending": [pending.instruction.target for pending in knowledge.pending],
             "limits": {"min_executors": self.terms.limits.min_executors, "max_executors": self.terms.limits.max_executors},
             "promises": {"latency_p95_s": self.terms.promises.latency_p95_s, "recovery_s": self.terms.promises.recovery_s},
             "events": [{"at_s": each.at_s, "kind": type(each).__name__, "words": each.words(), "routine": is_routine(each)} for each in self.recent],

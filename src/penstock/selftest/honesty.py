@@ -9,11 +9,10 @@ from statistics import median
 
 import numpy as np
 
-from penstock.core.domain.reading import Reading
-from penstock.core.domain.reading import rescales
+from penstock.core.domain.reading import Reading, rescales
 from penstock.core.errors import UserMistake
-from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.core.knowledge.terms import Terms
+from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.selftest.cpu_steal import Span, within
 from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, quiet_run, told
 from penstock.simulator.calibrate import calibrated

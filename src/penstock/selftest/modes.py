@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.domain.command import SetTrigger
+from penstock.core.domain.command import SetKnob
 from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
 from penstock.core.monitor.facts import OutputSample
@@ -128,7 +128,7 @@ def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
 def enter(job: RunningJob, tail: TopicTail, trigger: Trigger) -> None:
     """Change to a mode and wait until it flows."""
     clock = job.host.clock
-    job.host.controller.submit(SetTrigger(at_s=clock.now_s(), who="selftest", trigger=trigger)).result(ANSWER_S)
+    job.host.controller.submit(SetKnob(at_s=clock.now_s(), who="selftest", knob="trigger", value=str(trigger))).result(ANSWER_S)
     query = job.engine.queries[0]
     wait_for(lambda: query.settings.trigger == trigger and query.state == "running", "the change of the mode")
     settle(tail, trigger)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.core.domain.command import SetExecutors
+from penstock.core.domain.command import SetKnob
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering import HoldEnded
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
-from penstock.core.shapes.chance import FloatArray
 from penstock.core.knowledge.terms import Terms
+from penstock.core.shapes.chance import FloatArray
 from penstock.selftest.cpu_steal import CpuTime, Span, cpu_time, stolen_spans
 from penstock.selftest.spark_runs import with_csv, workload_job
 from penstock.stores.reader import HistoryReader
@@ -80,7 +80,8 @@ def recorded_run(seconds: float, highest: float, history: Path, progress: Callab
 
 def hold_first_size(job: RunningJob) -> None:
     now_s = job.host.clock.now_s()
-    job.host.controller.submit(SetExecutors(at_s=now_s, who="the measurement", hold_s=START_S, executors=job.spec.limits.first)).result(timeout=START_S)
+    first = SetKnob(at_s=now_s, who="the measurement", hold_s=START_S, knob="executors", value=str(job.spec.limits.first))
+    job.host.controller.submit(first).result(timeout=START_S)
 
 
 def slower(toml: str) -> str:

@@ -18,14 +18,15 @@ import numpy as np
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.fitting import FitDone, fitted
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import turn
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
@@ -142,7 +143,7 @@ class LargeJob:
         self._clock = SimulatedClock(0.0)
         self._plant = SimulatedPlant(MicroBatchEngine(settings, load, executors=executors), self._clock, self._terms.config)
         self._fits: tuple[FitDone, ...] = ()
-        self.knowledge = Knowledge(declared=Desired(executors=executors), desired=Desired(executors=executors))
+        self.knowledge = Knowledge(declared=Configuration(executors=executors), desired=Configuration(executors=executors))
 
     def turn_ms(self) -> float:
         """A minute later: CPU time of the turn alone; reading and fitting are done elsewhere."""

@@ -10,12 +10,12 @@ from statistics import median
 import numpy as np
 
 from penstock.core.analyze.learn import batch_measured, cost_of
-from penstock.core.models.usage import ASAP_S
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import NotReady
+from penstock.core.models.usage import ASAP_S
 from penstock.simulator.calibrated import Found
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import Observation
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.continuous_query import ContinuousQuery
@@ -27,18 +28,19 @@ from penstock.simulator.workers import Workers
 class Asked:
     """An instruction under way; `ready_s` is when it takes effect while the job works on, None: when the job is back."""
 
-    instruction: ScaleExecutors | ChangeQuery
+    instruction: Instruction
     report: Callable[[Outcome], None]
     asked_s: float
     before: int
     ready_s: float | None
 
 
-def misfit(change: ChangeQuery, settings: ContinuousSettings) -> str:
-    """Why a query whose tasks run all the time cannot become so; empty if it can."""
-    if change.trigger.kind != "real_time" or change.trigger.interval_s <= settings.pause_s:
-        return f"a continuous job takes checkpoints further apart than {settings.pause_s:g} s, not {change.trigger}"
-    return "" if change.partitions is None else "a continuous job has no partitions of state to change"
+def misfit(values: Mapping[str, Any], settings: ContinuousSettings) -> str:
+    """Return why a query whose tasks run all the time cannot have these values; empty if it can."""
+    trigger = values.get("trigger")
+    if trigger is not None and (trigger.kind != "real_time" or trigger.interval_s <= settings.pause_s):
+        return f"a continuous job takes checkpoints further apart than {settings.pause_s:g} s, not {trigger}"
+    return "a continuous job has no partitions of state to change" if "partitions" in values else ""
 
 
 AHEAD_S = 300
@@ -145,10 +147,11 @@ class ContinuousEngine:
         self._asked = [each for each in self._asked if all(each is not other for other, _ in done)]
         size = len(self._workers)
         for each, _ in done:
-            if isinstance(each.instruction, ScaleExecutors):
-                size = each.instruction.executors
-            else:
-                self._named(each.instruction).change(each.instruction)
+            change = each.instruction.change
+            size = size if change.executors is None else change.executors[1]
+            for query in self._queries:
+                if query.name in change.queries:
+                    query.change(change)
         at_s = max([*back.values(), *(at_s for _, at_s in done)])
         self._workers.start(size, self._start_s + at_s)
         self._ahead, self._disturbed_s = None, at_s
@@ -161,8 +164,8 @@ class ContinuousEngine:
     def _finish(self, asked: Asked, at_s: float) -> None:
         took_s = at_s - asked.asked_s
         down_s = took_s if asked.ready_s is None else None
-        if isinstance(asked.instruction, ScaleExecutors):
-            start_s, after = self._start_s, asked.instruction.executors
+        if asked.instruction.change.executors is not None:
+            start_s, after = self._start_s, asked.instruction.change.executors[1]
             rescaled = Rescaled(asked_s=start_s + asked.asked_s, done_s=start_s + at_s, before=asked.before, after=after, down_s=down_s)
             for query in self._queries:
                 query.record.rescales.append(rescaled)
@@ -216,29 +219,27 @@ class ContinuousEngine:
         )
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
-        query = self._named(instruction)
-        reason = refusal(instruction, query.name, {each.instruction.knob for each in self._asked}, lambda change: misfit(change, query.settings))
-        if reason or not isinstance(instruction, (ScaleExecutors, ChangeQuery)):
+        queries, change = {query.name: query for query in self._queries}, instruction.change
+        under_way = {target for each in self._asked for target in each.instruction.targets}
+        reason = refusal(instruction, queries, under_way, lambda name, values: misfit(values, queries[name].settings))
+        if reason:
             report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=reason))
             return
-        settings, now_s, before, ready_s = query.settings, float(self._now), self._size, None
-        size = instruction.executors if isinstance(instruction, ScaleExecutors) else before
-        if isinstance(instruction, ScaleExecutors) and size == before:
+        named = [queries[name] for name in change.queries]
+        settings, now_s, before, ready_s = (named or self._queries)[0].settings, float(self._now), self._size, None
+        size = before if change.executors is None else change.executors[1]
+        if not named and size == before:
             report(Outcome(number=instruction.number, done=True, took_s=0.0))
             return
-        if size > before and settings.grows_live:
+        if not named and size > before and settings.grows_live:
             ready_s = now_s + settings.up_s
         else:
-            stopped = self._queries if isinstance(instruction, ScaleExecutors) else [query]
+            stopped = named if change.executors is None else self._queries
             for each in stopped:
                 each.stop()
             self._stand_still(stopped, settings.down_s if size < before else settings.up_s)
         self._ahead, self._size = None, size
         self._asked.append(Asked(instruction=instruction, report=report, asked_s=now_s, before=before, ready_s=ready_s))
-
-    def _named(self, instruction: Instruction) -> ContinuousQuery:
-        """The query that is meant; any one where none is."""
-        return next((each for each in self._queries if isinstance(instruction, ChangeQuery) and each.name == instruction.query), self._queries[0])
 
     def observation(self) -> Observation:
         rows = self._workers.rows
@@ -256,6 +257,7 @@ def effective_s(asked: Asked, back_s: dict[str, float], now: int) -> float | Non
     """When what was asked took effect, if it has: a change with the return of its query, a size with that of the first that stood still for it."""
     if asked.ready_s is not None:
         return asked.ready_s if asked.ready_s <= now else None
-    if isinstance(asked.instruction, ChangeQuery):
-        return back_s.get(asked.instruction.query)
+    change = asked.instruction.change
+    if change.executors is None:
+        return back_s.get(change.queries[0])
     return min(back_s.values(), default=None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.core.domain.instruction import ChangeQuery
+from penstock.core.domain.configuration import Change
 from penstock.core.monitor.facts import BatchFact, OutputSample, QueryFacts, StageFact
 from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.engine_settings import ContinuousSettings
@@ -99,8 +99,9 @@ class ContinuousQuery:
     def stand_still(self, until_s: float) -> None:
         self.down_until_s = max(self.down_until_s or 0.0, until_s)
 
-    def change(self, wanted: ChangeQuery) -> None:
-        self._trigger, self._limit = wanted.trigger, wanted.rate_limit_rows_per_s
+    def change(self, wanted: Change) -> None:
+        values = wanted.of(self.name)
+        self._trigger, self._limit = values.get("trigger", self._trigger), values.get("rate_limit_rows_per_s", self._limit)
 
     def come_back(self) -> None:
         """Work again."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, replace
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.configuration import Change
+from penstock.core.domain.instruction import Instruction, Outcome, joined
 from penstock.core.monitor.facts import Observation
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
+
+Settings = TypeVar("Settings", bound=Any)
 
 
 class Engine(Protocol):
@@ -44,15 +48,41 @@ class Engine(Protocol):
         ...
 
 
-def refusal(instruction: Instruction, query: str, under_way: Collection[str], misfit: Callable[[ChangeQuery], str]) -> str:
-    """Why this cannot be done while these knobs are being turned; empty if it can. `misfit` says what the engine has against a change of its query."""
-    if not isinstance(instruction, (ScaleExecutors, ChangeQuery)):
-        return f"{type(instruction).__name__} is not for a simulated job"
-    if instruction.knob in under_way:
-        return f"{instruction.knob} is being changed already"
-    if isinstance(instruction, ScaleExecutors):
-        return "" if instruction.executors >= 1 else "a job needs an executor"
-    return misfit(instruction) if instruction.query == query else f"there is no query {instruction.query!r}"
+def refusal(instruction: Instruction, queries: Collection[str], under_way: Collection[str], misfit: Callable[[str, Mapping[str, Any]], str]) -> str:
+    """Return why an instruction cannot be done while these targets are being changed; empty if it can.
+
+    `misfit` returns what the engine has against new values of one of its queries, by field.
+    """
+    change = instruction.change
+    taken = next((target for target in instruction.targets if target in under_way), None)
+    if taken is not None:
+        return f"{taken} is being changed already"
+    if change.executors is not None and change.executors[1] < 1:
+        return "a job needs an executor"
+    unknown = next((name for name in change.queries if name not in queries), None)
+    if unknown is not None:
+        return f"there is no query {unknown!r}"
+    return next((why for name in change.queries if (why := misfit(name, change.of(name)))), "")
+
+
+def changed(query: Settings, change: Change, name: str) -> Settings:
+    """Return the settings of a query with the knobs that move; one that these settings do not have is not simulated."""
+    known = {each.name for each in fields(query)}
+    return replace(query, **{field: value for field, value in change.of(name).items() if field in known})
+
+
+def alone(instruction: Instruction, report: Callable[[Outcome], None]) -> Iterator[tuple[Instruction, Callable[[Outcome], None]]]:
+    """Return an instruction for each target, and report one outcome when all have ended: what can be done live is, beside what needs a stop."""
+    moves, outcomes = instruction.change.moves, list[Outcome]()
+    parts = [tuple(move for move in moves if move.query == query) for query in dict.fromkeys(move.query for move in moves)]
+
+    def ended(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if len(outcomes) == len(parts):
+            report(joined(outcomes))
+
+    for part in parts:
+        yield replace(instruction, change=Change(moves=part)), report if len(parts) == 1 else ended
 
 
 Act = Callable[[float], None]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from penstock.core.domain.trigger import paced_s, rows_per_batch
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.trigger import Trigger, paced_s, rows_per_batch
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.batch_law import BatchLaw
 

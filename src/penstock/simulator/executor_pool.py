@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from penstock.core.domain.instruction import Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Outcome
 from penstock.core.shapes.chance import key_of, uniform
 from penstock.simulator.engine import Agenda
 from penstock.simulator.engine_settings import MicroBatchSettings
@@ -116,15 +116,12 @@ COMING = 11
 class UnderWay:
     """A rescale; `leaving` from when its executors were dismissed until they are gone."""
 
-    instruction: ScaleExecutors
+    number: int
+    after: int
     report: Callable[[Outcome], None]
     asked_s: float
     before: int
     leaving: bool = False
-
-    @property
-    def after(self) -> int:
-        return self.instruction.executors
 
 
 class LiveScaling:
@@ -142,12 +139,12 @@ class LiveScaling:
     def is_under_way(self) -> bool:
         return self._under_way is not None
 
-    def ask(self, instruction: ScaleExecutors, report: Callable[[Outcome], None], at_s: float, *, torn: Callable[[int], None]) -> None:
+    def ask(self, number: int, executors: int, report: Callable[[Outcome], None], at_s: float, *, torn: Callable[[int], None]) -> None:
         """Begin; `torn` is told of executors that had to leave in the middle of a batch."""
-        under_way = UnderWay(instruction=instruction, report=report, asked_s=at_s, before=self._pool.requested)
-        self._pool.requested = instruction.executors
-        self._pool.call_off(instruction.executors)
-        for _ in range(instruction.executors - self._pool.expected):
+        under_way = UnderWay(number=number, after=executors, report=report, asked_s=at_s, before=self._pool.requested)
+        self._pool.requested = executors
+        self._pool.call_off(executors)
+        for _ in range(executors - self._pool.expected):
             self._send_for_one(at_s, self._settings.up_s, self._settings.up_spread)
         self._under_way = under_way
 
@@ -202,4 +199,4 @@ class LiveScaling:
                 done = Rescaled(asked_s=under_way.asked_s, done_s=at_s, before=under_way.before, after=under_way.after)
                 for record in self._records:
                     record.rescales.append(done)
-            under_way.report(Outcome(number=under_way.instruction.number, done=True, took_s=at_s - under_way.asked_s))
+            under_way.report(Outcome(number=under_way.number, done=True, took_s=at_s - under_way.asked_s))

@@ -17,7 +17,7 @@ from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Plant, Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.report.readiness import SILENT_S
+from penstock.core.report.shadow import SILENT_S
 from penstock.simulator.ground_truth import Fault
 
 Seen = list[tuple[Reading, QueryReading]]

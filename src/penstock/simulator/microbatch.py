@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import ExecutorFact, Observation
 from penstock.core.shapes.chance import key_of, uniform
-from penstock.simulator.engine import Agenda, refusal
+from penstock.simulator.engine import Agenda, alone, refusal
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.executor_pool import LiveScaling, Pool
 from penstock.simulator.graph import QueryGraph
@@ -183,26 +183,28 @@ class MicroBatchEngine:
                 query.batch = batch.longer(share_s / left + shared.retry_s) if left else batch.again(at_s + shared.replace_s + shared.retry_s)
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
-        query = self._asked(instruction)
-        under_way = [each.changing.instruction.knob for each in self._queries if each.changing] + ["executors"] * self._scaling.is_under_way
-        refused = refusal(instruction, query.name, under_way, misfit)
+        queries = {query.name: query for query in self._queries}
+        under_way = [target for each in self._queries if each.changing for target in each.changing.instruction.targets]
+        refused = refusal(instruction, queries, [*under_way, *(["executors"] * self._scaling.is_under_way)], misfit)
         if refused:
             report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=refused))
-        elif isinstance(instruction, ScaleExecutors):
-            self._scaling.ask(instruction, report, self._now_s, torn=self._torn)
-            self._gap()
-            self._pay()
-        elif isinstance(instruction, ChangeQuery):
-            changing = query.changing = Changing(instruction=instruction, report=report, asked_s=self._now_s)
-            if query.batch:
-                given_up_s = self._now_s + query.settings.commit_wait_s
-                self._agenda.add(given_up_s, lambda at_s: self._stop(query, changing, at_s) if query.changing is changing else None)
+            return
+        for part, part_report in alone(instruction, report):
+            if part.change.executors is not None:
+                self._scaling.ask(part.number, part.change.executors[1], part_report, self._now_s, torn=self._torn)
+                self._gap()
+                self._pay()
             else:
-                self._stop(query, changing, self._now_s)
+                self._change(queries[part.change.queries[0]], part, part_report)
 
-    def _asked(self, instruction: Instruction) -> MicroBatchQuery:
-        """The query that is meant; any one where none is."""
-        return next((each for each in self._queries if isinstance(instruction, ChangeQuery) and each.name == instruction.query), self._queries[0])
+    def _change(self, query: MicroBatchQuery, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
+        """Stop a query after the commit of the batch that runs, or when nothing waits for that any longer."""
+        changing = query.changing = Changing(instruction=instruction, report=report, asked_s=self._now_s)
+        if query.batch:
+            given_up_s = self._now_s + query.settings.commit_wait_s
+            self._agenda.add(given_up_s, lambda at_s: self._stop(query, changing, at_s) if query.changing is changing else None)
+        else:
+            self._stop(query, changing, self._now_s)
 
     def _torn(self, executors: int) -> None:
         """So many left in the middle of a batch: the others repeat their share."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from penstock.core.domain.instruction import ChangeQuery, Outcome
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import BatchFact, QueryFacts
 from penstock.core.shapes.chance import key_of
 from penstock.simulator.batch import Batch, batch_fact, lost_s, planned_batch
 from penstock.simulator.chance import normal
 from penstock.simulator.diary import Diary
+from penstock.simulator.engine import changed
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.executor_pool import Executor
 from penstock.simulator.ground_truth import Record
@@ -24,15 +26,16 @@ from penstock.simulator.load import Rows, Topic
 class Changing:
     """New settings of the query that wait for a commit, and from `stopped_s` on for the query to be back."""
 
-    instruction: ChangeQuery
+    instruction: Instruction
     report: Callable[[Outcome], None]
     asked_s: float
     stopped_s: float | None = None
 
 
-def misfit(change: ChangeQuery) -> str:
-    """Why a query in micro-batches cannot become so; empty if it can."""
-    return "" if change.trigger.kind == "processing_time" else f"a job in micro-batches has no trigger {change.trigger}"
+def misfit(name: str, values: Mapping[str, Any]) -> str:
+    """Return why a query in micro-batches cannot have these values; empty if it can."""
+    trigger = values.get("trigger")
+    return "" if trigger is None or trigger.kind == "processing_time" else f"a job in micro-batches has no trigger {trigger}"
 
 
 DURATIONS = 12
@@ -156,8 +159,7 @@ class MicroBatchQuery:
         changing = self.changing
         assert changing is not None and changing.stopped_s is not None
         wanted, self.changing = changing.instruction, None
-        partitions = wanted.partitions or self.settings.partitions
-        self.settings = replace(self.settings, trigger=wanted.trigger, rate_limit_rows_per_s=wanted.rate_limit_rows_per_s, partitions=partitions)
+        self.settings = changed(self.settings, wanted.change, self.name)
         self.started_s = self.disturbed_s = self._due_s = at_s
         delayed_rows = self.rows_until(at_s) - self.rows_until(changing.stopped_s)
         took_s, down_s = at_s - changing.asked_s, at_s - changing.stopped_s

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.config import Config
-from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.configuration import Change, Move, moved_in
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Plant
 from penstock.simulator.calibrate_batches import whole_batches
@@ -115,11 +116,12 @@ def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> 
         again.append(plant.read())
         shown, _ = seen[min(number + 1, len(seen) - 1)]
         if shown.executors_requested >= 1 and shown.executors_requested != again[-1].executors_requested:
-            plant.perform(ScaleExecutors(number=number, executors=shown.executors_requested), ignore)
+            rescale = Move(knob="executors", before=again[-1].executors_requested, after=shown.executors_requested)
+            plant.perform(Instruction(number=number, change=Change(moves=(rescale,))), ignore)
         for wanted, query in of_one_name(shown, again[-1], found.kind):
-            if (wanted.trigger, wanted.rate_limit_rows_per_s) != (query.trigger, query.rate_limit_rows_per_s):
-                change = ChangeQuery(number=number, query=query.name, trigger=wanted.trigger, rate_limit_rows_per_s=wanted.rate_limit_rows_per_s)
-                plant.perform(change, ignore)
+            moved = tuple(move for move in moved_in(query.name, query, wanted).moves if move.knob in ("trigger", "rate-limit"))
+            if moved:
+                plant.perform(Instruction(number=number, change=Change(moves=moved)), ignore)
     return again
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from penstock.core.config import Config
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.configuration import Change
+from penstock.core.domain.instruction import Instruction, Outcome, joined
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import count_words
 from penstock.core.errors import Refused
@@ -17,7 +19,6 @@ from penstock.spark.causes import cause_of
 from penstock.spark.executors import ExecutorPool, Scaled
 from penstock.spark.files import Files
 from penstock.spark.query import Changed, ManagedQuery, is_waiting
-from penstock.spark.settings import QuerySettings
 
 POLL_S = 0.02
 
@@ -38,60 +39,75 @@ class SparkActuator:
         def work() -> None:
             began = time.monotonic()
             try:
-                if isinstance(instruction, ScaleExecutors):
-                    outcome = self._scale(instruction)
-                elif isinstance(instruction, ChangeQuery):
-                    outcome = self._change(instruction)
-                else:
-                    raise TypeError(f"{type(instruction).__name__} is not for Spark")
+                outcome = self._apply(instruction)
             except Exception as error:
                 outcome = Outcome(number=instruction.number, done=False, took_s=time.monotonic() - began, reason=cause_of(error, self._redact)[0])
             report(outcome)
 
-        threading.Thread(target=work, name=f"penstock-{instruction.knob}", daemon=True).start()
+        threading.Thread(target=work, name=f"penstock-{instruction.target}", daemon=True).start()
 
-    def _scale(self, instruction: ScaleExecutors) -> Outcome:
+    def _apply(self, instruction: Instruction) -> Outcome:
+        """Apply a change: executors live, queries by one stop and start. Executors leave queries in Real-Time Mode while these are stopped."""
+        change, unknown = instruction.change, set(instruction.change.queries) - {query.name for query in self._queries}
+        if unknown:
+            raise Refused(f"there is no query {min(unknown)!r}")
+        named = [query for query in self._queries if query.name in change.queries]
         flowing = [query for query in self._queries if query.state == "running" and query.is_real_time]
-        if flowing and instruction.executors < len(self._pool.running()):
-            return self._shrink_under(flowing, instruction)
+        if change.executors is None:
+            return self._change(instruction, named)
+        executors = change.executors[1]
+        if flowing and executors < len(self._pool.running()):
+            return self._change(instruction, [*flowing, *(query for query in named if query not in flowing)], executors)
+        scaled = self._scale(instruction.number, executors)
+        return joined([scaled, self._change(instruction, named)]) if named else scaled
+
+    def _scale(self, number: int, executors: int) -> Outcome:
         before = self._last_reading()
-        scaled = self._pool.scale(instruction.executors, self._config.executors_timeout_s, self._wait_for_gap)
+        scaled = self._pool.scale(executors, self._config.executors_timeout_s, self._wait_for_gap)
         delayed = delayed_between(before, self._last_reading())
-        return Outcome(number=instruction.number, done=scaled.done, took_s=scaled.took_s, delayed_rows=delayed, reason=scaled.reason)
+        return Outcome(number=number, done=scaled.done, took_s=scaled.took_s, delayed_rows=delayed, reason=scaled.reason)
 
-    def _shrink_under(self, flowing: Sequence[ManagedQuery], instruction: ScaleExecutors) -> Outcome:
-        """Remove executors while the queries in Real-Time Mode are stopped: their tasks never end and are not retried."""
-        needed, left = sum(query.recipe.slots_needed for query in flowing), instruction.executors * self._pool.slots_each
-        if needed > left:
-            raise Refused(f"{needed} slots are needed all the time in Real-Time Mode, {instruction.executors} executors have {left}")
-        began = time.monotonic()
-        scaled: list[Scaled] = []
+    def _change(self, instruction: Instruction, stopped: list[ManagedQuery], executors: int | None = None) -> Outcome:
+        """Stop queries, each right after a commit, apply what cannot be applied live, and start them again with their new settings."""
+        began, scaled = time.monotonic(), list[Scaled]()
+        if executors is not None:
+            self._check_slots([query for query in stopped if query.is_real_time], executors)
 
-        def shrink() -> None:
-            scaled.append(self._pool.scale(instruction.executors, self._config.executors_timeout_s, lambda: None, see_them_gone=False))
+        def act() -> None:
+            if executors is not None:
+                scaled.append(self._pool.scale(executors, self._config.executors_timeout_s, lambda: None, see_them_gone=False))
+            for query in stopped:
+                self._repartition(query, instruction.change.of(query.name).get("partitions"))
 
-        costs = self._while_stopped(list(flowing), shrink)
+        costs = self._while_stopped(stopped, instruction.change, act)
         delayed = [each.delayed_rows for each in costs]
         return Outcome(
             number=instruction.number,
-            done=scaled[0].done,
+            done=all(each.done for each in scaled),
             took_s=time.monotonic() - began,
             down_s=max(each.down_s for each in costs),
             delayed_rows=None if None in delayed else sum(rows for rows in delayed if rows is not None),
-            reason=scaled[0].reason or changed_words(costs[-1]),
+            reason=next((each.reason for each in scaled if each.reason), changed_words(costs[-1])),
         )
 
-    def _while_stopped(self, queries: list[ManagedQuery], act: Callable[[], None]) -> list[Changed]:
-        """Stop the queries, each right after a commit, call `act`, and start them again."""
+    def _check_slots(self, flowing: Sequence[ManagedQuery], executors: int) -> None:
+        """Raise `Refused` if these executors have too few slots for tasks that never end."""
+        needed, left = sum(query.recipe.slots_needed for query in flowing), executors * self._pool.slots_each
+        if needed > left:
+            raise Refused(f"{needed} slots are needed all the time in Real-Time Mode, {executors} executors have {left}")
+
+    def _while_stopped(self, queries: list[ManagedQuery], change: Change, act: Callable[[], None]) -> list[Changed]:
+        """Stop the queries, call `act`, and start them again with the knobs of theirs that move."""
         inner: list[Changed] = []
 
         def then() -> None:
             if queries[1:]:
-                inner.extend(self._while_stopped(queries[1:], act))
+                inner.extend(self._while_stopped(queries[1:], change, act))
             else:
                 act()
 
-        return [*inner, queries[0].change(queries[0].settings, self._config.commit_wait_s, then)]
+        first = queries[0]
+        return [*inner, first.change(replace(first.settings, **change.of(first.name)), self._config.commit_wait_s, then)]
 
     def _wait_for_gap(self) -> None:
         """Wait until no query is in the middle of a batch, or until `gap_wait_s` has passed: several busy queries may leave no gap."""
@@ -104,23 +120,6 @@ class SparkActuator:
             if not any(busy) or (len(running) == 1 and fresh[0]):
                 return
             time.sleep(POLL_S)
-
-    def _change(self, instruction: ChangeQuery) -> Outcome:
-        query = next((each for each in self._queries if each.name == instruction.query), None)
-        if query is None:
-            raise Refused(f"there is no query {instruction.query!r}")
-        partitions = instruction.partitions or query.settings.partitions
-        settings = QuerySettings(trigger=instruction.trigger, rate_limit_rows_per_s=instruction.rate_limit_rows_per_s, partitions=partitions)
-        began = time.monotonic()
-        changed = query.change(settings, self._config.commit_wait_s, lambda: self._repartition(query, instruction.partitions))
-        return Outcome(
-            number=instruction.number,
-            done=True,
-            took_s=time.monotonic() - began,
-            down_s=changed.down_s,
-            delayed_rows=changed.delayed_rows,
-            reason=changed_words(changed),
-        )
 
     def _repartition(self, query: ManagedQuery, partitions: int | None) -> None:
         """Re-partition the state of a stopped query; a query without state takes the number at its next start."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.core.domain.trigger import paced_s, rows_per_batch
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.configuration import QueryConfiguration
+from penstock.core.domain.trigger import Trigger, paced_s, rows_per_batch
 from penstock.core.errors import UserMistake
 
 LIMIT_OPTIONS = {"trace": "max_rows_per_batch", "kafka": "maxOffsetsPerTrigger"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuerySettings:
-    """How a query is to be started; with `partitions` None, those of the checkpoint or the session."""
-
-    trigger: Trigger
-    rate_limit_rows_per_s: float | None = None
-    partitions: int | None = None
+class QuerySettings(QueryConfiguration):
+    """The configuration of a query as Spark takes it; with `partitions` None, those of the checkpoint or the session."""
 
     @property
     def paced_trigger(self) -> Trigger:

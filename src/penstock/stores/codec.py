@@ -14,14 +14,15 @@ from pydantic import TypeAdapter, ValidationError
 from penstock.core.domain.command import Command
 from penstock.core.domain.events.event import Event, event_classes
 from penstock.core.domain.instruction import Instruction, Outcome
+from penstock.core.domain.knobs import KNOBS
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import REASONS
-from penstock.core.execute.reconcile import KNOBS, STEERABLE
+from penstock.core.execute.reconcile import RUNNING
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.terms import Terms
 from penstock.core.policies.registry import POLICIES, parameters_of
 from penstock.core.redaction import Redactor
-from penstock.core.knowledge.terms import Terms
 
 Value = TypeVar("Value")
 
@@ -39,9 +40,9 @@ def encode(value: object, redactor: Redactor = Redactor(), *, without: Collectio
 
     A number is written as it is declared, a float with its point, so that what was read back is written in the same bytes.
 
-    >>> from penstock.core.domain.instruction import Outcome, ScaleExecutors
-    >>> encode(ScaleExecutors(number=7, executors=3))
-    '{"number":7,"executors":3}'
+    >>> from penstock.core.domain.configuration import Configuration
+    >>> encode(Configuration(executors=3))
+    '{"executors":3,"queries":{}}'
     >>> encode(Outcome(number=7, done=True, took_s=2), without=("down_s", "delayed_rows", "reason"))
     '{"number":7,"done":true,"took_s":2.0}'
     """
@@ -65,10 +66,6 @@ def decode(kind: type[Value], text: str) -> Value:
 
 def decode_event(kind: str, text: str) -> Event:
     return decode(_named(kind, event_classes()), text)
-
-
-def decode_instruction(kind: str, text: str) -> Instruction:
-    return decode(_named(kind, {each.__name__: each for each in Instruction.__subclasses__()}), text)
 
 
 def decode_command(kind: str, text: str) -> Command:
@@ -129,10 +126,10 @@ def _innermost(hint: Any) -> Iterator[Any]:
 
 @cache
 def closed_words() -> frozenset[str]:
-    """Every literal of what a history holds, the reason codes, the policies with their parameters, the knobs, and the names of commands and instructions."""
-    spoken = (*Command.__subclasses__(), *Instruction.__subclasses__())
-    held = (Reading, Knowledge, Terms, Outcome, FitAsked, FitDone, *spoken, *event_classes().values())
-    named = {each.__name__ for each in spoken} | {"executors", *KNOBS, *STEERABLE}
+    """Every literal of what a history holds, the reason codes, the policies with their parameters, the knobs, and the names of commands."""
+    spoken = Command.__subclasses__()
+    held = (Reading, Knowledge, Terms, Instruction, Outcome, FitAsked, FitDone, *spoken, *event_classes().values())
+    named = {each.__name__ for each in spoken} | {*KNOBS, RUNNING}
     parameters = {parameter for policy in POLICIES for parameter in parameters_of(policy)}
     return frozenset({*literals_of(*held), *REASONS, *POLICIES, *parameters, *named})
 

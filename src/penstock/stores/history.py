@@ -13,7 +13,7 @@ from typing import Self
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
-from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.learnt import Learnt
@@ -25,6 +25,11 @@ from penstock.stores.retention import Bounds, is_too_large, keep_within
 from penstock.stores.turn_rows import Entry, read_knowledge, write_entry
 
 _CLEAN_EVERY = 20
+
+LEARNT_SAVE_S = 60.0
+"""What was learnt is written at most this often, and with each rescale."""
+KEYFRAME_S = 900.0
+"""Time between two keyframes, from which a replay can start."""
 
 
 class History:
@@ -134,13 +139,13 @@ class History:
 
     def _learnt_due(self, entry: Entry, at_s: float) -> Learnt | None:
         """What was learnt since it was last written, where that is a while ago or the job is rescaled."""
-        rescaled = any(isinstance(instruction, ScaleExecutors) for instruction, _ in entry.instructions)
-        due = rescaled or at_s - self._learnt_written_s >= self._config.learnt_save_interval_s
+        rescaled = any(instruction.change.executors is not None for instruction, _ in entry.instructions)
+        due = rescaled or at_s - self._learnt_written_s >= LEARNT_SAVE_S
         return self._learnt if due and self._learnt is not self._learnt_written else None
 
     def _keyframe_due(self, entry: Entry) -> bool:
         turn = entry.recorded
-        return turn is not None and (not turn.follows(self._turn_written) or turn.inputs.at_s - self._keyframe_s >= self._config.keyframe_interval_s)
+        return turn is not None and (not turn.follows(self._turn_written) or turn.inputs.at_s - self._keyframe_s >= KEYFRAME_S)
 
     def _written(self, entry: Entry, at_s: float) -> None:
         """Keep in mind what the file has, once it has it."""

@@ -15,7 +15,7 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.terms import Terms
-from penstock.stores.codec import decode, decode_event, decode_instruction
+from penstock.stores.codec import decode, decode_event
 from penstock.stores.database import explained, open_reader
 from penstock.stores.recorder import Recorder
 from penstock.stores.turn_rows import TurnRow, read_knowledge, read_recorders, read_terms, read_turns
@@ -72,7 +72,7 @@ class HistoryReader:
 
     def instructions(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Instruction, float]]:
         """Instructions and when they were given."""
-        return self._values("instructions", "kind, json, at_s", since_s, until_s, lambda kind, json, at_s: (decode_instruction(kind, json), at_s))
+        return self._values("instructions", "json, at_s", since_s, until_s, lambda json, at_s: (decode(Instruction, json), at_s))
 
     def outcomes(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Outcome, float]]:
         """Outcomes and when they were reported."""

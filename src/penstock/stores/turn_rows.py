@@ -13,13 +13,12 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.fitting import FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Knowledge, Pending
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.learnt import Learnt
-from penstock.core.loop import Turn
-from penstock.core.loop import Keyframe, Recorded
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
-from penstock.stores.codec import decode, decode_command, decode_instruction, encode, encode_knowledge
+from penstock.core.loop import Keyframe, Recorded, Turn
+from penstock.core.redaction import Redactor
+from penstock.stores.codec import decode, decode_command, encode, encode_knowledge
 from penstock.stores.recorder import Recorder
 
 _MARK_DIGITS = 32
@@ -73,15 +72,6 @@ class StoredInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredKeyframe:
-    """A keyframe; pending instructions as kind, JSON, and since when."""
-
-    knowledge: Knowledge
-    terms: Terms
-    pending: tuple[tuple[str, str, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTerms:
     """The terms alone, out of a keyframe."""
 
@@ -99,8 +89,8 @@ def write_entry(connection: sqlite3.Connection, entry: Entry, redactor: Redactor
     for event in entry.events:
         _write_event(connection, event, redactor)
     for instruction, at_s in entry.instructions:
-        given = (at_s, type(instruction).__name__, encode(instruction, redactor))
-        connection.execute("INSERT INTO instructions (at_s, kind, json) VALUES (?, ?, ?)", given)
+        given = (at_s, instruction.target, encode(instruction, redactor))
+        connection.execute("INSERT INTO instructions (at_s, target, json) VALUES (?, ?, ?)", given)
     for outcome, at_s in entry.outcomes:
         connection.execute("INSERT INTO outcomes (at_s, json) VALUES (?, ?)", (at_s, encode(outcome, redactor)))
     if entry.knowledge is not None:
@@ -187,7 +177,7 @@ def _write_knowledge(connection: sqlite3.Connection, knowledge: Knowledge, last_
 def _turn_row(number: int, at_s: float, marks: str, came_in: str, reading_id: int | None, reading: str | None, keyframe: str | None) -> TurnRow:
     dropped = reading_id is not None and reading is None
     inputs = None if dropped else _inputs(at_s, None if reading is None else decode(Reading, reading), decode(StoredInputs, came_in))
-    return TurnRow(number=number, at_s=at_s, marks=tuple(marks.split()), inputs=inputs, keyframe=None if keyframe is None else _keyframe(keyframe))
+    return TurnRow(number=number, at_s=at_s, marks=tuple(marks.split()), inputs=inputs, keyframe=None if keyframe is None else decode(Keyframe, keyframe))
 
 
 def _encode_inputs(inputs: Inputs, redactor: Redactor) -> str:
@@ -204,12 +194,4 @@ def _inputs(at_s: float, reading: Reading | None, stored: StoredInputs) -> Input
 def _encode_keyframe(before: Keyframe, redactor: Redactor, *, with_last: bool) -> str:
     """Encode a keyframe; its last reading is left out where the turn has one of its own, which replaces it at once."""
     knowledge = before.knowledge
-    pending = tuple((type(each.instruction).__name__, encode(each.instruction, redactor), each.since_s) for each in knowledge.pending)
-    known = replace(knowledge, pending=(), last=knowledge.last if with_last else None)
-    return encode(StoredKeyframe(knowledge=known, terms=before.terms, pending=pending), redactor)
-
-
-def _keyframe(text: str) -> Keyframe:
-    stored = decode(StoredKeyframe, text)
-    pending = tuple(Pending(instruction=decode_instruction(kind, json), since_s=since_s) for kind, json, since_s in stored.pending)
-    return Keyframe(knowledge=replace(stored.knowledge, pending=pending), terms=stored.terms)
+    return encode(replace(before, knowledge=knowledge if with_last else replace(knowledge, last=None)), redactor)

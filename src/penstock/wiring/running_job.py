@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from penstock.core.domain.configuration import Configuration, QueryConfiguration, knobs_of
 from penstock.core.domain.events.sources import ConnectorFound
 from penstock.core.domain.job import JobSpec
 from penstock.core.errors import NotReachable, UserMistake
-from penstock.core.knowledge.knowledge import Desired
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
+from penstock.core.redaction import Redactor
 from penstock.references import load_function
 from penstock.runtime.fitter import ProcessFitter
 from penstock.runtime.home import JobFolder, home
@@ -149,19 +150,19 @@ class RunningJob:
             self.host.set_source_rate = rate_setter(self._traces, self._kafka.rates, beside)
         self.host.start()
 
-    def _ask_for_executors(self, pool: ExecutorPool, desired: Desired) -> None:
+    def _ask_for_executors(self, pool: ExecutorPool, desired: Configuration) -> None:
         """Ask for the first executors; a query in Real-Time Mode cannot begin before they are there, nor lose one without a restart."""
         if pool.unable:
             return
-        if any(trigger.kind == "real_time" for trigger in desired.triggers.values()):
+        if any(query.trigger.kind == "real_time" for query in desired.queries.values()):
             pool.scale(desired.executors, self.spec.config.executors_timeout_s, lambda: None, see_them_gone=False)
         else:
             pool.request(desired.executors)
 
     def _add(self, session: SparkSession, name: str) -> None:
         query = next(each for each in self.spec.queries if each.name == name)
-        desired = self.host.controller.knowledge.desired
-        settings = QuerySettings(trigger=desired.triggers[name], rate_limit_rows_per_s=desired.rate_limits_rows_per_s[name])
+        desired = self.host.controller.knowledge.desired.queries[name]
+        settings = QuerySettings(**knobs_of(replace(desired, partitions=None)))
         recipe = ContractRecipe(session, self.spec, query, self._traces, self.engine.pool, partial(slots_beside, self.engine.queries, name))
         self.engine.add(name, recipe, settings)
 
@@ -240,13 +241,9 @@ def refuse_foreign_checkpoint(files: Files, spec: JobSpec) -> None:
         raise UserMistake(f"checkpoint: {spec.checkpoint} is the checkpoint of a query that Penstock did not start; give this job a folder of its own")
 
 
-def declared_of(spec: JobSpec) -> Desired:
-    return Desired(
-        executors=spec.limits.first,
-        triggers={query.name: query.trigger for query in spec.queries},
-        rate_limits_rows_per_s={query.name: query.rate_limit_rows_per_s for query in spec.queries},
-        partitions={query.name: None for query in spec.queries},
-    )
+def declared_of(spec: JobSpec) -> Configuration:
+    queries = {query.name: QueryConfiguration(trigger=query.trigger, rate_limit_rows_per_s=query.rate_limit_rows_per_s) for query in spec.queries}
+    return Configuration(executors=spec.limits.first, queries=queries)
 
 
 def slots_beside(queries: Sequence[ManagedQuery], name: str) -> int:

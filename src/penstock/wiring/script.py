@@ -6,18 +6,19 @@ import atexit
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.core.config import USUAL_READING_S, Config
+from penstock.core.domain.configuration import Configuration, QueryConfiguration, knobs_of
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.knowledge import Desired
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
+from penstock.core.redaction import Redactor
 from penstock.runtime.fitter import ProcessFitter
 from penstock.runtime.home import JobFolder
 from penstock.runtime.host import About, Host
@@ -76,10 +77,8 @@ class ScriptHost:
                 raise UserMistake(f"job {self.host.folder.name!r} already has a query {name!r}; give this one a name of its own (name=...)")
             try:
                 self._declare(name, recipe, trigger)
-                desired = self.host.controller.knowledge.desired
-                wanted = trigger if as_it_runs else desired.triggers[name]
-                limit = None if as_it_runs else desired.rate_limits_rows_per_s.get(name)
-                query = self.engine.add(name, recipe, QuerySettings(trigger=wanted, rate_limit_rows_per_s=limit))
+                wanted = QueryConfiguration(trigger=trigger) if as_it_runs else self.host.controller.knowledge.desired.queries[name]
+                query = self.engine.add(name, recipe, QuerySettings(**knobs_of(replace(wanted, partitions=None))))
             except BaseException:
                 if not self.engine.living():
                     self.close("it could not be started")
@@ -100,7 +99,7 @@ class ScriptHost:
 
     def _declare(self, name: str, recipe: Recipe, trigger: Trigger) -> None:
         if self._opened:
-            self.host.controller.declare(name, trigger, None)
+            self.host.controller.declare(name, QueryConfiguration(trigger=trigger))
             return
         beside = CheckpointFolder(self.engine.files, recipe.checkpoint) if recipe.checkpoint else None
         context = self.session.sparkContext
@@ -111,7 +110,7 @@ class ScriptHost:
             spark_version=self.session.version,
             application_id=context.applicationId,
         )
-        declared = Desired(executors=self.terms.limits.first, triggers={name: trigger}, rate_limits_rows_per_s={name: None}, partitions={name: None})
+        declared = Configuration(executors=self.terms.limits.first, queries={name: QueryConfiguration(trigger=trigger)})
         self.host.open(self.engine, declared, about, beside)
         self._opened = True
         self.host.start()

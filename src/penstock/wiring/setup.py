@@ -9,9 +9,9 @@ from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import PROFILED
-from penstock.core.knowledge.terms import Terms
 from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine

@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from penstock.core.knowledge.assessment import Assessment
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Decision
+from penstock.core.domain.disturbance import FAILURES
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge.knowledge import Desired
-from penstock.core.domain.disturbance import FAILURES
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need, Policy
-from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
 from penstock.core.knowledge.terms import Terms
+from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.fitter import InlineFitter
@@ -96,7 +96,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     plant = SimulatedPlant(engine, clock, terms.config)
     memory = MemoryStore()
     controller = Controller(
-        source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Desired(executors=terms.limits.first), fitter=InlineFitter(),
+        source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Configuration(executors=terms.limits.first), fitter=InlineFitter(),
         policy=Foretelling(policy=policy) if setup.faults and not policy.needs >= FORETELLS else policy,
     )  # fmt: skip
     foretold: dict[float, Prediction] = {}
@@ -106,7 +106,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         wait_s = terms.config.reading_interval_s
         plant.advance()
         controller.step()
-        for each in controller.knowledge.steering.predictions:
+        for each in controller.knowledge.predictions:
             if each.kind == "recovery" and each.about in FAILURES:
                 foretold.setdefault(each.made_s, each)
         if len(memory.readings) % TOLD_EVERY == 0 or clock.now_s() >= end_s:

@@ -154,7 +154,7 @@ def last_start_s(seen: Assessment, failed_s: float) -> float:
 
 
 def outage_of(seen: Assessment, executors: int, failed_s: float, kind: DisturbanceKind, lag_rows: float = 0.0) -> BatchOutage:
-    """Return the outage a failure causes, with its duration left at 0 for the caller to fill in. Spark retries lost tasks, so the batch it hits only takes longer.
+    """Return the outage a failure causes, its duration left at 0 for the caller to fill in. Spark retries lost tasks: the batch it hits only takes longer.
 
     Where the query died it begins anew, with what came meanwhile; so does in effect a batch that hung until the failure was noticed.
     Rows that came while batches took longer than their interval are part of the lag, and counted once.
@@ -175,7 +175,7 @@ def outage_of(seen: Assessment, executors: int, failed_s: float, kind: Disturban
 
 
 def by_laws(laws: LikelyLaws, outage: BatchOutage, failed_s: float, downtime: Estimate) -> RecoveryModel:
-    """Return the seconds from the failure until the end of the first batch that takes all rows and fits the interval; bounds are those of the laws and the downtime.
+    """Return the seconds from the failure until the end of the first batch that takes all rows and fits the interval, bounded by laws and downtime.
 
     A failure after the end of the batch, late as that may be, hits none: then the next one has recovered.
     """

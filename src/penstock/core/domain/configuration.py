@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from penstock.core.domain.disturbance import DisturbanceKind
@@ -122,6 +122,11 @@ class Change:
 
     def words(self) -> str:
         return ", ".join(move.words() for move in self.moves)
+
+
+def knobs_of(query: QueryConfiguration) -> dict[str, Any]:
+    """Return the values of a query's knobs by field."""
+    return {each.name: getattr(query, each.name) for each in fields(QueryConfiguration)}
 
 
 def difference(before: Configuration, after: Configuration) -> Change:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.core.domain.configuration import Change
@@ -44,3 +45,16 @@ class Outcome:
     down_s: float | None = None
     delayed_rows: float | None = None
     reason: str = ""
+
+
+def joined(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of several parts: done if all are, as long as the longest, with all rows that were delayed."""
+    downs, delays = [each.down_s for each in outcomes if each.down_s is not None], [each.delayed_rows for each in outcomes]
+    return Outcome(
+        number=outcomes[0].number,
+        done=all(each.done for each in outcomes),
+        took_s=max(each.took_s for each in outcomes),
+        down_s=max(downs, default=None),
+        delayed_rows=None if all(rows is None for rows in delays) else sum(rows for rows in delays if rows is not None),
+        reason="; ".join(each.reason for each in outcomes if each.reason),
+    )

@@ -63,6 +63,11 @@ def knob_at(address: str) -> tuple[Knob, str | None]:
     return KNOBS[name], query or None
 
 
+def knob_set_by(command: str) -> Knob | None:
+    """Return the knob that a command sets; None for any other command."""
+    return next((knob for knob in KNOBS.values() if knob.command == command), None) if command else None
+
+
 def _whole(text: str) -> int:
     try:
         return int(text)

@@ -8,20 +8,6 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def total(values: Iterable[float | None]) -> float | None:
-    """The sum, unknown if any part is.
-
-    >>> total([1.0, 2.0]), total([1.0, None]), total([])
-    (3.0, None, None)
-    """
-    found = None
-    for value in values:
-        if value is None:
-            return None
-        found = value if found is None else found + value
-    return found
-
-
 def worst(values: Iterable[T | None], badness: Callable[[T], float]) -> T | None:
     """The worst of what is known."""
     known = [value for value in values if value is not None]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from penstock.core.domain.reading import ExecutorReading
-from penstock.core.monitor.combine import total
+from penstock.core.domain.reading import ExecutorReading, total
 from penstock.core.monitor.facts import Observation
 from penstock.core.monitor.stages import executor_shares
 from penstock.core.monitor.window import Window

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from penstock.core.domain.trigger import Trigger
+from penstock.core.domain.configuration import QueryConfiguration
 
 ARRIVAL_PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 """At which the arrival times of a batch are observed."""
@@ -85,8 +85,8 @@ class BatchFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryFacts:
-    """One query since the last look: `newest_rows` and `processed_rows` are cumulative, None where the source does not tell.
+class QueryFacts(QueryConfiguration):
+    """One query since the last look, with its configuration: `newest_rows` and `processed_rows` are cumulative, None where the source does not tell.
 
     Live task metrics tell `in_batch_rows`, which the running batch has read so far, and in Real-Time Mode, where `processed_rows` includes them,
     also `read_rows` and `executor_rows`: all rows read, replays included, together and by executor. These counts are `stale_s` old on average.
@@ -96,15 +96,12 @@ class QueryFacts:
 
     name: str
     state: str
-    trigger: Trigger
-    rate_limit_rows_per_s: float | None
     started_s: float | None
     batches: tuple[BatchFact, ...] = ()
     idle_s: float | None = None
     newest_rows: float | None = None
     processed_rows: float | None = None
     oldest_waiting_s: float | None = None
-    partitions: int | None = None
     failures: int = 0
     unable: Mapping[str, str] = field(default_factory=dict)
     in_batch_rows: float | None = None

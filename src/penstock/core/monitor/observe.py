@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.core.config import Config
-from penstock.core.domain.reading import BatchParts, QueryReading, Reading
+from penstock.core.domain.configuration import knobs_of
+from penstock.core.domain.reading import BatchParts, QueryReading, Reading, total
 from penstock.core.monitor.batched import batched_flow
-from penstock.core.monitor.combine import total, worst
+from penstock.core.monitor.combine import worst
 from penstock.core.monitor.continuous import Live, continuous_flow, executor_rates, followed
 from penstock.core.monitor.executors import mean_busyness, read_executors
 from penstock.core.monitor.facts import BatchFact, Observation, QueryFacts
@@ -114,8 +115,7 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
     return QueryReading(
         name=query.name,
         state=query.state,
-        trigger=query.trigger,
-        rate_limit_rows_per_s=query.rate_limit_rows_per_s,
+        **knobs_of(query),
         batch_id=last.batch_id if last else None,
         batches=len(window.batches) if window else 0,
         since_commit_s=at_s - last.committed_s if last else None,
@@ -132,7 +132,6 @@ def read_query(query: QueryFacts, memory: Memory, window: Window | None, config:
         stages=stage_readings(window, None if query.is_real_time else slots) if window and window.length_s > 0 else (),
         state_rows=last.state_rows if last else None,
         state_memory_bytes=last.state_memory_bytes if last else None,
-        partitions=query.partitions,
         failures=query.failures,
         unable=dict(query.unable),
         in_batch_rows=query.in_batch_rows,

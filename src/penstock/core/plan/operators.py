@@ -168,19 +168,19 @@ def refuse_answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, 
         return open_now
     if isinstance(command, Reject):
         return ""
-    held = [move.address for move in decision_for(knowledge, proposal).change.moves if knowledge.is_held(move.address)]
+    return refuse_approval(knowledge, proposal, at_s, terms)
+
+
+def refuse_approval(knowledge: Knowledge, proposal: Proposal, at_s: float, terms: Terms) -> str:
+    """Return why a proposal cannot be adopted now: an operator holds a knob of it, or the owner does not allow it any more; empty if it can."""
+    wanted = Decision(policy=proposal.policy, configuration=proposal.configuration, current=knowledge.desired, why=Comparison(code="between_decisions"))
+    held = [move.address for move in wanted.change.moves if knowledge.is_held(move.address)]
     if held:
         return f"an operator holds {', '.join(held)}; penstock release ends the hold"
-    final = owner_allows(decision_for(knowledge, proposal), allowed_now(terms, knowledge.last, at_s))
+    final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
     if final.configuration == proposal.configuration:
         return ""
     return f"[autopilot] does not allow it any more: {'; '.join(each.words() for each in final.guards)}"
-
-
-def decision_for(knowledge: Knowledge, proposal: Proposal) -> Decision:
-    """Return the proposal as a decision about the configuration that is desired now."""
-    why = Comparison(code="between_decisions")
-    return Decision(policy=proposal.policy, configuration=proposal.configuration, current=knowledge.desired, why=why)
 
 
 def pause(knowledge: Knowledge, paused: Paused) -> tuple[Knowledge, list[Event]]:

@@ -60,9 +60,7 @@ class Hpa:
     period_s: float = timer(15.0, "time between two decisions (kubernetes: horizontal-pod-autoscaler-sync-period)", lowest=0.1)
     target: float = setting(0.8, "utilisation to be held (kubernetes: DefaultCPUUtilization; Daedalus sec. 4.3.2)", lowest=0.01, highest=1)
     tolerance: float = setting(0.1, "a ratio to the target this near 1 changes nothing (kubernetes: horizontal-pod-autoscaler-tolerance)", lowest=0, highest=1)
-    stable_down_s: float = timer(
-        300.0, "fewer only down to the most wanted within this time (kubernetes: horizontal-pod-autoscaler-downscale-stabilization)"
-    )
+    stable_down_s: float = timer(300.0, "fewer only down to the most wanted within this time (kubernetes: horizontal-pod-autoscaler-downscale-stabilization)")
     ready_s: float = timer(30.0, "a younger executor is not ready (kubernetes: horizontal-pod-autoscaler-initial-readiness-delay)")
     most_added: int = setting(4, "this many more at once are always allowed (kubernetes: scaleUp policy Pods 4 in 15 s)", lowest=1, highest=100_000)
     most_grown: float = setting(1.0, "and this many for each that is there (kubernetes: scaleUp policy Percent 100 in 15 s)", lowest=0, highest=1000)

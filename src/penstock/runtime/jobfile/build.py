@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.config import USUAL_READING_S, Config
-from penstock.core.domain.job import CpuQuery
-from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
-from penstock.core.domain.job import KafkaSpec
+from penstock.core.domain.job import CpuQuery, JobSpec, KafkaSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.autopilot_table import AutopilotBuilder
