@@ -109,8 +109,8 @@ def jobs_table(audited: Sequence[Audited]) -> Table:
         ran = each.ran
         spent = map(hours, (each.had_s, each.needed_s, each.wasted_s, each.short_s))
         late = map(seconds, (each.batch_p95_s, None if ran.latency is None else ran.latency.p95_s))
-        above = "" if ran.within_latency is None else f"{1 - ran.within_latency:.1%}"
-        size = duration_words(round(ran.duration_s)), f"{each.rows_per_s:,.0f}", f"{ran.average_workers:.1f}"
+        above = "" if ran.within_promise is None else f"{1 - ran.within_promise:.1%}"
+        size = duration_words(round(ran.duration_s)), f"{each.rows_per_s:,.0f}", f"{ran.average_executors:.1f}"
         table.add_row(*map(Text, (title(each), *size, *spent, *late, above, confidence(each.what_if).level)))
     return table
 
@@ -122,11 +122,11 @@ def policies_table(each: Audited) -> Table:
     for column in POLICIES:
         table.add_column(column, justify="right")
     for run in found.runs:
-        score, error = run.score, found.error_worker_seconds(run)
+        report, error = run.report, found.error_worker_seconds(run)
         off = error_words(found, None if error is None else hours(error))
         _, p95, _, within, broken = kept_words(found.kept(run))
-        cost = hours(score.worker_seconds), off, hours(found.saved_worker_seconds(run)), off
-        table.add_row(*map(Text, (run.policy, *cost, f"{score.average_workers:.2f}", f"{score.rescales}", p95, within, broken)))
+        cost = hours(report.executor_s), off, hours(found.saved_worker_seconds(run)), off
+        table.add_row(*map(Text, (run.policy, *cost, f"{report.average_executors:.2f}", f"{report.rescales}", p95, within, broken)))
     return table
 
 
@@ -158,12 +158,12 @@ def object_of(each: Audited) -> dict[str, Any]:
         "application_id": each.app_id,
         "duration_s": ran.duration_s,
         "rows_per_s": each.rows_per_s,
-        "average_executors": ran.average_workers,
+        "average_executors": ran.average_executors,
         "rescales": ran.rescales,
         "executor_hours": {"had": each.had_s / HOUR_S, "needed": each.needed_s / HOUR_S, "wasted": each.wasted_s / HOUR_S, "short": each.short_s / HOUR_S},
         "batch_p95_s": each.batch_p95_s,
         "latency_ms": None if latency is None else {name: 1000 * getattr(latency, f"{name}_s") for name in ("p50", "p95", "p99")},
-        "above_promise": None if ran.within_latency is None else 1 - ran.within_latency,
+        "above_promise": None if ran.within_promise is None else 1 - ran.within_promise,
         "at_risk": list(each.risks),
         **{name: value for name, value in what_if_object(each.what_if).items() if name not in ("like", "recorded", "notes")},
         "notes": list(each.notes),

@@ -36,7 +36,9 @@ class BesideStatic:
     p95_off: float | None
 
     def table(self) -> Table:
-        table = Table(box=None, title_justify="left", title=f"beside a static deployment of the maximum, over the same {self.measured.duration_s:,.0f} s")
+        table = Table(
+            box=None, title_justify="left", title=f"beside a static deployment of the maximum, over the same {self.measured.report.duration_s:,.0f} s"
+        )
         for name in ("", f"{self.policy}, measured", f"static {self.executors}, not run"):
             table.add_column(name)
         for row in self.rows():
@@ -45,18 +47,18 @@ class BesideStatic:
 
     def rows(self) -> list[tuple[str, str, str]]:
         measured = self.measured
-        promised = "nothing promised" if measured.promised_p95_s is None else f"within {duration_words(measured.promised_p95_s)} (p95)"
+        promised = "nothing promised" if measured.promised_p95_s is None else f"within {duration_words(measured.promised_p95_s)}"
         return [
-            ("executor-seconds", f"{measured.executor_s:,.0f}{self._share()}", f"{measured.executor_s_at_maximum:,.0f} (computed)"),
+            ("executor-seconds", f"{measured.report.executor_s:,.0f}{self._share()}", f"{measured.executor_s_at_maximum:,.0f} (computed)"),
             ("latency p50, p95", latency_words(measured), latency_words(self.static)),
             (promised, within_words(measured), within_words(self.static)),
             ("promises broken", broken_words(measured), broken_words(self.static)),
-            ("rescales", str(measured.rescales), "0"),
+            ("rescales", str(measured.report.rescales), "0"),
         ]
 
     def _share(self) -> str:
         most = self.measured.executor_s_at_maximum
-        return f" ({self.measured.executor_s / most:.0%})" if most else ""
+        return f" ({self.measured.report.executor_s / most:.0%})" if most else ""
 
     def note(self) -> str:
         """Which of the numbers were measured."""
@@ -106,13 +108,13 @@ def static_run(like: Like, spec: JobSpec) -> RunSummary:
 
 
 def latency_words(run: RunSummary | None) -> str:
-    if run is None or run.latency is None:
+    if run is None or run.report.latency is None:
         return NOT_KNOWN
-    return f"{run.latency.p50_s:.3g} s, {run.latency.p95_s:.3g} s"
+    return f"{run.report.latency.p50_s:.3g} s, {run.report.latency.p95_s:.3g} s"
 
 
 def within_words(run: RunSummary | None) -> str:
-    return NOT_KNOWN if run is None or run.within_promise is None else f"{run.within_promise:.0%} of readings"
+    return NOT_KNOWN if run is None or run.report.within_promise is None else f"{run.report.within_promise:.0%} of rows"
 
 
 def broken_words(run: RunSummary | None) -> str:

@@ -17,7 +17,7 @@ from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH
 from penstock.cli.report import Report, draw_into, known, present
 from penstock.cli.terminal import Whole
 from penstock.core.domain.events.autopilot import TargetFeasible, TargetInfeasible
-from penstock.simulator.score import LatencyMs, Score
+from penstock.core.report.run_report import RunReport
 from penstock.wiring.setup import LeftOut
 from penstock.wiring.simulation import Failure, Simulated
 
@@ -83,20 +83,20 @@ def notes_of(run: Simulated) -> list[str]:
 
 def as_object(run: Simulated) -> dict[str, Any]:
     """All that was found; `queries` only of a graph."""
-    score = run.score
+    report = run.report
     found = {
         "policy": run.policy,
         "engine": CONTINUOUS if run.setup.is_continuous else MICRO_BATCH,
-        "duration_s": score.duration_s,
-        "worker_seconds": score.worker_seconds,
-        "average_workers": score.average_workers,
-        "rescales": score.rescales,
-        "latency_ms": latency_object(score.latency),
-        "within_latency": score.within_latency,
-        "waiting_rows": score.waiting_rows,
-        "oldest_waiting_s": score.oldest_waiting_s,
+        "duration_s": report.duration_s,
+        "worker_seconds": report.executor_s,
+        "average_workers": report.average_executors,
+        "rescales": report.rescales,
+        "latency_ms": latency_object(report),
+        "within_latency": report.within_promise,
+        "waiting_rows": report.waiting_rows,
+        "oldest_waiting_s": report.oldest_waiting_s,
         "failures": [{"at_s": each.at_s, "predicted_s": each.predicted_s, "measured_s": each.measured_s} for each in run.failures],
-        "violation_s": score.violation_s,
+        "violation_s": report.violation_s or 0.0,
         "profiling_worker_seconds": run.profiling_worker_seconds,
         "seed": run.setup.seed,
         "notes": notes_of(run),
@@ -104,44 +104,50 @@ def as_object(run: Simulated) -> dict[str, Any]:
     return {**found, "queries": {name: query_object(each) for name, each in run.queries.items()}} if run.queries else found
 
 
-def query_object(score: Score) -> dict[str, Any]:
+def query_object(report: RunReport) -> dict[str, Any]:
     return {
-        "arrived_rows": score.arrived_rows,
-        "processed_rows": score.processed_rows,
-        "latency_ms": latency_object(score.latency),
-        "within_latency": score.within_latency,
-        "waiting_rows": score.waiting_rows,
-        "oldest_waiting_s": score.oldest_waiting_s,
-        "violation_s": score.violation_s,
+        "arrived_rows": report.arrived_rows,
+        "processed_rows": report.processed_rows,
+        "latency_ms": latency_object(report),
+        "within_latency": report.within_promise,
+        "waiting_rows": report.waiting_rows,
+        "oldest_waiting_s": report.oldest_waiting_s,
+        "violation_s": report.violation_s or 0.0,
     }
 
 
-def latency_object(latency: LatencyMs | None) -> dict[str, Any]:
-    return {name: getattr(latency, name, None) for name in ("mean", "p50", "p95", "p99")}
+def latency_object(report: RunReport) -> dict[str, Any]:
+    """Return mean and quantiles in milliseconds."""
+    latency = report.latency
+    known: dict[str, float | None] = (
+        {} if latency is None else {"mean": report.latency_mean_s, "p50": latency.p50_s, "p95": latency.p95_s, "p99": latency.p99_s}
+    )
+    return {name: None if (value := known.get(name)) is None else round(1000.0 * value, 3) for name in ("mean", "p50", "p95", "p99")}
 
 
 def as_rows(run: Simulated) -> list[tuple[str, str]]:
-    score, promised = run.score, run.setup.terms.promises
+    report, promised = run.report, run.setup.terms.promises
     rows = [
-        ("worker-seconds", f"{score.worker_seconds:,.0f}, {score.average_workers:.2f} workers on average"),
-        ("rescales", f"{score.rescales}"),
-        ("latency", latency_words(score.latency)),
-        *((f"  of {name}", latency_words(each.latency)) for name, each in run.queries.items()),
+        ("worker-seconds", f"{report.executor_s:,.0f}, {report.average_executors:.2f} workers on average"),
+        ("rescales", f"{report.rescales}"),
+        ("latency", latency_words(report)),
+        *((f"  of {name}", latency_words(each)) for name, each in run.queries.items()),
         *((f"failure at {each.at_s:,.0f} s", failure_words(each)) for each in run.failures),
-        ("waiting at the end", f"{score.waiting_rows:,.0f} rows, the oldest for {score.oldest_waiting_s:,.1f} s"),
-        ("promises broken for", f"{score.violation_s:,.0f} s"),
+        ("waiting at the end", f"{report.waiting_rows:,.0f} rows, the oldest for {report.oldest_waiting_s:,.1f} s"),
+        ("promises broken for", f"{report.violation_s or 0.0:,.0f} s"),
     ]
-    if score.within_latency is not None and promised.latency_p95_s is not None:
-        rows.insert(3 + len(run.queries), (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{score.within_latency:.2%} of all rows"))
+    if report.within_promise is not None and promised.latency_p95_s is not None:
+        rows.insert(3 + len(run.queries), (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{report.within_promise:.2%} of all rows"))
     if run.profiling_worker_seconds is not None:
         rows.append(("profiling before it", f"{run.profiling_worker_seconds:,.0f} worker-seconds"))
     return [*rows, *(("note", note) for note in notes_of(run))]
 
 
-def latency_words(latency: LatencyMs | None) -> str:
-    if latency is None:
+def latency_words(report: RunReport) -> str:
+    if report.latency is None:
         return "no row was finished"
-    return f"mean {latency.mean:,.0f} ms, p50 {latency.p50:,.0f}, p95 {latency.p95:,.0f}, p99 {latency.p99:,.0f}"
+    ms = latency_object(report)
+    return f"mean {ms['mean']:,.0f} ms, p50 {ms['p50']:,.0f}, p95 {ms['p95']:,.0f}, p99 {ms['p99']:,.0f}"
 
 
 def failure_words(failure: Failure) -> str:
@@ -160,12 +166,12 @@ def side_by_side(name: str, runs: Sequence[Simulated]) -> Table:
     for column in ("worker-seconds", "workers", "rescales", "p50 ms", "p95 ms", "p99 ms", "within", "longest recovery s", "broken s", "profiling"):
         table.add_column(column, justify="right")
     for run in runs:
-        score = run.score
+        report = run.report
         measured = [each.measured_s for each in run.failures]
         recovery = "" if not measured else "never" if None in measured else f"{max(each for each in measured if each is not None):,.0f}"
-        within = "" if score.within_latency is None else f"{score.within_latency:.1%}"
-        latency = ["", "", ""] if score.latency is None else [f"{each:,.0f}" for each in (score.latency.p50, score.latency.p95, score.latency.p99)]
-        cost = f"{score.worker_seconds:,.0f}", f"{score.average_workers:.2f}", f"{score.rescales}"
+        within = "" if report.within_promise is None else f"{report.within_promise:.1%}"
+        latency = ["", "", ""] if report.latency is None else [f"{latency_object(report)[each]:,.0f}" for each in ("p50", "p95", "p99")]
+        cost = f"{report.executor_s:,.0f}", f"{report.average_executors:.2f}", f"{report.rescales}"
         profiling = "" if run.profiling_worker_seconds is None else f"{run.profiling_worker_seconds:,.0f}"
-        table.add_row(*map(Text, (run.policy, *cost, *latency, within, recovery, f"{score.violation_s:,.0f}", profiling)))
+        table.add_row(*map(Text, (run.policy, *cost, *latency, within, recovery, f"{report.violation_s or 0.0:,.0f}", profiling)))
     return table

@@ -15,8 +15,8 @@ from rich.text import Text
 from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import as_object, left_out_rows, like_object, like_rows
 from penstock.cli.terminal import Whole
+from penstock.core.report.run_report import RunReport
 from penstock.hindsight.confidence import confidence, error_reasons, is_at_least
-from penstock.hindsight.run_cost import Ran
 from penstock.hindsight.whatif import WhatIf
 from penstock.wiring.simulation import Simulated
 
@@ -55,20 +55,20 @@ def object_of(found: WhatIf) -> dict[str, Any]:
     }
 
 
-def ran_object(ran: Ran) -> dict[str, Any]:
+def ran_object(ran: RunReport) -> dict[str, Any]:
     return {
         "duration_s": ran.duration_s,
-        "worker_seconds": ran.worker_seconds,
-        "average_workers": ran.average_workers,
+        "worker_seconds": ran.executor_s,
+        "average_workers": ran.average_executors,
         "rescales": ran.rescales,
         **kept_object(ran),
     }
 
 
-def kept_object(ran: Ran) -> dict[str, Any]:
+def kept_object(ran: RunReport) -> dict[str, Any]:
     """What readings tell of latency and promises."""
     latency = None if ran.latency is None else {name: 1000 * getattr(ran.latency, f"{name}_s") for name in ("p50", "p95", "p99")}
-    return {"latency_ms": latency, "within_latency": ran.within_latency, "violation_s": ran.violation_s}
+    return {"latency_ms": latency, "within_latency": ran.within_promise, "violation_s": ran.violation_s}
 
 
 def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
@@ -86,11 +86,11 @@ def table_of(found: WhatIf) -> Table:
     for column in COLUMNS:
         table.add_column(column, justify="right")
     for name, ran in ((RECORDED, found.recorded), (AGAIN, found.again)):
-        table.add_row(*map(Text, (name, f"{ran.worker_seconds:,.0f}", "", f"{ran.average_workers:.2f}", f"{ran.rescales}", "", *kept_words(ran))))
+        table.add_row(*map(Text, (name, f"{ran.executor_s:,.0f}", "", f"{ran.average_executors:.2f}", f"{ran.rescales}", "", *kept_words(ran))))
     for run in found.runs:
-        score, error = run.score, found.error_worker_seconds(run)
+        report, error = run.report, found.error_worker_seconds(run)
         told = error_words(found, None if error is None else f"{error:,.0f}")
-        cost = (f"{score.worker_seconds:,.0f}", told, f"{score.average_workers:.2f}", f"{score.rescales}", saves_words(found, run))
+        cost = (f"{report.executor_s:,.0f}", told, f"{report.average_executors:.2f}", f"{report.rescales}", saves_words(found, run))
         table.add_row(*map(Text, (run.policy, *cost, *kept_words(found.kept(run)))))
     return table
 
@@ -106,14 +106,14 @@ def error_rows(found: WhatIf) -> list[tuple[str, str]]:
 
 def saves_words(found: WhatIf, run: Simulated) -> str:
     """As a share of what was run."""
-    saved, had_s = found.saved_worker_seconds(run), found.recorded.average_workers * run.score.duration_s
+    saved, had_s = found.saved_worker_seconds(run), found.recorded.average_executors * run.report.duration_s
     return "?" if saved is None else f"{saved / had_s:+.0%}" if had_s else ""
 
 
-def kept_words(ran: Ran) -> tuple[str, ...]:
+def kept_words(ran: RunReport) -> tuple[str, ...]:
     """Quantiles of the latency in milliseconds, the share within the promise, and for how long promises were broken."""
     latency = ("", "", "") if ran.latency is None else tuple(f"{1000 * each:,.0f}" for each in (ran.latency.p50_s, ran.latency.p95_s, ran.latency.p99_s))
-    return (*latency, share_words(ran.within_latency), "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")
+    return (*latency, share_words(ran.within_promise), "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")
 
 
 def share_words(share: float | None) -> str:

@@ -39,8 +39,8 @@ def bars(axes: Axes, each: Audited) -> None:
     named, error = [("had", each.had_s / HOUR_S, ORANGE), ("needed, at least", each.needed_s / HOUR_S, BLUE)], [0.0, 0.0]
     for run in found.runs:
         error_s = found.error_worker_seconds(run)
-        named.append((run.policy if error_s is not None else f"{run.policy} ± ?", run.score.average_workers * duration_s / HOUR_S, GREEN))
-        error.append((error_s or 0.0) / run.score.duration_s * duration_s / HOUR_S)
+        named.append((run.policy if error_s is not None else f"{run.policy} ± ?", run.report.average_executors * duration_s / HOUR_S, GREEN))
+        error.append((error_s or 0.0) / run.report.duration_s * duration_s / HOUR_S)
     places = range(len(named))
     axes.barh(
         places, [hours for _, hours, _ in named], color=[colour for *_, colour in named], height=0.7, xerr=error, error_kw={"ecolor": INK, "elinewidth": 1.0}

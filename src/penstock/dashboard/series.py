@@ -13,13 +13,12 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.events.run import RunEnded
 from penstock.core.domain.reading import Reading
+from penstock.core.report.run_report import GAP
 
 Array = NDArray[np.float64]
 
 AVERAGED = ("arrival_rows_per_s", "throughput_rows_per_s")
 WORST = ("lag_rows", "excess_lag_rows", "p50_s", "p95_s", "p99_s", "executors_running", "executors_requested", "executors_decided")
-GAP_STEPS = 4
-"""A pause of more than so many usual steps is a gap: the driver was away, and nothing is known of that time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,22 +60,12 @@ def decided_sizes(readings: Sequence[Reading], events: Sequence[Event]) -> list[
 
 
 def gap_s(at_s: Array) -> float:
-    """The shortest pause between two readings that counts as a gap.
+    """Return the longest time between two readings that is no gap.
 
     >>> gap_s(np.array([0.0, 5.0, 10.0, 70.0, 75.0]))
-    20.0
+    15.0
     """
-    return float(np.median(np.diff(at_s))) * GAP_STEPS if len(at_s) > 1 else np.inf
-
-
-def widths_s(at_s: Array) -> Array:
-    """The time each reading stands for: until the next one, nothing for the last and for one before a gap.
-
-    >>> widths_s(np.array([0.0, 5.0, 10.0, 70.0, 75.0])).tolist()
-    [5.0, 5.0, 0.0, 5.0, 0.0]
-    """
-    steps = np.diff(at_s, append=at_s[-1:])
-    return np.where(steps > gap_s(at_s), 0.0, steps)
+    return float(np.median(np.diff(at_s))) * GAP if len(at_s) > 1 else np.inf
 
 
 def _row(reading: Reading) -> tuple[float | None, ...]:
@@ -113,5 +102,5 @@ def _with_gaps(table: Array) -> Array:
     at_s = table[:, 0]
     after = np.flatnonzero(np.diff(at_s) > gap_s(at_s))
     unknown = np.full((len(after), table.shape[1]), np.nan)
-    unknown[:, 0] = at_s[after] + gap_s(at_s) / GAP_STEPS
+    unknown[:, 0] = at_s[after] + gap_s(at_s) / GAP
     return np.insert(table, after + 1, unknown, axis=0)

@@ -6,18 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-
+from penstock.core.config import EVEN
 from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorLost
 from penstock.core.domain.events.meaning import CHANGES
-from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
 from penstock.core.domain.job import Promises
-from penstock.core.domain.reading import Quantiles, Reading, rescales
+from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import count_words, duration_words
-from penstock.core.models.latency.pooled import pooled_quantiles
-from penstock.dashboard.series import Array, widths_s
+from penstock.core.report.run_report import RunReport, run_report
 
 UNKNOWN = "–"
 NOTHING = "nothing recorded yet"
@@ -27,88 +23,60 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What a run did and what it cost; None is unknown, and for the share within the promise also "nothing promised"."""
+    """The report of a run, with what was promised, the most executors it may have, and what its policy decided."""
 
     readings: int
-    duration_s: float
-    rows_processed: float | None
-    peak_arrival_rows_per_s: float | None
-    latency: Quantiles | None
+    report: RunReport
     promised_p95_s: float | None
-    within_promise: float | None
-    executor_s: float
-    executor_s_at_maximum: float
-    rescales: int
-    restarts: int
-    failures: int
+    max_executors: int
     decided: DecidedSummary | None = None
+
+    @property
+    def executor_s_at_maximum(self) -> float:
+        """What the most executors would have cost in the same time."""
+        return self.max_executors * self.report.duration_s
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary as names and words, to print."""
         if not self.readings:
             return [("run", NOTHING)]
+        report = self.report
         return [
-            ("duration", duration_words(round(self.duration_s))),
-            ("rows processed", _or_unknown(self.rows_processed, lambda rows: f"about {float(f'{rows:.3g}'):,.0f}")),
-            ("peak rate", _or_unknown(self.peak_arrival_rows_per_s, lambda rate: f"{count_words(rate)} rows/s")),
-            ("latency p50, p95, p99", _or_unknown(self.latency, lambda each: f"{each.p50_s:.3g} s, {each.p95_s:.3g} s, {each.p99_s:.3g} s")),
+            ("duration", duration_words(round(report.duration_s)) + (f", {duration_words(round(report.gap_s))} not observed" if report.gap_s >= 1 else "")),
+            ("rows processed", _or_unknown(report.processed_rows, lambda rows: f"about {float(f'{rows:.3g}'):,.0f}")),
+            ("peak rate", _or_unknown(report.peak_arrival_rows_per_s, lambda rate: f"{count_words(rate)} rows/s")),
+            ("latency p50, p95, p99", _or_unknown(report.latency, lambda each: f"{each.p50_s:.3g} s, {each.p95_s:.3g} s, {each.p99_s:.3g} s")),
             ("within the promise", self._promise_words()),
             ("executor-seconds", self._cost_words()),
-            ("rescales", str(self.rescales)),
-            ("restarts", str(self.restarts)),
-            ("failures", str(self.failures)),
+            ("rescales", str(report.rescales)),
+            ("restarts", str(report.restarts)),
+            ("failures", str(report.failures)),
             *(self.decided.rows() if self.decided else ()),
         ]
 
     def _promise_words(self) -> str:
         if self.promised_p95_s is None:
             return "nothing promised"
-        share = _or_unknown(self.within_promise, lambda share: f"{share:.0%} of readings")
-        return f"{share} (p95 of {duration_words(self.promised_p95_s)})"
+        share = _or_unknown(self.report.within_promise, lambda share: f"{share:.0%} of rows")
+        return f"{share} ({duration_words(self.promised_p95_s)} promised)"
 
     def _cost_words(self) -> str:
-        if not self.executor_s_at_maximum:
-            return UNKNOWN
-        return f"{self.executor_s:,.0f} ({self.executor_s / self.executor_s_at_maximum:.0%} of {self.executor_s_at_maximum:,.0f} with the maximum all the time)"
+        most = self.executor_s_at_maximum
+        return f"{self.report.executor_s:,.0f} ({self.report.executor_s / most:.0%} of {most:,.0f} with the maximum all the time)" if most else UNKNOWN
 
 
-def summarise(readings: Sequence[Reading], events: Sequence[Event], promises: Promises, max_executors: int) -> RunSummary:
-    """Add up a run: a reading's numbers hold until the next one; time when nobody looked counts for nothing."""
+def summarise(
+    readings: Sequence[Reading], events: Sequence[Event], promises: Promises, max_executors: int, window_s: float = EVEN.reading_window_s
+) -> RunSummary:
+    """Return the summary of a run, readings in any order."""
     ordered = sorted(readings, key=lambda reading: reading.at_s)
-    at_s = np.array([reading.at_s for reading in ordered])
-    widths = widths_s(at_s)
-    throughput = np.array([reading.throughput_rows_per_s for reading in ordered], dtype=np.float64)
-    arrivals = [reading.arrival_rows_per_s for reading in ordered if reading.arrival_rows_per_s is not None]
-    known = [i for i, reading in enumerate(ordered) if reading.latency is not None]
-    latencies = [reading.latency for reading in ordered if reading.latency is not None]
     return RunSummary(
         readings=len(ordered),
-        duration_s=float(at_s[-1] - at_s[0]) if ordered else 0.0,
-        rows_processed=_rows_processed(throughput, widths),
-        peak_arrival_rows_per_s=max(arrivals, default=None),
-        latency=pooled_quantiles(latencies, np.nan_to_num(throughput[known])),
+        report=run_report(ordered, promises, events, window_s=window_s),
         promised_p95_s=promises.latency_p95_s,
-        within_promise=_within(latencies, promises.latency_p95_s),
-        executor_s=float(np.array([reading.executors_running for reading in ordered]) @ widths),
-        executor_s_at_maximum=float(max_executors * widths.sum()),
-        rescales=rescales(ordered),
-        restarts=sum(isinstance(event, QueryRestarted) for event in events),
-        failures=sum(isinstance(event, QueryFailed | ExecutorLost) for event in events),
+        max_executors=max_executors,
         decided=summarise_decisions(events),
     )
-
-
-def _rows_processed(throughput: Array, widths: Array) -> float | None:
-    """The area under the throughput, as far as it is known (trapezoids)."""
-    pieces = (throughput[:-1] + throughput[1:]) / 2 * widths[:-1]
-    counted = np.isfinite(pieces) & (widths[:-1] > 0)
-    return float(pieces[counted].sum()) if counted.any() else None
-
-
-def _within(latencies: Sequence[Quantiles], promised_p95_s: float | None) -> float | None:
-    if promised_p95_s is None or not latencies:
-        return None
-    return sum(each.p95_s <= promised_p95_s for each in latencies) / len(latencies)
 
 
 def _or_unknown(value: T | None, words: Callable[[T], str]) -> str:

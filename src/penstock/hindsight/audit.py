@@ -12,10 +12,10 @@ from penstock.core.config import USUAL_READING_S
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
+from penstock.core.report.run_report import RunReport, held_s, run_report
 from penstock.eventlog.files import EventLog
 from penstock.hindsight.audit_findings import costs_of, late_recoveries, needed_of, risks, why_beyond
 from penstock.hindsight.from_eventlog import Watched, watched
-from penstock.hindsight.run_cost import Ran, lasted, ran
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
@@ -45,7 +45,7 @@ class Audited:
     path: Path
     name: str
     app_id: str
-    ran: Ran
+    ran: RunReport
     needed_s: float
     wasted_s: float
     short_s: float
@@ -57,7 +57,7 @@ class Audited:
 
     @property
     def had_s(self) -> float:
-        return self.ran.worker_seconds
+        return self.ran.executor_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,14 +116,14 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
     )
     costs = costs_of(like.found)
     needed = needed_of(seen.readings, costs, asked.promises, most)
-    lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
-    whole = ran(seen.readings, asked.promises)
+    held, had = held_s(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
+    whole = run_report(seen.readings, asked.promises)
     short = np.maximum(needed.executors - had, 0.0)
     at_risk = risks(
         whole,
         asked.promises,
-        short_share=float((short > 0) @ lasted_s) / whole.duration_s,
-        beyond_share=float(needed.beyond @ lasted_s) / whole.duration_s,
+        short_share=float((short > 0) @ held) / whole.duration_s,
+        beyond_share=float(needed.beyond @ held) / whole.duration_s,
         why_beyond=why_beyond(costs, asked.promises),
         late_share=late_recoveries(like.found, seen.readings, asked.promises),
         failures=seen.failures,
@@ -133,10 +133,10 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         name=seen.name,
         app_id=seen.app_id,
         ran=whole,
-        needed_s=float(needed.executors @ lasted_s),
-        wasted_s=float(np.maximum(had - needed.executors, 0.0) @ lasted_s),
-        short_s=float(short @ lasted_s),
-        rows_per_s=float(np.array([reading.throughput_rows_per_s or 0.0 for reading in seen.readings]) @ lasted_s) / whole.duration_s,
+        needed_s=float(needed.executors @ held),
+        wasted_s=float(np.maximum(had - needed.executors, 0.0) @ held),
+        short_s=float(short @ held),
+        rows_per_s=float(np.array([reading.throughput_rows_per_s or 0.0 for reading in seen.readings]) @ held) / whole.duration_s,
         batch_p95_s=batch_p95_s(seen.readings),
         risks=at_risk,
         what_if=tried,

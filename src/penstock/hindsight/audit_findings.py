@@ -16,8 +16,8 @@ from penstock.core.models.capacity.batch_law import waves
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.outage import recovery_s
 from penstock.core.models.usage import ASAP_S
+from penstock.core.report.run_report import RunReport
 from penstock.core.shapes.chance import FloatArray
-from penstock.hindsight.run_cost import Ran
 from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Settings
 from penstock.simulator.engine_settings import MicroBatchSettings
 
@@ -117,15 +117,17 @@ FOLLOWED = 3.0
 """A recovery is followed for this many times as long as is promised; then the load stays as it is."""
 
 
-def risks(whole: Ran, promises: Promises, *, short_share: float, beyond_share: float, why_beyond: str, late_share: float, failures: int) -> tuple[str, ...]:
+def risks(
+    whole: RunReport, promises: Promises, *, short_share: float, beyond_share: float, why_beyond: str, late_share: float, failures: int
+) -> tuple[str, ...]:
     """`short_share` of the time more arrived than its executors carry, `beyond_share` of it more than any number of them would.
 
     At `late_share` of it a failure would have taken longer than promised.
     """
     found, promised_s = [], promises.latency_p95_s
-    if promised_s is not None and whole.within_latency is not None and whole.latency is not None:
-        if whole.within_latency < PROMISED_SHARE:
-            found.append(f"latency was above {duration_words(promised_s)} for {1 - whole.within_latency:.0%} of the rows")
+    if promised_s is not None and whole.within_promise is not None and whole.latency is not None:
+        if whole.within_promise < PROMISED_SHARE:
+            found.append(f"latency was above {duration_words(promised_s)} for {1 - whole.within_promise:.0%} of the rows")
         elif whole.latency.p95_s > AT_RISK * promised_s:
             found.append(f"latency is {whole.latency.p95_s / promised_s:.0%} of what is promised")
     if promises.recovery_s is not None and late_share > RARELY:

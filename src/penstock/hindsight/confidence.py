@@ -30,7 +30,7 @@ class Confidence:
 
 def confidence(found: WhatIf) -> Confidence:
     knows_latency, left_out = found.like.error.latency_p95 is not None, len(found.like.found.left_out)
-    return of(found.off, found.recorded.duration_s, found.recorded.sizes, knows_latency=knows_latency, left_out=left_out)
+    return of(found.off, found.recorded.duration_s, found.recorded.executors_used, knows_latency=knows_latency, left_out=left_out)
 
 
 def is_at_least(found: WhatIf) -> bool:

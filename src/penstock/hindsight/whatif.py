@@ -18,7 +18,7 @@ from penstock.core.knowledge.terms import Terms
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import policy_of
-from penstock.hindsight.run_cost import Ran, ran
+from penstock.core.report.run_report import RunReport, run_report
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.graph import QueryGraph, Simulable
@@ -154,8 +154,8 @@ class WhatIf:
 
     like: Like
     asked: Asked
-    recorded: Ran
-    again: Ran
+    recorded: RunReport
+    again: RunReport
     runs: tuple[Simulated, ...]
     likely: Mapping[str, Estimate] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
@@ -180,15 +180,15 @@ class WhatIf:
         """
         if self.like.found.left_out:
             return None
-        return (self.recorded.average_workers - run.score.average_workers) * run.score.duration_s
+        return (self.recorded.average_executors - run.report.average_executors) * run.report.duration_s
 
-    def kept(self, run: Simulated) -> Ran:
+    def kept(self, run: Simulated) -> RunReport:
         """What a policy kept, by its readings: measured as what was run is, so that both can be compared."""
-        return ran(run.readings, self.asked.promises, run.setup.terms.config.reading_window_s)
+        return run_report(run.readings, self.asked.promises, run.events, window_s=run.setup.terms.config.reading_window_s)
 
     def is_at_recorded_size(self, run: Simulated) -> bool:
         """Whether the policy keeps to the size of the recorded run, on average."""
-        return abs(run.score.average_workers - self.recorded.average_workers) <= SAME_SIZE * self.recorded.average_workers
+        return abs(run.report.average_executors - self.recorded.average_executors) <= SAME_SIZE * self.recorded.average_executors
 
     def error_worker_seconds(self, run: Simulated) -> float | None:
         """The widest of three: the simulator's own error; what the policy would take more or less if rows cost as much, or as little, as they may; and what
@@ -199,10 +199,10 @@ class WhatIf:
         if self.like.found.left_out:
             return None
         likely = self.likely.get(run.policy)
-        known = [] if likely is None else [max(likely.high - likely.value, likely.value - likely.low) * run.score.duration_s]
-        if self.off is not None and (known or self.recorded.sizes > 1 or self.is_at_recorded_size(run)):
-            known.append(self.off * run.score.worker_seconds)
-        return max(*known, run.score.rescales * policy_of(run.setup.terms).period_s) if known else None
+        known = [] if likely is None else [max(likely.high - likely.value, likely.value - likely.low) * run.report.duration_s]
+        if self.off is not None and (known or self.recorded.executors_used > 1 or self.is_at_recorded_size(run)):
+            known.append(self.off * run.report.executor_s)
+        return max(*known, run.report.rescales * policy_of(run.setup.terms).period_s) if known else None
 
 
 def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:
@@ -218,8 +218,8 @@ def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Pro
     return WhatIf(
         like=like,
         asked=asked,
-        recorded=ran([reading for reading in readings if like.found.counts(reading.at_s)], asked.promises, window_s),
-        again=ran(like.again, asked.promises, window_s),
+        recorded=run_report([reading for reading in readings if like.found.counts(reading.at_s)], asked.promises, window_s=window_s),
+        again=run_report(like.again, asked.promises, window_s=window_s),
         runs=runs,
         likely=likely,
         left_out=left_out,
@@ -245,7 +245,7 @@ def simulate_likely(
     tried = [averages(runs)] if last is setup else []
     for number, engine in enumerate(engines):
         tried.append(averages(simulate_all(replace(last, engine=engine), policies, part(whole_s + number * last_s))))
-    return runs, {run.policy: within(run.score.average_workers, [each[run.policy] for each in tried]) for run in runs} if likely else {}
+    return runs, {run.policy: within(run.report.average_executors, [each[run.policy] for each in tried]) for run in runs} if likely else {}
 
 
 def of_last(setup: Setup, longest_s: float = LONGEST_S) -> Setup:
@@ -257,7 +257,7 @@ def of_last(setup: Setup, longest_s: float = LONGEST_S) -> Setup:
 
 
 def averages(runs: Sequence[Simulated]) -> dict[str, float]:
-    return {run.policy: run.score.average_workers for run in runs}
+    return {run.policy: run.report.average_executors for run in runs}
 
 
 def within(value: float, tried: Sequence[float]) -> Estimate:

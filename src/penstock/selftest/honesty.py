@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-
-from penstock.core.domain.reading import Reading, rescales
+from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
-from penstock.core.models.latency.pooled import pooled_quantiles
+from penstock.core.report.run_report import run_report
 from penstock.selftest.cpu_steal import Span, within
 from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, quiet_run, told
 from penstock.simulator.calibrate import calibrated
@@ -150,20 +148,19 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
 
 
 def side_of(readings: Sequence[Reading], from_s: float, terms: Terms, stolen: Sequence[Span] = ()) -> Side:
-    """A run from `from_s` on; what its readings measured counts a window later, as they look back so far. Where time was stolen, latency is left out."""
-    seen = [reading for reading in readings if reading.at_s >= from_s + terms.config.reading_window_s]
-    at_s, running = np.array([reading.at_s for reading in seen]), np.array([reading.executors_running for reading in seen], dtype=np.float64)
-    late = [(reading.latency, reading.throughput_rows_per_s or 0.0) for reading in seen if reading.latency is not None and not within(reading.at_s, stolen)]
+    """Return a run from `from_s` on. Where time was stolen, latency is left out."""
+    seen = [reading for reading in readings if reading.at_s >= from_s]
+    late = [reading for reading in seen if reading.latency is not None and not within(reading.at_s, stolen)]
     if len(seen) < 2 or len(late) < len(seen) / 2:
         raise RuntimeError("the run was too short, or others had this machine for half of it: there is nothing to compare")
-    latency = pooled_quantiles([each for each, _ in late], np.array([rows for _, rows in late]))
-    if latency is None:
+    report = run_report(seen, terms.promises, window_s=terms.config.reading_window_s, left_out=stolen)
+    if report.latency is None or not report.processed_rows:
         raise RuntimeError("the run processed nothing: there is nothing to compare")
     return Side(
-        average_executors=float(running[:-1] @ np.diff(at_s) / (at_s[-1] - at_s[0])),
-        rescales=float(rescales([reading for reading in readings if reading.at_s >= from_s])),
-        latency_p50_s=latency.p50_s,
-        latency_p95_s=latency.p95_s,
+        average_executors=report.average_executors,
+        rescales=float(report.rescales),
+        latency_p50_s=report.latency.p50_s,
+        latency_p95_s=report.latency.p95_s,
     )
 
 

@@ -16,14 +16,15 @@ from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need, Policy
 from penstock.core.knowledge.terms import Terms
 from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
+from penstock.core.report.run_report import RunReport
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.fitter import InlineFitter
+from penstock.simulator.exact_report import exact_report
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
-from penstock.simulator.score import Score, score
 from penstock.stores.in_memory import MemoryStore
 from penstock.wiring.setup import Setup, engine_of, noticed_after_s, profiled
 
@@ -51,13 +52,13 @@ class Simulated:
 
     policy: str
     setup: Setup
-    score: Score
+    report: RunReport
     failures: tuple[Failure, ...]
     record: Record
     events: tuple[Event, ...]
     readings: tuple[Reading, ...] = ()
     profiling_worker_seconds: float | None = None
-    queries: Mapping[str, Score] = field(default_factory=dict)
+    queries: Mapping[str, RunReport] = field(default_factory=dict)
 
 
 def simulate(setup: Setup, progress: Progress = lambda done_s, total_s: None) -> Simulated:
@@ -116,12 +117,12 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     return Simulated(
         policy=terms.autopilot.policy,
         setup=setup,
-        score=score(record, terms.promises, start_s),
+        report=exact_report(record, terms.promises, start_s),
         failures=failures_of(setup.engine, record, sorted(foretold.values(), key=lambda each: each.made_s)),
         record=record,
         events=tuple(memory.events),
         readings=tuple(memory.readings),
-        queries={name: score(each, terms.promises, start_s) for name, each in engine.records.items()} if isinstance(setup.engine, QueryGraph) else {},
+        queries={name: exact_report(each, terms.promises, start_s) for name, each in engine.records.items()} if isinstance(setup.engine, QueryGraph) else {},
     )
 
 

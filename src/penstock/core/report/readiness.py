@@ -9,18 +9,21 @@ from itertools import pairwise
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.events.autopilot import Graded, PromiseBroken, Recovered
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.job import Promises
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import UNREADY
 from penstock.core.knowledge.terms import Terms
-from penstock.core.report.shadow import Shadow, in_force, last_shadow, late_recoveries, spans, would_break
+from penstock.core.report.run_report import held_s
+from penstock.core.report.shadow import Shadow, in_force, last_shadow, late_recoveries, would_break
 
 HOUR_S = 3600.0
+NOTHING = Promises()
 
 JUDGED: tuple[PredictionKind, ...] = ("capacity", "latency", "recovery")
-"""What a size is chosen by; a forecast is graded too, but a load that surprises everybody speaks against nobody."""
+"""What a configuration is chosen by; forecasts are graded too, but an unforeseeable load does not count against the policy."""
 UNDECIDED = frozenset({*UNREADY, "between_decisions", "policy_paused"})
-"""Reasons to keep a size that are no choice of the policy's own."""
+"""Reasons to keep the configuration that are no choice of the policy's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,7 @@ def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms
     seen = [reading for reading in readings if shadow.holds(reading.at_s)]
     during = [event for event in events if shadow.holds(event.at_s)]
     graded = [event for event in during if isinstance(event, Graded) and event.made_s >= shadow.from_s]
-    shadow_s = sum(spans(seen))
+    shadow_s = float(held_s(seen).sum())
     recovered = [event for event in during if isinstance(event, Recovered)]
     wanted, ran = in_shadow(shadow, seen, recovered, terms), as_run(seen, sum(isinstance(event, PromiseBroken) for event in during))
     errors = {kind: mean_error(mine) for kind in JUDGED if (mine := [each for each in graded if each.kind == kind])}
@@ -105,7 +108,7 @@ def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms
 
 def in_shadow(shadow: Shadow, seen: Sequence[Reading], recovered: Sequence[Recovered], terms: Terms) -> Steered:
     return Steered(
-        executor_s=sum(executors * span_s for executors, span_s in zip(in_force(shadow.executors, seen), spans(seen), strict=False)),
+        executor_s=sum(executors * span_s for executors, span_s in zip(in_force(shadow.executors, seen), held_s(seen).tolist(), strict=True)),
         ups=sum(each.decision.direction == "up" for each in shadow.decided),
         downs=sum(each.decision.direction == "down" for each in shadow.decided),
         broken=would_break(shadow, seen, terms) + late_recoveries(shadow, seen, recovered, terms.promises.recovery_s),
@@ -115,7 +118,7 @@ def in_shadow(shadow: Shadow, seen: Sequence[Reading], recovered: Sequence[Recov
 def as_run(seen: Sequence[Reading], broken: int) -> Steered:
     requested = [reading.executors_requested for reading in seen]
     return Steered(
-        executor_s=sum(reading.executors_running * span_s for reading, span_s in zip(seen, spans(seen), strict=False)),
+        executor_s=run_report(seen, NOTHING).executor_s,
         ups=sum(later > earlier for earlier, later in pairwise(requested)),
         downs=sum(later < earlier for earlier, later in pairwise(requested)),
         broken=broken,
@@ -124,10 +127,10 @@ def as_run(seen: Sequence[Reading], broken: int) -> Steered:
 
 def agreement(shadow: Shadow, seen: Sequence[Reading]) -> Agreement | None:
     """How the size in shadow compares with the one asked for, over time."""
-    all_s = sum(spans(seen))
+    all_s = float(held_s(seen).sum())
     if all_s <= 0:
         return None
-    steps = list(zip(in_force(shadow.executors, seen), (reading.executors_requested for reading in seen), spans(seen), strict=False))
+    steps = list(zip(in_force(shadow.executors, seen), (reading.executors_requested for reading in seen), held_s(seen).tolist(), strict=True))
     fewer_s = sum(span_s for executors, requested, span_s in steps if executors < requested)
     more_s = sum(span_s for executors, requested, span_s in steps if executors > requested)
     return Agreement(same=(all_s - fewer_s - more_s) / all_s, fewer=fewer_s / all_s, more=more_s / all_s)

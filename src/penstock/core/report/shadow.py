@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from penstock.core.domain.disturbance import FAILURES
 from penstock.core.domain.events.autopilot import Decided, Recovered
@@ -56,11 +55,6 @@ def last_shadow(events: Iterable[Event]) -> Shadow | None:
 def ends(event: Event, last: Decided) -> bool:
     """Whether another mode or another policy begins: what one has shown says nothing for the next. `auto` that asks another policy is still `auto`."""
     return mode_in(event) not in (None, "shadow") or policy_in(event) not in (None, policy_in(last))
-
-
-def spans(seen: Sequence[Reading]) -> list[float]:
-    """Seconds from each reading to the next; none where the job did not run between them."""
-    return [later.at_s - earlier.at_s if later.at_s - earlier.at_s <= SILENT_S else 0.0 for earlier, later in pairwise(seen)]
 
 
 def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> list[int]:
