@@ -14,7 +14,7 @@ from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, Predictio
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import UNREADY
 from penstock.core.knowledge.terms import Terms
-from penstock.core.report.run_report import held_s
+from penstock.core.report.run_report import held_s, run_report
 from penstock.core.report.shadow import Shadow, in_force, last_shadow, late_recoveries, would_break
 
 HOUR_S = 3600.0
