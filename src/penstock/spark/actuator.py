@@ -68,7 +68,7 @@ class SparkActuator:
         scaled: list[Scaled] = []
 
         def shrink() -> None:
-            scaled.append(self._pool.scale(instruction.executors, self._config.executors_timeout_s, lambda: None, see_them_gone=False))
+            scaled.append(self._pool.scale(instruction.executors, self._config.executors_timeout_s, lambda: None, until_gone=False))
 
         costs = self._while_stopped(list(flowing), shrink)
         delayed = [each.delayed_rows for each in costs]

@@ -16,7 +16,7 @@ from penstock.core.domain.kafka import EMBEDDED, FeedSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.feeder import Keeping
+from penstock.kafka.feeder import FeedReport
 from penstock.kafka.options import client_options
 from penstock.kafka.topics import make_topics
 from penstock.ports import Clock
@@ -88,18 +88,18 @@ class JobKafka:
         kafka = self.spec.kafka
         return client_options({"bootstrap.servers": kafka.bootstrap or "", **kafka.options})
 
-    def _hear(self, feed: FeedSpec) -> Callable[[Keeping | None], None]:
+    def _hear(self, feed: FeedSpec) -> Callable[[FeedReport | None], None]:
         """Say when a feeder cannot keep up, once, and when it can again."""
 
-        def hear(keeping: Keeping | None) -> None:
+        def hear(report: FeedReport | None) -> None:
             now_s = self._clock.now_s()
-            if keeping is None:
+            if report is None:
                 if not self._closing:
                     self._note([FeedFailed(at_s=now_s, topic=feed.topic, reason=self._feeds[feed.topic].close() or "its process ended")])
-            elif keeping.behind_s > BEHIND_S and feed.topic not in self._behind:
+            elif report.behind_s > BEHIND_S and feed.topic not in self._behind:
                 self._behind.add(feed.topic)
-                self._note([FeedBehind(at_s=now_s, topic=feed.topic, behind_rows=keeping.behind_rows, behind_s=keeping.behind_s)])
-            elif keeping.behind_s < BEHIND_S / 2 and feed.topic in self._behind:
+                self._note([FeedBehind(at_s=now_s, topic=feed.topic, behind_rows=report.behind_rows, behind_s=report.behind_s)])
+            elif report.behind_s < BEHIND_S / 2 and feed.topic in self._behind:
                 self._behind.discard(feed.topic)
                 self._note([FeedCaughtUp(at_s=now_s, topic=feed.topic)])
 

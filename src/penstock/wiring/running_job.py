@@ -35,7 +35,7 @@ from penstock.spark.engine import SparkEngine
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
 from penstock.spark.graphite import GraphiteCpu
-from penstock.spark.launch import SUBMITTED, hear_for_jvm
+from penstock.spark.launch import SUBMITTED, forward_signals
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
 from penstock.spark.session import SCRATCH, open_session
@@ -102,7 +102,7 @@ class RunningJob:
         self._holds_folder = True
         if self._pass_on is not None and SUBMITTED in os.environ:
             SparkContext._ensure_initialized()
-            hear_for_jvm(SparkContext._gateway, self._pass_on)
+            forward_signals(SparkContext._gateway, self._pass_on)
         self._on_step()
         if self.spec.master == "embedded":
             self._cluster = EmbeddedCluster.join(home() / "cluster")
@@ -154,7 +154,7 @@ class RunningJob:
         if pool.unable:
             return
         if any(trigger.kind == "real_time" for trigger in desired.triggers.values()):
-            pool.scale(desired.executors, self.spec.config.executors_timeout_s, lambda: None, see_them_gone=False)
+            pool.scale(desired.executors, self.spec.config.executors_timeout_s, lambda: None, until_gone=False)
         else:
             pool.request(desired.executors)
 

@@ -25,7 +25,7 @@ from penstock.runtime.jobfile import own_policy, scripted_autopilot
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.engine import SparkEngine
-from penstock.spark.executors import UNSAID
+from penstock.spark.executors import UNKNOWN_NUMBER
 from penstock.spark.recipe import Recipe
 from penstock.spark.script_query import AttachedRecipe, QueryHandle, RestartFunction, WriterRecipe
 from penstock.spark.session import check_session, pack_penstock, ship_penstock
@@ -154,7 +154,7 @@ def script_host(
     promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
     allowed, profile = scripted_autopilot(autopilot or {}, limits, promises, Path.cwd())
     if not said and allowed.mode != "observe":
-        raise UserMistake(f"max_executors: {UNSAID}; mode {allowed.mode!r} needs it")
+        raise UserMistake(f"max_executors: {UNKNOWN_NUMBER}; mode {allowed.mode!r} needs it")
     config = Config(**{"reading_interval_s": USUAL_READING_S, **settings})
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=allowed, profile=profile)
     hosts[name] = ScriptHost(session, name, terms, None if metrics == "off" else metrics, limits.first if said else None)
