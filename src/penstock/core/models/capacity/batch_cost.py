@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, waves
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, Estimate, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.score import Score, mape
@@ -75,7 +75,7 @@ class BatchCost:
     def capacity(self, scaleout: int, interval_s: float) -> Estimate | NotReady:
         """Rows/s at which a batch just fills the interval, under the limit of rows a batch if there is one."""
         laws = self.laws()
-        return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s))
+        return laws if isinstance(laws, NotReady) else capacities_by_laws(laws, [scaleout], interval_s).each()[0]
 
     def laws(self) -> LikelyLaws | NotReady:
         """The law as fitted, with others that the batches allow; ask once where many things are predicted from it."""
