@@ -122,6 +122,7 @@ SIZES = [1, 2, 3, 7, 20, 60]
 
 @given(st.lists(LAWS, min_size=1, max_size=4), st.floats(0.0, 1e5), st.floats(0.0, 20.0), st.none() | st.floats(0.0, 1.0))
 def test_many_sizes_wait_as_each_would(laws: list[BatchLaw], rate: float, interval_s: float, quantile: float | None) -> None:
+    laws = [replace(law, partitions=laws[0].partitions, cores_per_executor=laws[0].cores_per_executor) for law in laws]
     one_by_one = [[latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=size, quantile=quantile) for size in SIZES] for law in laws]
     assert latencies_by_laws_s(laws, rate_rows_per_s=rate, interval_s=interval_s, scaleouts=np.array(SIZES), quantile=quantile).tolist() == one_by_one
 
