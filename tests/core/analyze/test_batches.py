@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from laws import latency_by_law_s
 from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.batches import batch_measured, cost_of
@@ -13,7 +14,6 @@ from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles,
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate
-from penstock.core.models.latency.batch_latency import latency_by_law_s
 from penstock.core.policies.policy import Need
 from penstock.runtime.fakes import blank_reading
 

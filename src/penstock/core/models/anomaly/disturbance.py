@@ -1,4 +1,4 @@
-"""What disturbs a job, by name: the one list that detection, downtimes and recoveries share."""
+"""The kinds of disturbances, shared by detection, downtimes and recoveries."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final, Literal
 DisturbanceKind = Literal["task_retry", "executor_loss", "query_restart", "driver_restart", "rescale_up", "rescale_down"]
 """Each has a downtime of its own (PAPER-NOTES "Downtime D depends on the fault")."""
 UNANNOUNCED: Final = "unannounced"
-"""The readings show that something struck; nobody said what."""
+"""A disturbance that only the readings show."""
 AnyDisturbance = DisturbanceKind | Literal["unannounced"]
 
 SURVIVED: Final[tuple[DisturbanceKind, ...]] = ("executor_loss", "query_restart")
-"""Failures that the controller lives to see the end of: a driver takes it along."""
+"""Failures that the controller survives; it ends with its driver."""
 FAILURES: Final[tuple[AnyDisturbance, ...]] = (*SURVIVED, "driver_restart")
-"""Those that stop the job, which then repeats what was not committed; a task that is tried again or a live rescale does not."""
+"""Disturbances after which the job repeats uncommitted work, unlike after a retried task or a live rescale."""
 RESCALES: Final[tuple[DisturbanceKind, ...]] = ("rescale_down", "rescale_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """Something that makes a job fall behind: a kind of failure, or a rescaling."""
+    """A failure or a rescale that may make the job fall behind."""
 
     kind: AnyDisturbance
     at_s: float
