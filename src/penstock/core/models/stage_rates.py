@@ -11,7 +11,7 @@ from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.models.capacity.beliefs import MODEL_SPREAD
 from penstock.core.models.estimate import Estimate, NotReady, student_estimate
 from penstock.core.models.moments import NOTHING, PairedMoments
-from penstock.core.models.score import Foretold, Score
+from penstock.core.models.score import PrequentialErrors, Score
 
 MIN_READINGS = 3
 """Readings needed for a ratio and its scatter."""
@@ -35,7 +35,7 @@ class StageSeen:
     flow: PairedMoments = NOTHING
     newest: float | None = None
     """Rows per second of run time in the newest reading: the true rate of DS2, taken from one window."""
-    errors: Foretold = field(default_factory=Foretold)
+    errors: PrequentialErrors = field(default_factory=PrequentialErrors)
     """Errors of the rows/s predicted from run times."""
 
     @property
@@ -57,7 +57,7 @@ class StageSeen:
         readings, independent = self.readings * kept + 1.0, self.independent * kept + news
         return replace(self, readings=readings, independent=independent, work=work, flow=flow, newest=newest, errors=errors)
 
-    def _judged(self, stage: StageReading) -> Foretold:
+    def _judged(self, stage: StageReading) -> PrequentialErrors:
         """Add the errors of the rows/s predicted by the ratio so far, and by the newest one."""
         if stage.rows_per_s <= 0.0:
             return self.errors
