@@ -1,4 +1,4 @@
-"""What people and programs outside are told of the autopilot."""
+"""The state of the autopilot for `status` and for the metrics."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from penstock.core.terms import Terms
 from penstock.telemetry.exposition import AutopilotState
 
 LATEST = 50
-"""Predictions of a kind whose errors are averaged."""
+"""Predictions of each kind whose errors are averaged."""
 
 
 class AutopilotView:
-    """Keeps what only events tell: the last decision with its effect, and how far predictions were off."""
+    """Keeps what only events hold: the last decision, and the errors of predictions."""
 
     def __init__(self) -> None:
         self._decided: Decided | None = None
@@ -30,7 +30,7 @@ class AutopilotView:
                 self._errors = {**self._errors, event.kind: (*self._errors.get(event.kind, ()), event.error)[-LATEST:]}
 
     def status(self, knowledge: Knowledge, terms: Terms) -> dict[str, Any]:
-        """For the answer to `status`."""
+        """Return the autopilot's part of `status`."""
         steering, decided = knowledge.steering, self._decided
         proposal, paused = steering.proposal, steering.paused
         return {
@@ -43,7 +43,7 @@ class AutopilotView:
         }
 
     def state(self, knowledge: Knowledge, terms: Terms) -> AutopilotState:
-        """For the metrics."""
+        """Return the state that the metrics show."""
         steering = knowledge.steering
         return AutopilotState(
             mode=terms.autopilot.mode,
@@ -55,14 +55,14 @@ class AutopilotView:
 
 
 def still_standing(knowledge: Knowledge) -> list[Event]:
-    """The pause and the proposal that an earlier run left, as they were told then."""
+    """Return the open pause and proposal of an earlier run as the events that announced them."""
     paused, proposal, last = knowledge.steering.paused, knowledge.steering.proposal, knowledge.steering.last
-    told: list[Event] = []
+    events: list[Event] = []
     if paused is not None:
         policy = "" if last is None else last.policy
-        told.append(PolicyPaused(at_s=paused.since_s, policy=policy, who=paused.who, until_s=paused.until_s, reason=paused.reason))
+        events.append(PolicyPaused(at_s=paused.since_s, policy=policy, who=paused.who, until_s=paused.until_s, reason=paused.reason))
     if proposal is not None:
-        told.append(
+        events.append(
             Proposed(
                 at_s=proposal.at_s,
                 proposal=proposal.number,
@@ -72,7 +72,7 @@ def still_standing(knowledge: Knowledge) -> list[Event]:
                 expires_s=proposal.expires_s,
             )
         )
-    return told
+    return events
 
 
 def last_decision(decided: Decided) -> dict[str, Any]:

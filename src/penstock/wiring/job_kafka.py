@@ -28,7 +28,7 @@ BEHIND_S = 2.0
 
 
 class JobKafka:
-    """Made in three steps: the broker before the session needs its address, topics and feeders before the queries start. `folder` outlives a run."""
+    """Starts in two steps: the broker before the session needs its address, topics and feeders before the queries start. `folder` outlives a run."""
 
     def __init__(self, spec: JobSpec, folder: Path, clock: Clock, note: Callable[[Sequence[Event]], None]) -> None:
         self.spec = spec
@@ -42,7 +42,7 @@ class JobKafka:
         self._closing = False
 
     def start_broker(self) -> JobSpec:
-        """Start an embedded broker if the job asks for one; the job with its address in every place."""
+        """Start an embedded broker if the job asks for one; return the job with the broker's address filled in."""
         if needs_broker(self.spec):
             broker = EmbeddedBroker(self._folder / "kafka", broker_jars().jars)
             broker.start()
@@ -66,7 +66,7 @@ class JobKafka:
                 raise UserMistake(f"{error}; see that kafka.bootstrap names a broker that runs") from None
 
     def start_feeds(self) -> None:
-        """Start a feeder for each feed; it goes on where an earlier run of the job left its topic."""
+        """Start a feeder for each feed; it continues where an earlier run of the job left its topic."""
         for feed in self.spec.kafka.feeds:
             options = {**feed.options, "folder": self.spec.folder, "state": str(self._folder / f"feed-{feed.topic}.json")}
             state = TraceState(Path(options["state"]), recipe_of(options))
@@ -89,7 +89,7 @@ class JobKafka:
         return client_options({"bootstrap.servers": kafka.bootstrap or "", **kafka.options})
 
     def _hear(self, feed: FeedSpec) -> Callable[[FeedReport | None], None]:
-        """Say when a feeder cannot keep up, once, and when it can again."""
+        """Return a listener that reports once when a feeder falls behind, and when it has caught up."""
 
         def hear(report: FeedReport | None) -> None:
             now_s = self._clock.now_s()
@@ -112,7 +112,7 @@ class JobKafka:
 
     @property
     def rates(self) -> Mapping[str, TraceState]:
-        """The traces of the feeders, whose rates can be overridden."""
+        """The traces of the feeders; their rates can be overridden."""
         return self._states
 
     def status(self) -> list[dict[str, Any]]:
@@ -141,7 +141,7 @@ def needs_broker(spec: JobSpec) -> bool:
 
 
 def at_address(spec: JobSpec, address: str) -> JobSpec:
-    """The job with the address of its broker wherever it said "embedded"."""
+    """Return the job with the broker's address in place of "embedded"."""
 
     def put(options: Mapping[str, str]) -> Mapping[str, str]:
         return {name: address if says_embedded(name, value) else value for name, value in options.items()}
@@ -155,5 +155,5 @@ def at_address(spec: JobSpec, address: str) -> JobSpec:
 
 
 def says_embedded(option: str, value: str) -> bool:
-    """Whether an option of a source or a sink asks for the job's own broker; Spark does not tell capital letters from small ones there."""
+    """Return whether an option of a source or a sink asks for the job's own broker; Spark ignores case in its name."""
     return option.lower() == SERVERS and value == EMBEDDED

@@ -49,9 +49,9 @@ CLUSTER_GONE_S = 20.0
 
 
 class RunningJob:
-    """Its cluster, its session, its engine and its host. `on_step` is called between the steps of the start, and may raise to end it.
+    """A job with its cluster, session, engine and host. `on_step` is called between the steps of the start, and may raise to end it.
 
-    `pass_on` is given the signals that spark-submit's JVM gets; without it that stops Spark at once.
+    `pass_on` receives the signals of spark-submit's JVM, which would otherwise stop Spark at once.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class RunningJob:
         return self._kafka
 
     def start(self) -> None:
-        """Bring everything up, in an order in which what can be wrong is found before anything expensive starts; raises one clear line."""
+        """Start everything, the checks before what is expensive; raise one clear line if something is wrong."""
         check_code(self.spec)
         self.host.prepare()
         self._holds_folder = True
@@ -150,7 +150,7 @@ class RunningJob:
         self.host.start()
 
     def _ask_for_executors(self, pool: ExecutorPool, desired: Desired) -> None:
-        """Ask for the first executors; a query in Real-Time Mode cannot begin before they are there, nor lose one without a restart."""
+        """Request the first executors; wait for them if a query runs in Real-Time Mode, which cannot start without them."""
         if pool.unable:
             return
         if any(trigger.kind == "real_time" for trigger in desired.triggers.values()):
@@ -169,7 +169,7 @@ class RunningJob:
         return [query for query in self._engine.queries if query.state == "given up"] if self._engine else []
 
     def stop(self, reason: str, stop_now: Callable[[], bool] = lambda: False) -> bool:
-        """Stop the queries after a commit, then everything else, whatever of it fails; whether no batch was interrupted."""
+        """Stop the queries after a commit, then everything else, whatever fails; return whether no batch was interrupted."""
         with ExitStack() as last:
             if self._cluster is not None:
                 last.callback(self._cluster.wait_gone, 0.0 if stop_now() else CLUSTER_GONE_S)
@@ -192,14 +192,14 @@ class RunningJob:
 
 
 def check_code(spec: JobSpec) -> None:
-    """Find the functions, and read the traces, that a job names, before anything starts."""
+    """Load the functions and read the traces that a job names, before anything starts."""
     for _, check in code_checks(spec):
         with spark_may_come_later():
             check()
 
 
 def code_checks(spec: JobSpec) -> Iterator[tuple[Keys, Callable[[], object]]]:
-    """What is looked at before anything starts, and where the job file, its shorthands written out, names it."""
+    """Yield each check with the keys of what it checks in the job file, shorthands expanded."""
     for query in spec.queries:
         keys = ("queries", query.name)
         yield (*keys, "function"), partial(load_function, query.function, spec.folder, what=f"queries.{query.name}.function")
@@ -215,7 +215,7 @@ def code_checks(spec: JobSpec) -> Iterator[tuple[Keys, Callable[[], object]]]:
 
 
 def check_trace(given: Mapping[str, str], folder: str, *, what: str) -> None:
-    """Read a trace, and make its first row."""
+    """Read a trace and make its first row."""
     options = {**given, "folder": folder}
     try:
         recipe_of(options)
@@ -226,7 +226,7 @@ def check_trace(given: Mapping[str, str], folder: str, *, what: str) -> None:
 
 @contextmanager
 def spark_may_come_later() -> Iterator[None]:
-    """Pass over a module that needs a session when it is imported, as one with `@udf("string")` does: it is imported again when there is one."""
+    """Ignore a module that needs a session at import, as `@udf("string")` does: it is imported again once there is one."""
     try:
         yield
     except PySparkRuntimeError as error:
@@ -235,7 +235,7 @@ def spark_may_come_later() -> Iterator[None]:
 
 
 def refuse_foreign_checkpoint(files: Files, spec: JobSpec) -> None:
-    """A folder that is itself the checkpoint of some query is not this job's."""
+    """Raise if the folder is itself the checkpoint of a query, and so not this job's."""
     if "offsets" in files.names(spec.checkpoint):
         raise UserMistake(f"checkpoint: {spec.checkpoint} is the checkpoint of a query that Penstock did not start; give this job a folder of its own")
 
@@ -250,5 +250,5 @@ def declared_of(spec: JobSpec) -> Desired:
 
 
 def slots_beside(queries: Sequence[ManagedQuery], name: str) -> int:
-    """The slots that others than this query have for themselves: those in Real-Time Mode that run, or are stopped for a moment only."""
+    """Return the slots that other queries occupy: those in Real-Time Mode that run or restart."""
     return sum(each.recipe.slots_needed for each in queries if each.name != name and each.state in ("running", "restarting"))
