@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 
 from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.latency.batch_latency import latencies_by_law_s
 
 LAWS = st.builds(
     BatchLaw,
@@ -15,3 +17,8 @@ LAWS = st.builds(
     skew=st.floats(1.0, 3.0),
     limit_rows=st.none() | st.floats(1.0, 1e5),
 )
+
+
+def latency_by_law_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, scaleout: int, quantile: float | None = None) -> float:
+    asked = {"rate_rows_per_s": rate_rows_per_s, "interval_s": interval_s, "scaleouts": np.array([scaleout]), "quantile": quantile}
+    return float(latencies_by_law_s([law], **asked)[0, 0])  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from penstock.core.errors import NotReachable
 from penstock.runtime.fakes import FakeClock
 from penstock.spark.progress import CommitListener
 from penstock.spark.query import ManagedQuery
-from penstock.spark.recipe import OutputTopic, OwnersRecipe
+from penstock.spark.recipe import OutputTopic, Recipe
 from penstock.spark.settings import QuerySettings
 from penstock.spark.supervisor import Supervisor
 
@@ -77,7 +77,7 @@ class Run:
         return self._error
 
 
-class FakeRecipe(OwnersRecipe):
+class FakeRecipe(Recipe):
     """Starts runs; like Spark it first stops what is left of the last one."""
 
     checkpoint = "fake"

@@ -132,7 +132,10 @@ class World:
     def busyness(self, current: int, load: float) -> float:
         """Of slots; by the law of batches some are empty even when no more rows could be done."""
         done = min(1.0, load / self.capacity(current))
-        return done if self.law is None else done * self.law.utilization_at_saturation(self.interval_s, current)
+        if self.law is None:
+            return done
+        used = self.law.partitions / (self.law.waves(current) * current * self.law.cores_per_executor * self.law.skew)
+        return done * self.law.utilization_at_saturation(self.interval_s) * used
 
     def batch_s(self, current: int, load: float) -> float:
         if self.law is not None:

@@ -37,20 +37,20 @@ class SocketServer:
         self._server.server_close()
         self.path.unlink(missing_ok=True)
         with suppress(OSError):
-            self.path.parent.rmdir()  # one that was made for sockets alone goes with the last of them
+            self.path.parent.rmdir()  # removes a folder that was made for sockets alone
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
     request_queue_size = 64
-    """Clients that wait to be heard: one more is turned away at once, as though nobody were there."""
+    """Clients that may wait; the next one is refused at once."""
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: all that fails outside of the answers is a client that went away."""
+        """Ignore it: only a client that went away fails outside of the answers."""
 
 
 def peer_uid(connection: socket.socket) -> int:
-    """The user id of the process at the other end, as the kernel knows it."""
+    """Return the user id of the process at the other end, from the kernel."""
     _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return int(uid)
 
@@ -76,7 +76,7 @@ def _request_handler(handle: Handle) -> type[socketserver.StreamRequestHandler]:
 
 
 def answered(line: bytes, uid: int, handle: Handle) -> Mapping[str, Any]:
-    """The answer to one line from a user; never raises."""
+    """Return the answer to one line from a user; never raises."""
     if uid not in (os.getuid(), 0):
         return {"ok": False, "error": f"{user_name(uid)} may not steer this job, it belongs to {user_name(os.getuid())}"}
     try:
@@ -98,12 +98,12 @@ class RemoteJob:
         self._timeout_s = timeout_s
 
     def lives(self) -> bool:
-        """Whether somebody listens at the socket."""
+        """Return whether a process listens at the socket."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             return connection.connect_ex(str(self._path)) == 0
 
     def ask(self, verb: str, **arguments: Any) -> dict[str, Any]:
-        """The answer, or `Refused` with the reason, or `NotReachable`."""
+        """Return the answer; raise `Refused` with the reason, or `NotReachable`."""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                 connection.settimeout(self._timeout_s)

@@ -82,8 +82,8 @@ def test_validate_lists_all_mistakes(tmp_path: Path) -> None:
         'autopilot.policy: found "dedalus", there is no such policy; did you mean "daedalus"?',
         "autopilot.quota_executors: found 1, at least limits.min_executors (2) is allowed",
         "autopilot.fallback_executors: found 9, a whole number from limits.min_executors (2) to limits.max_executors (8) is allowed",
-        'promises.recovery: found "30s", no size can keep it: more than autopilot.downtime ("30s") is allowed',
-        'promises.latency_p95: found "4s", no size can keep it: at least queries.counted.trigger ("5s") is allowed',
+        'promises.recovery: found "30s", no number of executors can keep it: more than autopilot.downtime ("30s") is allowed',
+        'promises.latency_p95: found "4s", no number of executors can keep it: at least queries.counted.trigger ("5s") is allowed',
         f"queries.counted.function: {tmp_path}/job.py has no function 'count'; there are: counted",
         "sources.clicks: trace: seed: found '-1', a whole number of at least 0 is allowed",
     ]

@@ -26,7 +26,7 @@ from penstock.core.errors import UserMistake
 from penstock.kafka import feeder as feeder_module
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.feeder import Keeping
+from penstock.kafka.feeder import FeedReport
 from penstock.kafka.mark import find_mark
 from penstock.trace.rows import keyed_numbers
 from penstock.trace.state import TraceState, recipe_of
@@ -53,7 +53,7 @@ class Feeding:
         self.options = {"state": str(folder / "trace.json"), **options}
         self.order = Order(topic=topic.name, partitions=topic.partitions, client=topic.client, options=self.options, mark=folder / "mark", **order)
         self.feeds: list[Feed] = []
-        self.heard: list[Keeping | None] = []
+        self.heard: list[FeedReport | None] = []
 
     def start(self, limit: int | None = None) -> Feed:
         order = Order(**{name: getattr(self.order, name) for name in Order.__slots__} | {"limit": limit})
@@ -61,12 +61,12 @@ class Feeding:
         self.feeds[-1].wait_first()
         return self.feeds[-1]
 
-    def finish(self, limit: int) -> Keeping:
+    def finish(self, limit: int) -> FeedReport:
         self.start(limit).wait(60)
         return self.last
 
     @property
-    def last(self) -> Keeping:
+    def last(self) -> FeedReport:
         """The newest report of the newest feeder."""
         last = self.feeds[-1].last
         assert last is not None
@@ -209,10 +209,10 @@ def test_it_says_how_far_behind_it_is(feeding: Callable[..., Feeding], wait_unti
     feed = fed.start()
     wait_until(lambda: fed.sent > 100_000)
     assert feed.close() == ""
-    behind = [keeping for keeping in fed.heard if keeping is not None and not keeping.ended and keeping.sent_rows > 0]
+    behind = [report for report in fed.heard if report is not None and not report.ended and report.sent_rows > 0]
     assert behind
-    assert all(keeping.behind_s > 0.1 and keeping.behind_rows > 500_000 for keeping in behind)
-    assert max(keeping.behind_s for keeping in behind) <= fed.last.worst_behind_s
+    assert all(report.behind_s > 0.1 and report.behind_rows > 500_000 for report in behind)
+    assert max(report.behind_s for report in behind) <= fed.last.worst_behind_s
     fed.check_exact(fed.sent)
 
 

@@ -60,7 +60,7 @@ def test_two_feeders_never_share_a_mark(tmp_path: Path) -> None:
 
 def blocks(partitions: int, *, keyed: bool) -> BlockMaker:
     rows = keyed_numbers if keyed else lambda positions, seed: pa.RecordBatch.from_pydict({"value": positions})
-    return BlockMaker(rows=rows, seed=3, value_format="json", partitions=partitions, report=lambda *told: None)
+    return BlockMaker(rows=rows, seed=3, value_format="json", partitions=partitions, report=lambda *delivery: None)
 
 
 @given(st.integers(1, 5), st.booleans(), st.data())
@@ -98,7 +98,7 @@ def test_rows_are_due_when_their_time_has_come() -> None:
     assert block.stamps_ms[:3] == [1_000_001, 1_000_002, 1_000_003]
 
 
-def told(offset: int | None) -> SimpleNamespace:
+def delivered(offset: int | None) -> SimpleNamespace:
     return SimpleNamespace(offset=lambda: offset)
 
 
@@ -107,22 +107,22 @@ def test_a_mark_is_confirmed_when_every_partition_has_reached_it() -> None:
     first, second = Mark(position=3, offsets=(12, 21)), Mark(position=5, offsets=(13, 22))
     deliveries.await_mark(first)
     deliveries.await_mark(second)
-    deliveries.report(0, 12, None, told(11))
+    deliveries.report(0, 12, None, delivered(11))
     assert deliveries.confirmed() is None
-    deliveries.report(1, 22, None, told(21))
+    deliveries.report(1, 22, None, delivered(21))
     assert deliveries.confirmed() == first
-    deliveries.report(0, 13, None, told(None))
+    deliveries.report(0, 13, None, delivered(None))
     assert (deliveries.confirmed(), deliveries.confirmed(), deliveries.problem) == (second, None, None)
 
 
 def test_a_record_that_lands_elsewhere_than_expected_is_a_problem() -> None:
     for offset, why in ((15, "something else writes to it, too"), (10, "it has lost rows")):
         deliveries = Deliveries("t", [10])
-        deliveries.report(0, 12, None, told(offset))
+        deliveries.report(0, 12, None, delivered(offset))
         assert why in (deliveries.problem or "")
 
 
 def test_a_refused_record_is_a_problem() -> None:
     deliveries = Deliveries("t", [10])
-    deliveries.report(0, 12, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not yours"), told(None))
+    deliveries.report(0, 12, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not yours"), delivered(None))
     assert deliveries.problem == "feed: t does not take the rows: not yours"

@@ -1,4 +1,4 @@
-"""Where a Kafka source stands, with a client that only pretends to be Java's."""
+"""Positions of a Kafka source, with a fake of Java's client."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import latency_by_law_s
 from simulated_batches import ON_SPARK, batches, engine
 
 from penstock.core.config import Config
@@ -18,7 +19,6 @@ from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.models.latency.batch_latency import latency_by_law_s
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import NOT_NEGATIVE, MicroBatchSettings
 from penstock.simulator.ground_truth import Fault

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from penstock.core.domain.events.queries import ClockSkewed
+from penstock.spark.script_query import WriterRecipe
+from penstock.spark.settings import QuerySettings
 
 CODE = """
 from pyspark.sql import functions as F
@@ -72,9 +74,6 @@ def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
 
 
 def test_a_source_that_does_not_tell_leaves_the_arrival_rate_unknown(plant: Any) -> None:
-    from penstock.spark.script_query import WriterRecipe
-    from penstock.spark.settings import QuerySettings
-
     writer = plant.session.readStream.format("rate").option("rowsPerSecond", 100).load().writeStream.format("noop")
     recipe = WriterRecipe(writer.option("checkpointLocation", str(plant.folder / "c")).trigger(processingTime="1 second"), arrival_column="timestamp")
     query = plant.engine.add("r", recipe, QuerySettings(trigger=recipe.trigger))
@@ -87,9 +86,6 @@ def test_a_source_that_does_not_tell_leaves_the_arrival_rate_unknown(plant: Any)
 
 
 def test_records_from_the_future_are_clock_skew_and_not_a_latency(plant: Any) -> None:
-    from penstock.spark.script_query import WriterRecipe
-    from penstock.spark.settings import QuerySettings
-
     future = plant.session.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).option("startTimestamp", 4_000_000_000_000).load()
     writer = future.writeStream.format("noop").option("checkpointLocation", str(plant.folder / "c")).trigger(processingTime="1 second")
     recipe = WriterRecipe(writer, arrival_column="timestamp")

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.core.domain.job import SourceSpec
 from penstock.core.domain.trigger import Trigger
+from penstock.core.errors import UserMistake
+from penstock.spark.contract import prepare_trace
 from penstock.spark.settings import QuerySettings
 from penstock.spark.sink import count_rows
 
@@ -82,10 +85,6 @@ def test_rows_come_from_the_users_generator_or_from_a_recording(plant: Any) -> N
 
 
 def test_a_trace_whose_rate_changed_is_refused_on_the_old_checkpoint(plant: Any, tmp_path: Path) -> None:
-    from penstock.core.domain.job import SourceSpec
-    from penstock.core.errors import UserMistake
-    from penstock.spark.contract import prepare_trace
-
     state = tmp_path / "state.json"
     prepare_trace(SourceSpec(name="s", format="trace", options={"rate": "constant(5)"}), ".", state).state.begin(time.time())
     with pytest.raises(UserMistake, match="cannot change"):

@@ -37,6 +37,13 @@ def cpu(clock: HandClock) -> Iterator[GraphiteCpu]:
     listener.close()
 
 
+def heard(cpu: GraphiteCpu, clock: HandClock, *pieces: bytes) -> Callable[[str], float | None]:
+    """Send these pieces, and let the time pass after which their counters are known."""
+    send(cpu, *pieces)
+    clock.now_s += 2
+    return cpu.cpu_s
+
+
 def line(executor_id: str, cpu_s: float, application_id: str = APP) -> bytes:
     return f"{application_id}.{executor_id}.JVMCPU.jvmCpuTime {round(cpu_s * 1e9)} 1700000000\n".encode()
 
@@ -68,11 +75,9 @@ def eventually(condition: Callable[[], bool]) -> bool:
     return True
 
 
-def test_the_cpu_time_of_an_executor_is_told_in_seconds(cpu: GraphiteCpu, clock: HandClock) -> None:
-    send(cpu, line("3", 12.5))
-    clock.now_s += 2
-    assert cpu.cpu_s("3") == 12.5
-    assert cpu.cpu_s("4") is None
+def test_the_cpu_time_of_an_executor_is_in_seconds(cpu: GraphiteCpu, clock: HandClock) -> None:
+    cpu_s = heard(cpu, clock, line("3", 12.5))
+    assert (cpu_s("3"), cpu_s("4")) == (12.5, None)
 
 
 def test_between_two_reports_the_counter_is_on_the_line_between_them(cpu: GraphiteCpu, clock: HandClock) -> None:
@@ -101,15 +106,13 @@ def test_an_executor_unheard_for_thirty_seconds_is_unknown_until_it_speaks_again
 
 def test_a_line_in_pieces_is_one_line(cpu: GraphiteCpu, clock: HandClock) -> None:
     whole = line("1", 1.5) + line("2", 2.5)
-    send(cpu, *(whole[at : at + 1] for at in range(len(whole))))
-    clock.now_s += 2
-    assert (cpu.cpu_s("1"), cpu.cpu_s("2")) == (1.5, 2.5)
+    cpu_s = heard(cpu, clock, *(whole[at : at + 1] for at in range(len(whole))))
+    assert (cpu_s("1"), cpu_s("2")) == (1.5, 2.5)
 
 
 def test_a_line_without_its_end_is_not_believed(cpu: GraphiteCpu, clock: HandClock) -> None:
-    send(cpu, line("1", 5.0), line("2", 5.0)[:-15])
-    clock.now_s += 2
-    assert (cpu.cpu_s("1"), cpu.cpu_s("2")) == (5.0, None)
+    cpu_s = heard(cpu, clock, line("1", 5.0), line("2", 5.0)[:-15])
+    assert (cpu_s("1"), cpu_s("2")) == (5.0, None)
 
 
 @pytest.mark.parametrize(
@@ -118,35 +121,26 @@ def test_a_line_without_its_end_is_not_believed(cpu: GraphiteCpu, clock: HandClo
         b"\n\r\n \n",
         b"\xff\xfe\x00 1 2\n",
         b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
-        f"{APP}.1.JVMCPU.jvmCpuTime\n".encode(),
-        f"{APP}.1.JVMCPU.jvmCpuTime much 1700000000\n".encode(),
-        f"{APP}.1.JVMCPU.jvmCpuTime nan 1700000000\n".encode(),
-        f"{APP}.1.JVMCPU.jvmCpuTime inf 1700000000\n".encode(),
-        f"{APP}.1.JVMCPU.jvmCpuTime -1 1700000000\n".encode(),
+        *(f"{APP}.1.JVMCPU.jvmCpuTime{value}\n".encode() for value in ("", " much 1700000000", " nan 1700000000", " inf 1700000000", " -1 1700000000")),
         f"{APP}.1.executor.cpuTime 99 1700000000\n".encode(),
         f"{APP}..JVMCPU.jvmCpuTime 99 1700000000\n".encode(),
     ],
 )
 def test_junk_changes_nothing_and_the_next_line_is_heard(cpu: GraphiteCpu, clock: HandClock, junk: bytes) -> None:
-    send(cpu, junk, line("2", 7.0))
-    clock.now_s += 2
-    assert (cpu.cpu_s("1"), cpu.cpu_s("2")) == (None, 7.0)
+    cpu_s = heard(cpu, clock, junk, line("2", 7.0))
+    assert (cpu_s("1"), cpu_s("2")) == (None, 7.0)
 
 
 def test_a_huge_line_ends_its_connection_and_no_other(cpu: GraphiteCpu, clock: HandClock) -> None:
     with socket.create_connection(cpu.address, timeout=5) as client, pytest.raises(OSError):
         while True:
             client.sendall(b"x" * 65536)
-    send(cpu, line("1", 3.0))
-    clock.now_s += 2
-    assert cpu.cpu_s("1") == 3.0
+    assert heard(cpu, clock, line("1", 3.0))("1") == 3.0
 
 
 def test_a_line_of_the_longest_length_is_still_heard(cpu: GraphiteCpu, clock: HandClock) -> None:
     text = line("1", 3.0)
-    send(cpu, b"p" * (graphite.LONGEST_LINE_BYTES - len(text) - 1) + b"." + text)
-    clock.now_s += 2
-    assert cpu.cpu_s("1") == 3.0
+    assert heard(cpu, clock, b"p" * (graphite.LONGEST_LINE_BYTES - len(text) - 1) + b"." + text)("1") == 3.0
 
 
 def test_many_connections_at_once_are_all_heard(cpu: GraphiteCpu, clock: HandClock) -> None:
@@ -183,20 +177,16 @@ def test_a_connection_that_lasts_too_long_is_cut(monkeypatch: pytest.MonkeyPatch
 
 
 def test_only_lines_of_our_application_are_taken(cpu: GraphiteCpu, clock: HandClock) -> None:
-    send(cpu, line("1", 9.0, "app-other"), line("2", 9.0, f"x{APP}"), line("3", 9.0, f"{APP}.more"), line("4", 9.0, f"a.prefix.{APP}"))
-    clock.now_s += 2
-    assert [cpu.cpu_s(each) for each in "1234"] == [None, None, None, 9.0]
+    owners = ("app-other", f"x{APP}", f"{APP}.more", f"a.prefix.{APP}")
+    cpu_s = heard(cpu, clock, *(line(str(number), 9.0, owner) for number, owner in enumerate(owners)))
+    assert [cpu_s(each) for each in "0123"] == [None, None, None, 9.0]
 
 
 def test_before_the_application_is_known_no_line_is_taken(clock: HandClock) -> None:
     cpu = GraphiteCpu("127.0.0.1", now=clock)
-    send(cpu, line("1", 9.0))
-    clock.now_s += 2
-    assert cpu.cpu_s("1") is None
+    assert heard(cpu, clock, line("1", 9.0))("1") is None
     cpu.listen_to(APP)
-    send(cpu, line("1", 10.0))
-    clock.now_s += 2
-    assert cpu.cpu_s("1") == 10.0
+    assert heard(cpu, clock, line("1", 10.0))("1") == 10.0
     cpu.close()
 
 
@@ -258,14 +248,8 @@ def test_the_settings_are_those_of_sparks_graphite_sink_and_let_one_metric_throu
     settings = graphite_settings("10.0.0.5", 4321, period_s=2)
     named = {name.removeprefix("spark.metrics.conf.executor.sink.penstock."): value for name, value in settings.items()}
     pattern = named.pop("regex")
-    assert named == {
-        "class": "org.apache.spark.metrics.sink.GraphiteSink",
-        "host": "10.0.0.5",
-        "port": "4321",
-        "period": "2",
-        "unit": "seconds",
-        "protocol": "tcp",
-    }
+    kind = "org.apache.spark.metrics.sink.GraphiteSink"
+    assert named == {"class": kind, "host": "10.0.0.5", "port": "4321", "period": "2", "unit": "seconds", "protocol": "tcp"}
     assert re.search(pattern, f"{APP}.1.JVMCPU.jvmCpuTime")
     assert not re.search(pattern, f"{APP}.1.executor.cpuTime")
 

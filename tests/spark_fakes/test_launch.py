@@ -23,7 +23,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor
 from penstock.spark import cpu
-from penstock.spark.launch import LogPipe, hear_for_jvm, launch_apart
+from penstock.spark.launch import LogPipe, forward_signals, launch_apart
 from penstock.spark.session import settings_for
 
 
@@ -86,7 +86,7 @@ def launched(jar: Path) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
 def test_a_signal_that_asks_the_jvm_to_stop_is_passed_on_and_the_jvm_lives(jvm: tuple[Any, subprocess.Popen[bytes]]) -> None:
     gateway, process = jvm
     heard: list[int] = []
-    hear_for_jvm(gateway, heard.append)
+    forward_signals(gateway, heard.append)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         os.kill(process.pid, number)
         wait_until(lambda number=number: heard[-1:] == [number], 20)  # type: ignore[misc]
@@ -97,7 +97,7 @@ def test_a_signal_that_is_ignored_here_is_left_to_the_jvm(jvm: tuple[Any, subpro
     gateway, process = jvm
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        hear_for_jvm(gateway, lambda number: None)
+        forward_signals(gateway, lambda number: None)
     finally:
         signal.signal(signal.SIGHUP, before)
     os.kill(process.pid, signal.SIGHUP)

@@ -168,18 +168,21 @@ def test_a_url_that_cannot_be_read_is_refused_without_being_shown(url: str) -> N
     assert "amy" not in cpu.problem and "ss@" not in cpu.problem
 
 
-def test_a_query_that_prometheus_refuses_is_told_in_its_words(server: FakePrometheus) -> None:
+def problem_of(server: FakePrometheus, before: str = "") -> str | None:
+    """The problem of a question that gets no cores."""
+    cpu = asking(server, before=before)
+    assert cpu.cores() == {}
+    return (cpu.problem or "").removeprefix(f"Prometheus at http://{server.place}: ")
+
+
+def test_a_query_that_prometheus_refuses_is_reported_in_its_words(server: FakePrometheus) -> None:
     server.say({"status": "error", "errorType": "bad_data", "error": "parse error:\n unexpected end"}, status=400)
-    cpu = asking(server)
-    assert cpu.cores() == {}
-    assert cpu.problem == f"Prometheus at http://{server.place}: parse error: unexpected end"
+    assert problem_of(server) == "parse error: unexpected end"
 
 
-def test_a_wrong_password_is_told(server: FakePrometheus) -> None:
+def test_a_wrong_password_is_reported(server: FakePrometheus) -> None:
     server.status = 401
-    cpu = asking(server, before="amy:wrong@")
-    assert cpu.cores() == {}
-    assert cpu.problem is not None and "HTTP 401 Unauthorized; look at the user name and password" in cpu.problem
+    assert problem_of(server, "amy:wrong@") == "it refuses with HTTP 401 Unauthorized; look at the user name and password in the URL"
 
 
 @pytest.mark.parametrize(
@@ -202,34 +205,24 @@ def test_a_wrong_password_is_told(server: FakePrometheus) -> None:
 )
 def test_nonsense_gives_no_cores_and_one_line(server: FakePrometheus, body: bytes) -> None:
     server.body = body
-    cpu = asking(server)
-    assert cpu.cores() == {}
-    assert cpu.problem == f"Prometheus at http://{server.place}: that is no answer of Prometheus's; look at the URL"
+    assert problem_of(server) == "that is no answer of Prometheus's; look at the URL"
 
 
-def test_another_kind_of_result_is_told(server: FakePrometheus) -> None:
-    server.answer(kind="matrix")
-    cpu = asking(server)
-    assert cpu.cores() == {}
-    assert cpu.problem is not None and cpu.problem.endswith("the query gives a matrix, an instant vector is needed; look at the query")
+ONE, SAME = ({"executor_id": "1"}, "1"), ({"executor_id": "1"}, "2")
 
 
 @pytest.mark.parametrize(
-    ("series", "said"),
+    ("kind", "series", "said"),
     [
-        ([], "the query finds no series; look at the query"),
-        ([({"pod": "a"}, "1")], 'no series has the label "executor_id"; look at the query and the label'),
-        (
-            [({"executor_id": "1"}, "1"), ({"executor_id": "1"}, "2")],
-            'several series have the same "executor_id"; write "sum by (executor_id) (...)" around the query',
-        ),
+        ("matrix", [], "the query gives a matrix, an instant vector is needed; look at the query"),
+        ("vector", [], "the query finds no series; look at the query"),
+        ("vector", [({"pod": "a"}, "1")], 'no series has the label "executor_id"; look at the query and the label'),
+        ("vector", [ONE, SAME], 'several series have the same "executor_id"; write "sum by (executor_id) (...)" around the query'),
     ],
 )
-def test_a_vector_that_does_not_name_each_executor_once_is_told(server: FakePrometheus, series: list[tuple[dict[str, str], str]], said: str) -> None:
-    server.answer(*series)
-    cpu = asking(server)
-    assert cpu.cores() == {}
-    assert cpu.problem is not None and cpu.problem.endswith(said)
+def test_a_result_that_does_not_name_each_executor_once_is_reported(server: FakePrometheus, kind: str, series: list[Any], said: str) -> None:
+    server.answer(*series, kind=kind)
+    assert problem_of(server) == said
 
 
 def test_values_that_are_no_cores_are_left_out(server: FakePrometheus) -> None:
@@ -239,10 +232,8 @@ def test_values_that_are_no_cores_are_left_out(server: FakePrometheus) -> None:
 
 def test_an_answer_that_is_too_long_is_refused(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prometheus_cpu, "LONGEST_ANSWER_BYTES", 10)
-    server.answer(({"executor_id": "1"}, "1"))
-    cpu = asking(server)
-    assert cpu.cores() == {}
-    assert cpu.problem is not None and "the answer is longer than 10 bytes" in cpu.problem
+    server.answer(ONE)
+    assert problem_of(server) == "the answer is longer than 10 bytes; look at the query"
 
 
 def test_a_server_that_is_not_there_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,10 +40,7 @@ def test_a_writer_or_a_query_of_spark_connect_is_refused(state_folder: Path) -> 
 
 @pytest.mark.parametrize(
     ("version", "allocation", "said"),
-    [
-        ("4.3.0", "true", "^dynamic allocation is on and would fight with Penstock over executors: set .* to false$"),
-        ("3.5.1", None, "^Spark 3.5.1 is too old"),
-    ],
+    [("4.3.0", "true", "^dynamic allocation is on and would fight with Penstock over executors: set .* to false$"), ("3.5.1", None, "^Spark 3.5.1 is too old")],
 )
 def test_a_session_that_cannot_be_steered_is_refused(state_folder: Path, version: str, allocation: str | None, said: str) -> None:
     context = SimpleNamespace(appName="script", getConf=lambda: {"spark.dynamicAllocation.enabled": allocation})

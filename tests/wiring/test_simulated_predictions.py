@@ -20,7 +20,7 @@ from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import Simulable
 from penstock.simulator.ground_truth import Fault
-from penstock.wiring.setup import Setup, told_downtimes
+from penstock.wiring.setup import Setup, with_downtimes
 from penstock.wiring.simulation import Simulated, simulate
 
 BATCHES = MicroBatchSettings(noise=0.05)
@@ -37,7 +37,7 @@ def run(policy: str, engine: Simulable, load: Arrivals, *, start: int, faults: t
         limits=Limits(min_executors=1, max_executors=12, start_executors=start),
         promises=Promises(recovery_s=600.0, latency_p95_s=10.0),
         config=Config(reading_interval_s=15.0, reading_window_s=15.0),
-        autopilot=told_downtimes(Autopilot(mode="active", policy=policy, rollback=False), engine, faults),
+        autopilot=with_downtimes(Autopilot(mode="active", policy=policy, rollback=False), engine, faults),
     )
     done = simulate(Setup(load=load, engine=engine, terms=terms, faults=faults))
     assert [event for event in done.events if isinstance(event, TurnFailed | PhaseFailed)] == []

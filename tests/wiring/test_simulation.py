@@ -25,7 +25,7 @@ from penstock.runtime.fakes import blank_reading
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.ground_truth import Fault, Record, Struck
 from penstock.wiring.setup import Setup
-from penstock.wiring.simulation import Failure, Foretelling, Simulated, failures_of, simulate, simulate_all
+from penstock.wiring.simulation import Failure, RecoveryPredicting, Simulated, failures_of, simulate, simulate_all
 
 WORKER = 5000.0
 STEADY = Arrivals.through((0.0, 3600.0), (20_000.0, 20_000.0))
@@ -128,7 +128,7 @@ def test_micro_batches_are_steered_too() -> None:
 
 def test_a_policy_that_foretells_decides_as_it_did() -> None:
     policy = Hpa()
-    wrapped = Foretelling(policy=policy)
+    wrapped = RecoveryPredicting(policy=policy)
     assert (wrapped.name, wrapped.period_s, wrapped.faithful) == (policy.name, policy.period_s, policy.faithful)
     assert wrapped.needs == policy.needs | {"load", "capacity"}
     busy = tuple(ExecutorReading(executor_id=str(number), host="a", slots=1, uptime_s=3600.0, cpu_cores=0.95) for number in range(4))

@@ -19,7 +19,7 @@ from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.tables.measurements import read_profile
-from penstock.wiring.setup import Setup, possible, told_downtimes
+from penstock.wiring.setup import Setup, possible, with_downtimes
 from penstock.wiring.simulation import simulate_all
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def simulate(
     limits, parameters = limits_of(min_scaleout, max_scaleout, start_scaleout, recorded), parameters_of(policy, param or [])
     faults = faults_of(failures, timeout_failures, load)
     own = Autopilot(mode="active", policy=policies_of(policy)[0], parameters=parameters, guards=cast(Guards, guards), rollback=False)
-    autopilot = told_downtimes(own, settings, faults)
+    autopilot = with_downtimes(own, settings, faults)
     promises, known = promises_of(promise_latency_ms, target_recovery, recorded), () if profile is None else tuple(read_profile(profile))
     config = replace(EVEN, reading_interval_s=UNREAD_S) if policy == "static" and not faults else EVEN
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=autopilot, profile=known)

@@ -25,7 +25,7 @@ from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Fault
 from penstock.simulator.rerun import OwnError, rerun
 from penstock.simulator.sharing import Scheduler
-from penstock.wiring.setup import SHORTEST_RUN_S, LeftOut, Setup, possible, told_downtimes
+from penstock.wiring.setup import SHORTEST_RUN_S, LeftOut, Setup, possible, with_downtimes
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
@@ -141,7 +141,7 @@ class Asked:
         own = known.autopilot
         tried = own if own.policy in self.policies else replace(own, policy=self.policies[0], parameters={})
         autopilot = replace(tried, mode="active", rollback=False, hours=(), exclude=(), calendar=())
-        told = told_downtimes(autopilot, like.engine, like.faults) if own.downtime_s is None else autopilot
+        told = with_downtimes(autopilot, like.engine, like.faults) if own.downtime_s is None else autopilot
         return replace(known, limits=self.limits, promises=self.promises, autopilot=told)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from penstock.core.errors import UserMistake
-from penstock.kafka.feeder import DRAIN_S, Keeping
+from penstock.kafka.feeder import DRAIN_S, FeedReport
 
 START_S = 60.0
 
@@ -39,9 +39,9 @@ class Order:
 class Feed:
     """A running feeder; `heard` is called from a thread of its own with every report, and with None if it fails."""
 
-    def __init__(self, order: Order, heard: Callable[[Keeping | None], None] = lambda keeping: None) -> None:
+    def __init__(self, order: Order, heard: Callable[[FeedReport | None], None] = lambda report: None) -> None:
         self.order = order
-        self.last: Keeping | None = None
+        self.last: FeedReport | None = None
         self._heard = heard
         self._first = threading.Event()
         self._said: deque[str] = deque(maxlen=20)
@@ -93,7 +93,7 @@ class Feed:
     def _listen(self, reports: IO[str]) -> None:
         with reports:
             for line in reports:
-                self.last = Keeping(**json.loads(line))
+                self.last = FeedReport(**json.loads(line))
                 self._first.set()
                 self._heard(self.last)
         self._first.set()

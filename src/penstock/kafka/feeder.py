@@ -31,7 +31,7 @@ from penstock.trace.state import TraceState, recipe_of
 
 TICK_S = 0.01
 AHEAD_S = 0.25
-TELL_S = 1.0
+REPORT_EVERY_S = 1.0
 DRAIN_S = 5.0
 STUCK_S = 10.0
 PROBE_S = 2.0
@@ -47,7 +47,7 @@ PRODUCER = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
+class FeedReport:
     """How a feeder keeps up: rows in the topic, rows scheduled so far, and how long the next row has been due, now and at most since the start."""
 
     sent_rows: int
@@ -108,23 +108,23 @@ class Feeder:
 
     def run(self) -> None:
         """Feed until stopped, or until all rows of the limit are in the topic."""
-        self._tell()
-        told_s = time.monotonic()
+        self._report()
+        reported_s = time.monotonic()
         while not self._stopping and not self._is_done():
             if not self._send_what_is_due(time.time()):
                 time.sleep(TICK_S)
             self._producer.poll(0)
             self._note_confirmed()
-            self._see_that_rows_move()
-            if time.monotonic() - told_s >= TELL_S:
-                told_s = time.monotonic()
-                self._tell()
+            self._replace_stuck_producer()
+            if time.monotonic() - reported_s >= REPORT_EVERY_S:
+                reported_s = time.monotonic()
+                self._report()
         self._put_back()
         all_delivered = self._producer.flush(DRAIN_S) == 0
         self._note_confirmed()
         if all_delivered:
             self._mark().write(self._mark_path)
-        self._tell(ended=True)
+        self._report(ended=True)
 
     def _is_done(self) -> bool:
         return self._limit is not None and self._position >= self._limit and len(self._producer) == 0
@@ -184,7 +184,7 @@ class Feeder:
         if self._deliveries.problem is not None:
             raise UserMistake(self._deliveries.problem)
 
-    def _see_that_rows_move(self) -> None:
+    def _replace_stuck_producer(self) -> None:
         """Open a new producer if the old one delivers nothing though the broker answers.
 
         librdkafka gives up for good if a broker answers, as it shuts down or is short of CPU, that the cluster has no brokers (its issue 5301).
@@ -207,18 +207,18 @@ class Feeder:
         if error.code() in REFUSALS or error.fatal():
             self._deliveries.problem = refusal_words(self._order["client"].get("bootstrap.servers", ""), error)
 
-    def _tell(self, *, ended: bool = False) -> None:
+    def _report(self, *, ended: bool = False) -> None:
         now_s = time.time()
         due = self._schedule.newest_at(now_s)
         scheduled = due if self._limit is None else min(due, self._limit)
         sent = max(self._delivered, self._position - len(self._producer))
         late_s = max(0.0, now_s - float(self._schedule.arrival_of(np.array([sent]))[0])) if sent < scheduled else 0.0
         self._worst_s = max(self._worst_s, late_s)
-        keeping = Keeping(
+        report = FeedReport(
             sent_rows=sent, scheduled_rows=scheduled, rate_rows_per_s=self._schedule.rate_at(now_s), behind_s=late_s, worst_behind_s=self._worst_s, ended=ended
         )
         try:
-            os.write(self._out, f"{json.dumps(asdict(keeping))}\n".encode())
+            os.write(self._out, f"{json.dumps(asdict(report))}\n".encode())
         except BrokenPipeError:
             self.stop()
 

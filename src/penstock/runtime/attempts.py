@@ -1,4 +1,4 @@
-"""Work that may fail without harm to what goes on around it."""
+"""Work whose failure is reported once, until it succeeds again."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Hashable
 
 
 class Attempts:
-    """Does such work, and tells of its failure once, until the same work succeeds again."""
+    """Runs work by name, and reports the first of a row of failures."""
 
     def __init__(self) -> None:
         self._failing: set[Hashable] = set()
 
-    def attempt(self, what: Hashable, work: Callable[[], object], tell: Callable[[Exception], object]) -> None:
-        """Do the work that is known as `what`; `tell` is given the first error of a row of failures."""
+    def attempt(self, what: Hashable, work: Callable[[], object], report: Callable[[Exception], object]) -> None:
+        """Do the work named `what`; call `report` with the error if the last attempt did not fail too."""
         try:
             work()
             self._failing.discard(what)
         except Exception as error:
             if what not in self._failing:
                 self._failing.add(what)
-                tell(error)
+                report(error)

@@ -1,4 +1,4 @@
-"""What people and programs outside are said of the autopilot."""
+"""The state of the autopilot for `status` and for the metrics."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock.core.knowledge.terms import Terms
 from penstock.telemetry.exposition import AutopilotState
 
 LATEST = 50
-"""Predictions of a kind whose errors are averaged."""
+"""Predictions of each kind whose errors are averaged."""
 
 
 class AutopilotView:
-    """Keeps what only events tell: the last decision with its effect, and how far predictions were off."""
+    """Keeps what only events hold: the last decision, and the errors of predictions."""
 
     def __init__(self) -> None:
         self._decided: Decided | None = None

@@ -1,4 +1,4 @@
-"""The shell around `loop.turn`: gathers its inputs, performs what it decides, remembers what it says."""
+"""The shell around `loop.turn`: gathers its inputs, performs its instructions, and records its events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REMEMBERED = 200
 
 
 class Memory(KnowledgeStore, Protocol):
-    """A knowledge store that also remembers every turn; `recorded` is what it takes to turn it again."""
+    """A knowledge store that also records every turn; `recorded` is what a replay needs."""
 
     def append(
         self, at_s: float, *, reading: Reading | None = None, events: Sequence[Event] = (), instructions: Sequence[tuple[Instruction, float]] = (),
@@ -39,10 +39,10 @@ class Memory(KnowledgeStore, Protocol):
 
 
 class Controller:
-    """Turns the loop every reading interval, and at once when an operator speaks. A turn that fails is an event; the loop lives.
+    """Turns the loop every reading interval, and at once when a command comes. A turn that fails is an event, and the loop goes on.
 
-    Slow fits are done by `fitter`; without one they are not done. `policy` takes the place of the one that the terms name. `reread` is asked once a
-    turn whether the owner has changed what the autopilot may do.
+    `fitter` does slow fits; without one they are not done. `policy` replaces the one that the terms name. `reread` is called once a turn and returns
+    what the owner has changed in the job file.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Controller:
         self._thread.start()
 
     def submit(self, command: Command) -> Future[list[Event]]:
-        """Let an operator speak; the answer is what the turn that heard it said."""
+        """Hand in an operator's command; the result is the events of the turn that takes it."""
         return self._inbox.submit(command)
 
     def note(self, events: Sequence[Event]) -> None:
-        """Take in events that happened elsewhere; from any thread."""
+        """Record events that happened elsewhere; from any thread."""
         self._inbox.note(events)
 
     def declare(self, query: str, declared: QueryConfiguration) -> None:
@@ -88,7 +88,7 @@ class Controller:
             self.knowledge = join(self.knowledge, query, declared, self._remembered)
 
     def close(self) -> None:
-        """End the loop after the turn under way, and write down what is left, all that was learnt with it."""
+        """End the loop after the current turn, and write what is left, including all that was learnt."""
         self._inbox.close()
         if self._thread.is_alive():
             self._thread.join(timeout=60)
@@ -100,7 +100,7 @@ class Controller:
         self._aside("saving what was learnt", self._memory.save, self.knowledge)
 
     def step(self) -> None:
-        """One turn, now. If it fails, the outcomes and the fits it was given wait for the next one."""
+        """Do one turn now. If it fails, its outcomes and fits wait for the next one."""
         waiting = self._inbox.look()
         now_s = self._clock.now_s()
         self._aside("looking at the job file", self._look_again, self._reread)
@@ -135,7 +135,7 @@ class Controller:
         waiting.answer(done.events)
 
     def _look_again(self, reread: Callable[[], Reread | None]) -> None:
-        """Follow what the owner lets the autopilot do from now on, if that has changed."""
+        """Follow the job file's autopilot and profile, if they have changed."""
         found = reread()
         if found is None:
             return
@@ -146,7 +146,7 @@ class Controller:
         self._inbox.note([found.event])
 
     def _read(self, now_s: float, *, urgent: bool) -> tuple[Reading | None, list[Event]]:
-        """A reading; None, with the reason, where the turn goes on without one: an operator waits for it, or the policy is to be rolled back."""
+        """Return a reading. If that fails and a command waits or a roll-back is due, return None and the failure as an event; else raise."""
         try:
             return self._source.read(), []
         except Exception as error:
@@ -155,7 +155,7 @@ class Controller:
             return None, [ReadingFailed(at_s=now_s, error=in_words(error))]
 
     def _turn(self, inputs: Inputs) -> Recorded:
-        """Turn the loop, and know from now on what it knows."""
+        """Turn the loop and take over its knowledge."""
         with self._turning:
             before = Keyframe(knowledge=self.knowledge, terms=self.terms)
             done = turn(before.knowledge, inputs, before.terms, self._policy)
@@ -163,29 +163,29 @@ class Controller:
             return Recorded(before=before, inputs=inputs, done=done)
 
     def _perform(self, instruction: Instruction) -> None:
-        """Hand it over; an actuator that cannot even begin has failed, and its knob is free again."""
+        """Hand an instruction to the actuator; an error there is a failed outcome."""
         try:
             self._actuator.perform(instruction, self._inbox.report)
         except Exception as error:
             self._inbox.report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=in_words(error)))
 
     def _ask(self, fitter: Fitter, asked: FitAsked) -> None:
-        """Hand a fit over; a fitter that cannot even begin has failed."""
+        """Hand a fit to the fitter; an error there is a failed fit."""
         try:
             fitter.ask(asked, self._inbox.take_fit)
         except Exception as error:
             self._inbox.take_fit(FitDone(number=asked.number, took_s=0.0, error=in_words(error)))
 
     def _remember(self, at_s: float, events: Sequence[Event], **more: Any) -> None:
-        """Write a turn down, and tell everybody."""
-        said = [*events, *self._write(at_s, events=events, **more)]
-        for event in said:
+        """Write a turn, and pass its events to the sinks."""
+        written = [*events, *self._write(at_s, events=events, **more)]
+        for event in written:
             number = getattr(event, "number", None)
             if number is not None:
                 self.recent[number] = event
                 self.recent.pop(number - _REMEMBERED, None)
         for sink in self._sinks:
-            self._aside("telling what happened", sink.emit, said)
+            self._aside("telling what happened", sink.emit, written)
 
     def _write(self, at_s: float, **entry: Any) -> Sequence[Event]:
         try:
@@ -194,13 +194,13 @@ class Controller:
             return [MemoryLost(at_s=at_s, reason=in_words(error))]
 
     def _aside(self, what: str, work: Callable[[Any], None], given: Any) -> None:
-        """Do work that the turn does not need; that it fails is remembered once, until it works again."""
+        """Do work that the turn does not depend on; a failure is recorded once, until it succeeds again."""
 
-        def tell(error: Exception) -> None:
+        def report(error: Exception) -> None:
             now_s = self._clock.now_s()
             self._write(now_s, events=[SideWorkFailed(at_s=now_s, what=what, error=in_words(error))])
 
-        self._side_work.attempt(work, lambda: work(given), tell)
+        self._side_work.attempt(work, lambda: work(given), report)
 
     def _run(self) -> None:
         due_s = self._clock.now_s()

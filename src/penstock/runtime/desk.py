@@ -1,4 +1,4 @@
-"""Where operators are heard: turns what comes through the socket into commands, and answers."""
+"""Answers requests from the socket: turns them into commands and returns what became of them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from penstock.runtime.controller import Controller
 
 ANSWER_S = 25.0
 WISHES = (SetKnob, Approve)
-"""Commands whose answer holds the instructions that the same turn gave."""
+"""Commands whose answer includes the instructions of the same turn."""
 
-TO_THE_POLICY = ("approve", "reject", "pause", "resume")
 SetSourceRate = Callable[[str | None, float | None], str]
 
 
 class Desk:
-    """Answers one request at a time, from any thread; nothing leaves that has not passed the redactor."""
+    """Answers requests, from any thread, with secrets masked."""
 
     def __init__(
         self, *, controller: Controller, clock: Clock, redactor: Redactor, status: Callable[[], Mapping[str, Any]], set_source_rate: SetSourceRate | None
@@ -38,7 +37,7 @@ class Desk:
         self._set_source_rate = set_source_rate
 
     def handle(self, verb: str, asked: Mapping[str, Any], who: str) -> Mapping[str, Any]:
-        """The answer; `PenstockError` with the reason where there is none."""
+        """Return the answer; raise `PenstockError` with the reason if there is none."""
         try:
             answer = self._answer(verb, asked, who)
         except PenstockError as error:
@@ -59,23 +58,23 @@ class Desk:
         return self._command(command_of(verb, asked, who, self._clock.now_s()))
 
     def _command(self, command: Command) -> Mapping[str, Any]:
-        """What the turn that heard it said about it; a turn has more to say, which nobody asked about."""
+        """Submit a command; return those events of its turn that concern it."""
         events = self._controller.submit(command).result(timeout=ANSWER_S)
         taken = [event for event in events if is_taken(event, command.who)]
         refused = [event for event in events if isinstance(event, CommandRefused) and event.who == command.who]
         if refused and not taken:
             raise Refused(refused[0].words())
         given = [event for event in events if isinstance(event, InstructionGiven) and isinstance(command, WISHES)]
-        told: list[Event] = [*refused, *taken, *given]
-        answer: dict[str, Any] = {"said": [event.words() for event in told], "numbers": [event.number for event in given]}
+        answers: list[Event] = [*refused, *taken, *given]
+        answer: dict[str, Any] = {"said": [event.words() for event in answers], "numbers": [event.number for event in given]}
         paused = [event for event in taken if isinstance(event, PolicyPaused)]
         return answer | ({"paused_until_s": paused[-1].until_s} if paused else {})
 
     def _outcomes(self, numbers: list[int]) -> Mapping[str, Any]:
-        """Which of these instructions are still under way, how the others ended, and which of those were not carried out."""
+        """Return which of these instructions are pending, how the others ended, and which of those were not carried out."""
         pending = {each.instruction.number for each in self._controller.knowledge.pending}
         last = {number: self._controller.recent[number] for number in numbers if number in self._controller.recent}
-        # Knowledge is taken over a moment before its events are: an instruction that was only given so far is still under way.
+        # Knowledge is updated a moment before its events: an instruction whose last event is that it was given is still pending.
         pending |= {number for number, event in last.items() if isinstance(event, InstructionGiven)}
         ended = {number: event for number, event in last.items() if number not in pending}
         return {
@@ -93,31 +92,27 @@ class Desk:
 
 
 def is_taken(event: Event, who: str) -> bool:
-    """Whether it says that a command of this operator was taken."""
+    """Return whether the event says that a command of this operator was accepted."""
     if isinstance(event, HoldEnded):
         return not event.expired
     return isinstance(event, (CommandTaken, PolicyPaused, PolicyResumed, ProposalEnded)) and event.who == who
 
 
 def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
-    """The command behind a request."""
-    hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
+    """Return the command of a request."""
+    by: dict[str, Any] = {"at_s": at_s, "who": who}
+    held = by | {"hold_s": None if asked.get("hold_s") is None else float(asked["hold_s"])}
+    on_proposal = by | {"proposal": None if asked.get("proposal") is None else int(asked["proposal"])}
+    commands: dict[str, Callable[[], Command]] = {
+        "release": lambda: Release(**by),
+        "pause": lambda: Pause(**held, reason=str(asked.get("reason") or "")),
+        "resume": lambda: Resume(**by),
+        "approve": lambda: Approve(**on_proposal),
+        "reject": lambda: Reject(**on_proposal),
+    }
     knob = knob_set_by(verb)
     if knob is not None:
-        return SetKnob(at_s=at_s, who=who, hold_s=hold_s, knob=knob.name, value=str(asked["value"]), query=asked.get("query"))
-    if verb == "release":
-        return Release(at_s=at_s, who=who)
-    if verb in TO_THE_POLICY:
-        return to_the_policy(verb, asked, who, at_s)
-    raise UserMistake(f"there is no command {verb!r}")
-
-
-def to_the_policy(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
-    """What is said to the policy, not to the job."""
-    if verb == "pause":
-        hold_s = None if asked.get("hold_s") is None else float(asked["hold_s"])
-        return Pause(at_s=at_s, who=who, hold_s=hold_s, reason=str(asked.get("reason") or ""))
-    if verb == "resume":
-        return Resume(at_s=at_s, who=who)
-    number = None if asked.get("proposal") is None else int(asked["proposal"])
-    return Approve(at_s=at_s, who=who, proposal=number) if verb == "approve" else Reject(at_s=at_s, who=who, proposal=number)
+        return SetKnob(**held, knob=knob.name, value=str(asked["value"]), query=asked.get("query"))
+    if verb not in commands:
+        raise UserMistake(f"there is no command {verb!r}")
+    return commands[verb]()

@@ -1,4 +1,4 @@
-"""The ports without Spark, a disk or time: for tests and trials. They pass the same contract suites as the real ones."""
+"""Fakes of the ports, without Spark, a disk or real time. They pass the same contract suites as the real adapters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ EPOCH_S = 1_700_000_000.0
 
 
 class FakeClock(SimulatedClock):
-    """The simulated one, begun in our days."""
+    """A simulated clock that starts in 2023."""
 
     def __init__(self, now_s: float = EPOCH_S) -> None:
         super().__init__(now_s)
 
 
 def blank_reading(at_s: float, **known: Any) -> Reading:
-    """A reading of a job of which nothing is known but what is given.
+    """Return a reading in which only the given values are known.
 
     >>> blank_reading(5.0, executors_running=2).lag_rows is None
     True
@@ -38,7 +38,7 @@ def blank_reading(at_s: float, **known: Any) -> Reading:
 
 
 class FakePlant:
-    """A source and an actuator in one: it becomes what it is asked to be, at once.
+    """A source and an actuator in one, which carries out instructions at once.
 
     `refusal` makes instructions fail with that reason, `broken` makes readings raise, and while `slow` is set outcomes wait for `finish`.
     """
@@ -71,7 +71,7 @@ class FakePlant:
             self.finish()
 
     def finish(self) -> None:
-        """Carry out what is under way, and report it."""
+        """Carry out what is pending, and report it."""
         unreported, self._unreported = self._unreported, []
         for instruction, report in unreported:
             reason = self.refusal or self._become(instruction)
@@ -93,7 +93,7 @@ class FakePlant:
 
 
 class FolderBeside:
-    """A folder of this machine in the place of one beside a checkpoint; `broken` makes everything raise."""
+    """A local folder in place of the one beside a checkpoint; `broken` makes every method raise."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Fits in a child process: slow and large they may be, the job beside them does not notice."""
+"""Run fits in a child process, so that slow and large ones do not disturb the job; or at once, in a simulation."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from penstock.runtime.steady_clock import SteadyClock
 from penstock.stores.codec import decode, encode
 
 IDLE_S = 600.0
+NICE = 10
 HOME = str(Path(__file__).parents[2])
-"""Where this Penstock was found: the child is to find the same."""
+"""Where the child finds the same Penstock."""
 CHILD = (sys.executable, "-P", "-m", "penstock.runtime.fitter")
-"""Without the folder that the driver was started in: a file there must not take the place of a module."""
+"""`-P`: a file in the driver's working directory must not shadow a module."""
 
 Report = Callable[[FitDone], None]
 
 
 class NoAnswerError(Exception):
-    """A fit that came to nothing, in words."""
+    """A fit without a result."""
 
 
 class ProcessFitter:
-    """One child for all fits, one after another: started at the first, killed when a fit takes longer than `timeout_s`, ended after `idle_s` without one.
+    """Runs all fits one after another in one child, started at the first, killed when a fit exceeds `timeout_s`, ended after `idle_s` without one.
 
-    The child is held to `memory_mb`, works at low priority on one core, inherits nothing but its two pipes, and dies with this process.
+    The child is limited to `memory_mb`, has low priority and one core, inherits only its two pipes, and dies with this process.
     """
 
     def __init__(self, memory_mb: int, timeout_s: float, *, idle_s: float = IDLE_S, command: Sequence[str] = CHILD) -> None:
@@ -51,20 +52,20 @@ class ProcessFitter:
         self._thread: threading.Thread | None = None
 
     def ask(self, asked: FitAsked, report: Report) -> None:
-        """Have it done; `report` is called by a thread of this fitter, or at once if it is closed."""
+        """Queue a fit; `report` is called by a thread of this fitter, or at once if it is closed."""
         with self._lock:
             closed = self._closed
             if not closed:
                 self._asked.put((asked, report))
                 if self._thread is None:
-                    # The kernel ends the child with the thread that started it, so that thread lives as long as the fitter.
+                    # The kernel ends the child with the thread that started it, so this thread lives as long as the fitter.
                     self._thread = threading.Thread(target=self._serve, name="penstock-fitter", daemon=True)
                     self._thread.start()
         if closed:
             report(_nothing(asked, "the fitter was closed"))
 
     def close(self) -> None:
-        """Give up what is under way and leave no process; more than once is allowed."""
+        """Abort the current fit and end the child; a second call does nothing."""
         with self._lock:
             self._closed = True
             if self._child is not None:
@@ -96,7 +97,7 @@ class ProcessFitter:
         return replace(done, took_s=self._clock.now_s() - started_s)
 
     def _exchange(self, asked: FitAsked) -> FitDone:
-        """A line to the child, a line back; whatever keeps either of them, the child is dead when the time is over."""
+        """Send a line to the child and return its answer; kill the child when the time is over."""
         child = self._living_child()
         assert child.stdin is not None and child.stdout is not None
         late = threading.Event()
@@ -142,7 +143,7 @@ class ProcessFitter:
             child, self._child = self._child, None
         if child is not None:
             child.kill()
-            # What it was not told any more is lost with it.
+            # Closing flushes what is unsent, which is lost with the child.
             with suppress(BrokenPipeError), child:
                 pass
 
@@ -152,7 +153,7 @@ def _nothing(asked: FitAsked, why: str) -> FitDone:
 
 
 def _how(code: int) -> str:
-    """How a process ended.
+    """Return how a process ended.
 
     >>> _how(-9), _how(1)
     ('SIGKILL', 'exit code 1')
@@ -161,34 +162,25 @@ def _how(code: int) -> str:
 
 
 class InlineFitter:
-    """Fits at once, in the turn that asks: time stands still meanwhile, so a simulation is the same every time."""
+    """Fits at once, in the turn that asks: simulated time does not advance meanwhile, so that a simulation can be repeated exactly."""
 
     def __init__(self) -> None:
         self._closed = False
 
-    def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None:
-        report(FitDone(number=asked.number, took_s=0.0, error="the fitter was closed") if self._closed else self._fitted(asked))
+    def ask(self, asked: FitAsked, report: Report) -> None:
+        report(_nothing(asked, "the fitter was closed") if self._closed else _answer(asked, fitted))
 
     def close(self) -> None:
         self._closed = True
 
-    def _fitted(self, asked: FitAsked) -> FitDone:
-        try:
-            return fitted(asked)
-        except Exception as error:
-            return FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}")
-
-
-NICE = 10
-
 
 def main(parent: int, memory_mb: int, fit: Callable[[FitAsked], FitDone] = fitted) -> None:
-    """Answer until the questions end; what a library prints goes to the standard error, as answers have the standard output for themselves."""
+    """Run the child: answer each line of standard input on standard output, until the input ends or the parent is gone; libraries print to standard error."""
     die_with_parent()
     if os.getppid() != parent:
         return
     os.nice(NICE)
-    # What statsforecast is made of imports pyspark wherever there is one; nothing here needs it.
+    # A dependency of statsforecast imports pyspark if it is installed; nothing here needs it.
     sys.modules["pyspark"] = None  # type: ignore[assignment]
     most = memory_mb * 1_000_000
     # Not the address space: numba maps far more than it ever uses.
@@ -196,16 +188,16 @@ def main(parent: int, memory_mb: int, fit: Callable[[FitAsked], FitDone] = fitte
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         for line in sys.stdin.buffer:
-            print(encode(answer(decode(FitAsked, line.decode()), memory_mb, fit)), file=answers, flush=True)
+            print(encode(_answer(decode(FitAsked, line.decode()), fit, memory_mb)), file=answers, flush=True)
 
 
-def answer(asked: FitAsked, memory_mb: int, fit: Callable[[FitAsked], FitDone]) -> FitDone:
+def _answer(asked: FitAsked, fit: Callable[[FitAsked], FitDone], memory_mb: int | None = None) -> FitDone:
+    """Return the result of a fit, or a result with its error."""
     try:
         return fit(asked)
-    except MemoryError:
-        return FitDone(number=asked.number, took_s=0.0, error=f"it needs more than the {memory_mb} MB that settings.fit_memory_mb allows")
     except Exception as error:
-        return FitDone(number=asked.number, took_s=0.0, error=f"{type(error).__name__}: {error}")
+        too_large = isinstance(error, MemoryError) and memory_mb is not None
+        return _nothing(asked, f"it needs more than the {memory_mb} MB that settings.fit_memory_mb allows" if too_large else f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

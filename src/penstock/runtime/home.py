@@ -1,4 +1,4 @@
-"""Where Penstock keeps what it knows on this machine."""
+"""The state folder of Penstock on this machine, and the folder of each job in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_SOCKET_PATH = 100
 
 
 def home() -> Path:
-    """PENSTOCK_HOME, else penstock in the user's state folder."""
+    """Return PENSTOCK_HOME, else penstock in the user's state folder."""
     given = os.environ.get("PENSTOCK_HOME")
     return Path(given).absolute() if given else Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "penstock"
 
@@ -43,12 +43,12 @@ class JobFolder:
 
     @property
     def signature(self) -> Path:
-        """How the last driver from this folder has signed beside the checkpoint."""
+        """The token with which the last driver of this folder took the lease beside the checkpoint."""
         return self.path / "signature"
 
     @property
     def socket(self) -> Path:
-        """In the job's folder; where that makes too long a path for a socket, a short one of the same user."""
+        """The socket's path: in the job's folder or, if that path is too long for a socket, in a short one of the same user."""
         here = self.path / "socket"
         if len(os.fsencode(here)) < _LONGEST_SOCKET_PATH:
             return here
@@ -58,7 +58,7 @@ class JobFolder:
 
 
 def short_folder(root: Path = Path("/tmp")) -> Path:
-    """The folder for sockets whose own path is too long; one line if somebody else has made it, or can write there."""
+    """Return the folder for sockets whose own path is too long; raise if another user owns it or can write there."""
     folder = root / f"penstock-{os.getuid()}"
     with suppress(FileNotFoundError):
         found = folder.lstat()
@@ -68,5 +68,5 @@ def short_folder(root: Path = Path("/tmp")) -> Path:
 
 
 def job_folders(root: Path | None = None) -> list[JobFolder]:
-    """All jobs this machine remembers."""
+    """Return the folders of all jobs on this machine."""
     return [JobFolder(path.name, root) for path in sorted(((root or home()) / "jobs").glob("*")) if path.is_dir()]

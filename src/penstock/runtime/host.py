@@ -1,4 +1,4 @@
-"""The driver host: everything around a job's controller in its driver process. Memory, lease, socket, metrics, snapshots."""
+"""The driver host: everything around a job's controller in its driver process: history, lease, socket, metrics, snapshots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RECENT_EVENTS = 50
 
 
 class View(Protocol):
-    """What shows a job to people while it runs."""
+    """Shows a job while it runs."""
 
     def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None: ...
 
@@ -51,7 +51,7 @@ class Engine(Source, Actuator, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a host says about its job; `mode` is the one it starts in."""
+    """What `status` and the history say about the job; `mode` is the one it starts in."""
 
     job: str
     master: str
@@ -63,7 +63,7 @@ class About:
 class Host:
     """Hosts one job. `prepare` before Spark starts, `open` once it runs, `close` at the end; every event passes through `note`.
 
-    The fitter is the host's from here on: `close` closes it, also where nothing was opened. `reread` and `policy` are for the controller.
+    The host owns the fitter: `close` closes it, even if nothing was opened. `reread` and `policy` are for the controller.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Host:
         return self.folder.history
 
     def prepare(self) -> None:
-        """Take the lease on this machine and see that the history can be written: what fails early fails before Spark starts."""
+        """Take the local lease and check that the history can be written, before Spark starts."""
         self._socket_path = self.folder.create().socket
         self._local = take_local(self.folder)
         check_room(self.history_path)
@@ -152,7 +152,7 @@ class Host:
             )  # fmt: skip
 
     def start(self) -> None:
-        """Turn the loop and listen to operators."""
+        """Start the loop, the socket and the snapshots."""
         self.controller.start()
         desk = Desk(controller=self.controller, clock=self.clock, redactor=self.redactor, status=self.status, set_source_rate=self.set_source_rate)
         self._socket = SocketServer(self._socket_path, desk.handle)
@@ -160,7 +160,7 @@ class Host:
             self._snapshots.start()
 
     def close(self, reason: str) -> None:
-        """Write down the end and let go of everything; what was never opened is left out."""
+        """Record the end and close everything that was opened."""
         if self._socket:
             self._socket.close()
         if self._controller and self._history:
@@ -177,19 +177,19 @@ class Host:
             self._local.close()
 
     def _lose(self) -> None:
-        """Another driver holds the job; who is to be told must not wait for this thread."""
+        """Report that another driver holds the job; `on_lost` must not wait for this thread."""
         self.lost.set()
         self.on_lost()
 
     def note(self, events: Sequence[Event]) -> None:
-        """Take in events from any thread."""
+        """Record events; from any thread."""
         if self._controller is None:
             self._early.extend(events)
         else:
             self._controller.note(events)
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Remember the latest events and show them."""
+        """Keep the latest events for `status`, count them for the metrics, and show them."""
         self._autopilot.hear(events)
         self.events_by_kind.update(type(event).__name__ for event in events)
         self.recent = [*self.recent, *(event for event in events if not isinstance(event, NothingToDo))][-RECENT_EVENTS:]
@@ -221,7 +221,7 @@ class Host:
         return Health(ok=reason == "running", reason=reason, since_reading_s=silent_s, queries=queries)
 
     def status(self) -> dict[str, Any]:
-        """The state of the job, for people and programs outside."""
+        """Return the state of the job."""
         knowledge, terms, reading = self.controller.knowledge, self.controller.terms, self.controller.last_reading
         assert self._about is not None
         about = self._about

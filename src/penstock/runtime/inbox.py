@@ -1,4 +1,4 @@
-"""What waits for the next turn of the loop: said by operators, reported by actuators and fitters, noted by anybody, from any thread."""
+"""Inputs that wait for the next turn: commands, outcomes, fits and events, from any thread; and changes of the job file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from penstock.core.errors import Refused
 from penstock.core.knowledge.fitting import FitDone
 
 MOST_FAILED = 10
-"""Fits are dropped after this many failed turns in a row: one of them may be why."""
+"""Fits are dropped after this many failed turns in a row, as one of them may be the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """What a turn is given; the commands come with whoever waits for the answer."""
+    """The inputs of a turn; each command with the future of its answer."""
 
     commands: tuple[tuple[Command, Future[list[Event]]], ...]
     outcomes: tuple[Outcome, ...]
@@ -37,7 +37,7 @@ class Waiting:
 
 
 class Inbox:
-    """A turn looks at what waits; when it is over, what it has taken in is gone, and what a failed one left waits on without haste."""
+    """A turn looks at what waits and confirms what it has taken in; what a failed turn leaves waits for the next regular one."""
 
     def __init__(self) -> None:
         self._news = threading.Condition()
@@ -71,25 +71,25 @@ class Inbox:
             self._news.notify_all()
 
     def take_fit(self, fit: FitDone) -> None:
-        """Keep it for the next turn, which is not made earlier for it."""
+        """Keep a fit for the next turn, without waking the loop."""
         with self._news:
             self._fits.append(fit)
 
     def look(self) -> Waiting:
-        """What a turn now would be given; commands are heard once, whatever becomes of it."""
+        """Return what waits; commands are handed out once, even if the turn fails."""
         with self._news:
             commands, self._commands = self._commands, []
             return Waiting(commands=tuple(commands), outcomes=tuple(self._outcomes), fits=tuple(self._fits))
 
     def taken_in(self, waiting: Waiting) -> None:
-        """A turn has taken in what it was given."""
+        """Drop the outcomes and fits that a turn has taken in."""
         with self._news:
             del self._outcomes[: len(waiting.outcomes)]
             del self._fits[: len(waiting.fits)]
             self._held_over = self._failed = 0
 
     def left(self, waiting: Waiting) -> None:
-        """A turn failed: outcomes and fits wait for the next one."""
+        """Keep the outcomes and fits of a failed turn."""
         with self._news:
             self._held_over = len(waiting.outcomes)
             self._failed += 1
@@ -97,13 +97,13 @@ class Inbox:
                 self._fits.clear()
 
     def noted(self) -> list[Event]:
-        """Take what was noted."""
+        """Return the events noted since the last call."""
         with self._news:
             noted, self._noted = self._noted, []
             return noted
 
     def wait(self, seconds: float) -> bool:
-        """Wait until there is a reason to turn before the time, or that is over; whether the loop goes on."""
+        """Wait until something needs a turn or the time is over; return whether the loop goes on."""
         with self._news:
             self._news.wait_for(self._has_news, seconds)
             return not self._closed
@@ -124,7 +124,7 @@ def too_late() -> Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reread:
-    """`autopilot` and `profile` are followed from now on; None keeps the old ones (a file with a mistake changes nothing but is told)."""
+    """A change of the job file: the autopilot and the profile to follow from now on, None for an unchanged one, and the event to record."""
 
     event: Event
     autopilot: Autopilot | None = None

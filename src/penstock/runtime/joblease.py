@@ -1,4 +1,4 @@
-"""One controller a job: a locked file on this machine, and a signed, renewed note beside the checkpoint for all others."""
+"""One controller per job: a locked file on this machine, and a lease file beside the checkpoint, renewed in time, for other machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTE = "lease.json"
 
 
 def take_local(folder: JobFolder) -> FileLease:
-    """The lease on this machine; held until this process ends, however it ends."""
+    """Take the lease on this machine; it is held until this process ends, even if it is killed."""
     try:
         return FileLease(folder.lease)
     except BlockingIOError:
@@ -33,7 +33,7 @@ def take_local(folder: JobFolder) -> FileLease:
 
 
 def processes_here() -> str:
-    """What tells the processes that this one can see from those of other machines and containers: this boot, and the namespace of process ids."""
+    """Return the boot and the process namespace: process ids mean the same where both are equal."""
     try:
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
@@ -42,7 +42,7 @@ def processes_here() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who holds a job: `renewed_s` is wall time, compared across machines only by the expiry. `processes` is where its process id means something."""
+    """The holder of a job; `renewed_s` is wall time, compared across machines only with the expiry. `processes` says where its process id is valid."""
 
     token: str
     host: str
@@ -57,7 +57,7 @@ class Holder:
         return f"the driver with process id {self.pid} on {self.host}"
 
     def is_here(self) -> bool:
-        """Whether this process could see that one: containers may share a name, but not their processes."""
+        """Return whether this process can see the holder's: containers may share a host name, but not processes."""
         return self.host == socket.gethostname() and (self.processes or processes_here()) == processes_here()
 
     def lives_here(self) -> bool:
@@ -68,9 +68,9 @@ class Holder:
 
 
 class CheckpointLease:
-    """The note beside the checkpoint.
+    """The lease beside the checkpoint.
 
-    `signature` is a file of the job's own folder, whose lease is held: who signed as it says has ended, also if the machine was started anew since.
+    `signature` is a file in the job's own folder, of which this process holds the lease: a holder with the token in it has ended, even before a reboot.
     """
 
     def __init__(self, beside: BesideCheckpoint, job: str, expiry_s: float, signature: Path | None = None) -> None:
@@ -85,11 +85,11 @@ class CheckpointLease:
 
     @property
     def renewal_s(self) -> float:
-        """How often to renew it: two renewals may fail before others take this driver for dead."""
+        """The interval of renewals: two may fail before others take this driver for dead."""
         return self._expiry_s / 3
 
     def take(self) -> None:
-        """Sign the note, or raise: somebody else lives, or may live, on the same checkpoint, or it is another job's."""
+        """Take the lease; raise if another driver holds or may hold it, or the checkpoint belongs to another job."""
         holder = self.holder()
         if holder is not None and holder.job != self._me.job:
             raise UserMistake(f"checkpoint: it belongs to the job {holder.job!r}, this one is {self._me.job!r}; give this one another checkpoint, or that name")
@@ -108,7 +108,7 @@ class CheckpointLease:
         return self._signature.read_text() if self._signature is not None and self._signature.exists() else None
 
     def renew(self) -> Holder | None:
-        """Sign again; the other one if somebody else has signed meanwhile."""
+        """Renew the lease; return the other holder if it was taken over."""
         holder = self.holder()
         if holder is not None and holder.token != self._me.token:
             return holder
@@ -116,7 +116,7 @@ class CheckpointLease:
         return None
 
     def release(self) -> None:
-        """Leave the note, which says whose checkpoint this is, but without a claim."""
+        """Give up the lease; the file stays and says whose checkpoint this is."""
         holder = self.holder()
         if holder is None or holder.token == self._me.token:
             self._sign(0.0)

@@ -1,4 +1,4 @@
-"""Secrets in a job file: `${env:NAME}` and `${file:path}` become their values, and the values are remembered so that they can be hidden."""
+"""Resolve `${env:NAME}` and `${file:path}` in a job file, and collect the values so that they can be masked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Keys = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """A tree with its secrets in place; `problems` are those that could not be had, each with the keys that lead to it."""
+    """A tree with its secrets resolved; `problems` are those that could not be, each with the keys that lead to it."""
 
     value: Any
     secrets: frozenset[str]
@@ -27,7 +27,7 @@ class Resolved:
 
 
 def resolve(tree: object, *, folder: Path, environ: Mapping[str, str]) -> Resolved:
-    """Put the secrets in every text of a tree of tables and lists; relative paths start from `folder`, `$${` is a plain `${`.
+    """Resolve the secrets in every text of a tree of tables and lists; relative paths start from `folder`, `$${` is a plain `${`.
 
     >>> found = resolve({"login": "user=${env:U};cost=$${5}"}, folder=Path(), environ={"U": "ann"})
     >>> found.value, sorted(found.secrets)
@@ -80,7 +80,7 @@ class _Resolver:
         raise UserMistake('a "${" is followed by something else than env:NAME} or file:path}; write "$${" where a plain "${" is meant')
 
     def remember(self, *values: str) -> None:
-        """Keep the values to hide; of one with several lines also each long line, as logs come line by line."""
+        """Keep the values to mask, and each long line of a value with several lines, as logs are masked line by line."""
         for value in values:
             lines = value.splitlines()
             self.secrets.update([value] if value else [])

@@ -1,4 +1,4 @@
-"""Keep a copy of the history beside the checkpoint, and the lease there renewed, each in a thread of its own."""
+"""Copy the history beside the checkpoint and renew the lease there, each in a thread of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.errors import UserMistake
 from penstock.ports import BesideCheckpoint, Clock
 from penstock.runtime.attempts import Attempts
 from penstock.runtime.joblease import CheckpointLease
@@ -22,27 +23,29 @@ COPY = "history.copy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A history that came from beside the checkpoint; `aside` is where the older one that was here is kept."""
+    """The history was restored from beside the checkpoint; `aside` is where the older local one is kept."""
 
     aside: Path | None
 
 
 def restore_history(beside: BesideCheckpoint, history: Path) -> Restored | None:
-    """Fetch the history from beside the checkpoint where the local one is gone, or ends earlier: then the job has run elsewhere since."""
+    """Restore the history from beside the checkpoint if the local one is gone or older, as after a run elsewhere."""
     with on_its_way(history) as copy:
         if not beside.download(NAME, copy):
             return None
-        if restore_snapshot(copy, history):
-            return Restored(aside=None)
-        ended_s = max(0.0, newest_s(history))
-        aside = history.with_name(f"history-until-{datetime.fromtimestamp(ended_s, UTC):%Y%m%dT%H%M%SZ}.db")
-        return Restored(aside=aside) if take_newer(copy, history, aside) else None
+        try:
+            if restore_snapshot(copy, history):
+                return Restored(aside=None)
+            ended_s = max(0.0, newest_s(history))
+            aside = history.with_name(f"history-until-{datetime.fromtimestamp(ended_s, UTC):%Y%m%dT%H%M%SZ}.db")
+            return Restored(aside=aside) if take_newer(copy, history, aside) else None
+        except UserMistake as mistake:
+            raise UserMistake(str(mistake).replace(str(copy), f"{NAME} beside the checkpoint")) from None
 
 
 @contextmanager
 def on_its_way(history: Path) -> Iterator[Path]:
-    """Where a copy is while it goes to the checkpoint or comes from there: in the job's own folder, where the next one takes the place of what a killed
-    driver left."""
+    """Yield a path for a copy in transit: in the job's own folder, where the next copy replaces what a killed driver left."""
     copy = history.with_name(COPY)
     copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -52,7 +55,7 @@ def on_its_way(history: Path) -> Iterator[Path]:
 
 
 class Snapshots:
-    """Takes a snapshot every interval, and renews the lease at least three times before it would run out, however long a snapshot takes."""
+    """Takes snapshots at intervals, and renews the lease in time, however long a snapshot takes."""
 
     def __init__(
         self, *, beside: BesideCheckpoint, history: Path, lease: CheckpointLease, interval_s: float, clock: Clock,
@@ -79,7 +82,7 @@ class Snapshots:
             thread.start()
 
     def close(self) -> None:
-        """One last snapshot, and the lease given back; nothing is written over what somebody else has taken."""
+        """Take a last snapshot and release the lease, unless another driver has taken it."""
         self._stopping.set()
         for thread in self._threads:
             if thread.is_alive():
@@ -89,7 +92,7 @@ class Snapshots:
             self._attempt(self._lease.release, LeaseNotRenewed)
 
     def take(self) -> None:
-        """A snapshot, unless nothing was written since the last one."""
+        """Take a snapshot, unless nothing was written since the last one."""
 
         def copy() -> None:
             written = written_last(self._history)
@@ -125,11 +128,11 @@ class Snapshots:
             self._on_lost()
 
     def _attempt(self, work: Callable[[], None], failed: type[SnapshotFailed | LeaseNotRenewed]) -> None:
-        """Do it; a failure is said once as the event `failed`, until it works again."""
+        """Do the work; report a failure once as the event `failed`, until it succeeds again."""
         self._attempts.attempt(failed.__name__, work, lambda error: self._note([failed(at_s=self._clock.now_s(), reason=" ".join(str(error).split())[:300])]))
 
 
 def written_last(history: Path) -> tuple[tuple[int, int], ...]:
-    """When the history's file and its write-ahead log were last written to, and how long they are."""
+    """Return the modification times and sizes of the history's file and its write-ahead log."""
     files = [path.stat() for path in (history, history.with_name(history.name + "-wal")) if path.exists()]
     return tuple((each.st_mtime_ns, each.st_size) for each in files)

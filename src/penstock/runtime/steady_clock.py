@@ -1,4 +1,4 @@
-"""The only clock of the controller."""
+"""The clock of the controller."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class SteadyClock:
-    """Seconds since 1970 that advance with the monotonic clock: a step of the system's time does not move them."""
+    """Seconds since 1970 that advance with the monotonic clock: changes of the system time do not affect them."""
 
     def __init__(self) -> None:
         self._offset_s = time.time() - time.monotonic()

@@ -14,7 +14,7 @@ import psutil
 from penstock.core.errors import UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.feeder import Keeping
+from penstock.kafka.feeder import FeedReport
 from penstock.kafka.topics import make_topics
 from penstock.selftest.spark_runs import FED, clicks_job, wait_for
 from penstock.spark.connector import broker_jars
@@ -97,12 +97,12 @@ def measure_feed(feed: Feed, asked_rows_per_s: float, seconds: float, progress: 
     return FeederResult(
         asked_rows_per_s=asked_rows_per_s,
         reached_rows_per_s=(last_of(feed).sent_rows - before.sent_rows) / spent_s,
-        worst_behind_s=max(keeping.behind_s for keeping in kept),
+        worst_behind_s=max(report.behind_s for report in kept),
         cores=(cpu_of(process) - cpu_s) / spent_s,
     )
 
 
-def watch(feed: Feed, seconds: float, progress: Callable[[int, int], None]) -> list[Keeping]:
+def watch(feed: Feed, seconds: float, progress: Callable[[int, int], None]) -> list[FeedReport]:
     """What a feeder reports in some seconds, up to and including a report after their end."""
     kept, began_s = [last_of(feed)], time.monotonic()
     while (spent_s := time.monotonic() - began_s) < seconds or last_of(feed) is kept[-1]:
@@ -115,7 +115,7 @@ def watch(feed: Feed, seconds: float, progress: Callable[[int, int], None]) -> l
     return [*kept, last_of(feed)]
 
 
-def last_of(feed: Feed) -> Keeping:
+def last_of(feed: Feed) -> FeedReport:
     assert feed.last is not None
     return feed.last
 

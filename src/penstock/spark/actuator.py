@@ -75,7 +75,7 @@ class SparkActuator:
 
         def act() -> None:
             if executors is not None:
-                scaled.append(self._pool.scale(executors, self._config.executors_timeout_s, lambda: None, see_them_gone=False))
+                scaled.append(self._pool.scale(executors, self._config.executors_timeout_s, lambda: None, until_gone=False))
             for query in stopped:
                 self._repartition(query, instruction.change.of(query.name).get("partitions"))
 

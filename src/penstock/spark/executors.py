@@ -13,7 +13,7 @@ from penstock.core.domain.instruction import MISSING
 from penstock.spark.jvm import StatusStore, singleton
 
 POLL_S = 0.2
-UNSAID = "the application does not say how many executors it has: give penstock.start (or attach) max_executors=..."
+UNKNOWN_NUMBER = "the application does not say how many executors it has: give penstock.start (or attach) max_executors=..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class ExecutorPool:
     def unable(self) -> dict[str, str]:
         if self._is_local:
             return {"executors": f'master {self._master} has no executors to scale; use master = "embedded" or a cluster'}
-        return {"executors": UNSAID} if self._requested is None else {}
+        return {"executors": UNKNOWN_NUMBER} if self._requested is None else {}
 
     @property
     def requested(self) -> int:
@@ -72,7 +72,7 @@ class ExecutorPool:
         self._requested = executors if taken else self._requested
         return taken
 
-    def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object], *, see_them_gone: bool = True) -> Scaled:
+    def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object], *, until_gone: bool = True) -> Scaled:
         """Grow or shrink to a number of executors. Surplus ones leave between batches; the reason is `MISSING` if some do not come in time."""
         began = time.monotonic()
         if not self.request(executors):
@@ -82,7 +82,7 @@ class ExecutorPool:
             self._dismiss(self.running()[executors:])
             # Each executor killed lowers Spark's own target by one: without asking again, a crashed one would never be replaced.
             self.request(executors)
-        arrived = self._await(executors, began + timeout_s, see_them_gone)
+        arrived = self._await(executors, began + timeout_s, until_gone)
         return Scaled(done=arrived, took_s=time.monotonic() - began, reason="" if arrived else MISSING)
 
     def _dismiss(self, surplus: list[str]) -> None:
@@ -92,11 +92,11 @@ class ExecutorPool:
             if not (self._decommission and backend.decommissionExecutor(executor_id, self._farewell, False, False)):
                 self._context.killExecutor(executor_id)
 
-    def _await(self, executors: int, deadline: float, see_them_gone: bool) -> bool:
-        """Wait until this number runs and, if `see_them_gone`, the dismissed ones are gone."""
+    def _await(self, executors: int, deadline: float, until_gone: bool) -> bool:
+        """Wait until this number runs and, if `until_gone`, the dismissed ones are gone."""
         while True:
             alive = {each["id"] for each in self._store.executors()}
-            if len(alive - self.dismissed) >= executors and not (see_them_gone and alive & self.dismissed):
+            if len(alive - self.dismissed) >= executors and not (until_gone and alive & self.dismissed):
                 return True
             if time.monotonic() > deadline:
                 return len(alive - self.dismissed) >= executors

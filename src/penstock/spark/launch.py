@@ -135,7 +135,7 @@ class _Listener:
         implements = ("sun.misc.SignalHandler",)
 
 
-def hear_for_jvm(gateway: Any, pass_on: Callable[[int], None]) -> None:
+def forward_signals(gateway: Any, pass_on: Callable[[int], None]) -> None:
     """Call `pass_on` with the signals that ask the JVM of spark-submit to stop; by itself it would stop Spark at once, in the middle of a batch.
 
     Signals that are ignored here are left to the JVM.

@@ -70,8 +70,8 @@ class ManagedQuery:
         self.settled = threading.Event()
         self.closing = threading.Event()
         self.last_stop: Stopped | None = None
-        self._leave_by = 0.0
-        self._leave_now: Callable[[], bool] = lambda: False
+        self._stop_by = 0.0
+        self._stop_now: Callable[[], bool] = lambda: False
         self.lock = threading.RLock()
         self._listener = listener
         self._clock = clock
@@ -169,12 +169,12 @@ class ManagedQuery:
 
     def close(self, grace_s: float, stop_now: Callable[[], bool]) -> None:
         """Forbid further starts; a stop that is under way gives the batch no more than the grace time."""
-        self._leave_by, self._leave_now = time.monotonic() + grace_s, stop_now
+        self._stop_by, self._stop_now = time.monotonic() + grace_s, stop_now
         self.closing.set()
 
     def _out_of_time(self, deadline: float) -> bool:
         if self.closing.is_set():
-            return time.monotonic() >= self._leave_by or self._leave_now()
+            return time.monotonic() >= self._stop_by or self._stop_now()
         return time.monotonic() >= deadline
 
     def settle(self, timeout_s: float) -> None:
@@ -204,12 +204,12 @@ class ManagedQuery:
                 self.start()
                 changed = self._cost_since(stopped)
                 self.state = "restarting"
-                self._see_it_live(commit_wait_s)
+                self._wait_until_it_runs(commit_wait_s)
                 changed = self._cost_since(stopped) if self.is_real_time else changed
                 self.state = "running"
             except Exception:
                 self.settings = before
-                self._go_back()
+                self._restore()
                 raise
             return changed
 
@@ -222,7 +222,7 @@ class ManagedQuery:
             replayed_rows=stopped.replayed_rows,
         )
 
-    def _see_it_live(self, timeout_s: float) -> None:
+    def _wait_until_it_runs(self, timeout_s: float) -> None:
         """Wait until it has committed a batch or waits for data, in Real-Time Mode until its tasks read; raise its error if it ends."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not self.closing.is_set():
@@ -233,7 +233,7 @@ class ManagedQuery:
             if not self.query.isActive:
                 raise self.query.exception() or Refused(f"query {self.name} ended at once")
 
-    def _go_back(self) -> None:
+    def _restore(self) -> None:
         """Start with the old settings; if that fails, the supervisor handles it."""
         try:
             if self.is_active:

@@ -18,7 +18,10 @@ from penstock.spark.settings import QuerySettings
 
 
 class Recipe(Protocol):
-    """Starts one query; a StreamingQuery cannot be restarted by itself."""
+    """Starts one query; a StreamingQuery cannot be restarted by itself.
+
+    The defaults are those of a script's query: Spark checks it at its start, and what it needs is unknown before.
+    """
 
     @property
     def checkpoint(self) -> str | None: ...
@@ -37,28 +40,17 @@ class Recipe(Protocol):
     @property
     def slots_needed(self) -> int:
         """The slots it holds all the time in Real-Time Mode; 0 in micro-batches, whose tasks can wait for each other, and if unknown."""
-
-    def check(self, settings: QuerySettings) -> None:
-        """Raise a `UserMistake`, a line for each thing Spark would refuse, if the query cannot be started with these settings."""
-
-    def ready(self, settings: QuerySettings) -> bool:
-        """Return whether a start can succeed now: in Real-Time Mode it needs a slot for every task."""
-
-    def start(self, settings: QuerySettings) -> StreamingQuery: ...
-
-
-class OwnersRecipe:
-    """Base of the recipes of a script's queries: Spark checks them at their start, and what they need is unknown before."""
-
-    @property
-    def slots_needed(self) -> int:
         return 0
 
     def check(self, settings: QuerySettings) -> None:
-        pass
+        """Raise a `UserMistake`, a line for each thing Spark would refuse, if the query cannot be started with these settings."""
+        return
 
     def ready(self, settings: QuerySettings) -> bool:
+        """Return whether a start can succeed now: in Real-Time Mode it needs a slot for every task."""
         return True
+
+    def start(self, settings: QuerySettings) -> StreamingQuery: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from penstock.spark.jvm import activate, field_of
 from penstock.spark.plans import SOURCE_NODE, dataset_of, leaves, source_of, with_leaves, with_options
 from penstock.spark.positions import Positions, positions_of
 from penstock.spark.query import ManagedQuery
-from penstock.spark.recipe import OutputTopic, OwnersRecipe, observed, started
+from penstock.spark.recipe import OutputTopic, Recipe, observed, started
 from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
 
 REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
@@ -25,7 +25,7 @@ KNOBS = ("trigger", "rate-limit", "partitions", "restart", "shedding")
 RestartFunction = Callable[[QuerySettings], StreamingQuery]
 
 
-class WriterRecipe(OwnersRecipe):
+class WriterRecipe(Recipe):
     """Starts what a `DataStreamWriter` describes, as often as needed, in place of its own `start()`.
 
     The plan behind the writer is opened at its sources: there arrival times are observed and options (the rate limit) are changed. The plan above stays.
@@ -106,7 +106,7 @@ def option_map(jwriter: Any) -> dict[str, str]:
     return found
 
 
-class AttachedRecipe(OwnersRecipe):
+class AttachedRecipe(Recipe):
     """A query that already runs: the first `start` returns it; later ones call the owner's `restart`, if there is one."""
 
     def __init__(self, query: StreamingQuery, restart: RestartFunction | None) -> None:

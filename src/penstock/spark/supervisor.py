@@ -113,7 +113,7 @@ class Supervisor:
                 else:
                     self._failed(query, error)
             elif query.state == "running" and query in self._begun:
-                self._say_when_it_reads(query)
+                self._report_when_it_reads(query)
         finally:
             query.lock.release()
 
@@ -164,9 +164,9 @@ class Supervisor:
             self._failed(query, error)
             return
         self._begun[query] = self._due.pop(query)
-        self._say_when_it_reads(query)
+        self._report_when_it_reads(query)
 
-    def _say_when_it_reads(self, query: ManagedQuery) -> None:
+    def _report_when_it_reads(self, query: ManagedQuery) -> None:
         """Report that a query is back. In Real-Time Mode it is down until its tasks read, or until `commit_wait_s` has passed."""
         now_s = self._clock.now_s()
         waited_s = now_s - (query.started_s or now_s)

@@ -36,9 +36,9 @@ class DecodeError(ValueError):
 
 
 def encode(value: object, redactor: Redactor = Redactor(), *, without: Collection[str] = ()) -> str:
-    """A value as JSON: keys in the order of declaration, those in `without` left out, exact floats, no secret in any text.
+    """Return a value as JSON: keys in the order of declaration except those in `without`, exact floats, secrets masked.
 
-    A number is written as it is declared, a float with its point, so that what was read back is written in the same bytes.
+    A number declared as float is written with a point, so that a value that was read back is encoded to the same bytes.
 
     >>> from penstock.core.domain.configuration import Configuration
     >>> encode(Configuration(executors=3))
@@ -50,12 +50,12 @@ def encode(value: object, redactor: Redactor = Redactor(), *, without: Collectio
 
 
 def encode_knowledge(knowledge: Knowledge, redactor: Redactor = Redactor(), *, without: Collection[str] = ()) -> str:
-    """Knowledge as JSON, without what is under way: an instruction dies with the controller that gave it."""
+    """Return knowledge as JSON, without pending instructions: they end with their controller."""
     return encode(knowledge, redactor, without=("pending", *without))
 
 
 def decode(kind: type[Value], text: str) -> Value:
-    """The value of a known class that `encode` wrote."""
+    """Return the value of a class from what `encode` wrote."""
     try:
         return _adapter(kind).validate_json(text)
     except ValidationError as error:
@@ -79,16 +79,16 @@ def _named(kind: str, known: Mapping[str, type[Value]]) -> type[Value]:
 
 
 def _adapter(kind: type[Value]) -> TypeAdapter[Value]:
-    """Building one takes milliseconds, so each is built once."""
+    """Return the adapter of a class, built once as that takes milliseconds."""
     if kind not in _adapters:
         _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]
 
 
 def _plain(value: Any, redact: Callable[[str], str], floats: bool = False, without: Collection[str] = ()) -> Any:
-    """The value in what JSON knows; a float it does not know becomes its name, which reads back as the float.
+    """Return the value in JSON's types; NaN and infinity become texts that are read back as floats.
 
-    With `floats` every number within is declared as one; fields of the value itself may be left out.
+    `floats` says that every number in the value is declared as float; `without` names fields of the value itself to leave out.
     """
     match value:
         case float():
@@ -107,7 +107,7 @@ def _plain(value: Any, redact: Callable[[str], str], floats: bool = False, witho
 
 
 def _shape(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
-    """The fields of a class, each with whether all the numbers in it are declared as floats."""
+    """Return the fields of a class, each with whether all its numbers are declared as floats."""
     if kind not in _shapes:
         hints = get_type_hints(kind)
         kinds = {each.name: set(_innermost(hints[each.name])) for each in fields(kind)}
@@ -116,7 +116,7 @@ def _shape(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
 
 
 def _innermost(hint: Any) -> Iterator[Any]:
-    """The types that a type is made of; what a class holds is its own matter."""
+    """Yield the types that a type hint is made of, without the fields of classes."""
     parts = get_args(hint)
     if not parts:
         yield hint
@@ -135,7 +135,7 @@ def closed_words() -> frozenset[str]:
 
 
 def literals_of(*kinds: Any) -> frozenset[str]:
-    """The words of all literals in the declarations of these classes, and of the classes that those hold.
+    """Return the words of all literals in the fields of these classes and of the classes nested in them.
 
     >>> from penstock.core.domain.trigger import Trigger
     >>> sorted(literals_of(Trigger))

@@ -1,4 +1,4 @@
-"""The memory of a job: one SQLite file that one controller writes and anybody may read meanwhile."""
+"""The history of a job: one SQLite file that one controller writes, and that others may read meanwhile."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ KEYFRAME_S = 900.0
 
 
 class History:
-    """The writer's side, and the controller's knowledge store; safe to use from several threads.
+    """The writer of a history, and the controller's knowledge store; safe to use from several threads.
 
-    A disk that fails later is no reason to stop a job: `append` and `save` never raise for it. What could not be written is counted and said,
-    the newest knowledge is kept in memory and written as soon as the disk takes it.
+    A disk that fails later does not stop a job: `append` and `save` do not raise for it. Lost rows are counted and reported, the newest knowledge
+    is kept in memory and written as soon as the disk allows.
 
-    A keyframe is kept with every turn that does not follow from the one written before it, and once in a while: a replay can start there.
+    A replay can start at a keyframe. One is written with every turn that does not follow from the last one written, and at intervals.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, config: Config, redactor: Redactor, recorder: Recorder) -> None:
@@ -62,7 +62,7 @@ class History:
 
     @classmethod
     def open(cls, path: Path, *, config: Config, redactor: Redactor, recorder: Recorder | None = None) -> History:
-        """Open or begin the history at `path`, to be recorded by `recorder`; `UserMistake` if it cannot be written or is not ours to write."""
+        """Open or create the history at `path`; `UserMistake` if it cannot be written. `recorder` is the running Penstock unless given."""
         return cls(path, open_writer(path, wal_bytes=Bounds.of(config).wal_bytes), config=config, redactor=redactor, recorder=recorder or this_penstock())
 
     def append(
@@ -76,20 +76,17 @@ class History:
         knowledge: Knowledge | None = None,
         recorded: Recorded | None = None,
     ) -> tuple[Event, ...]:
-        """Remember one turn, whole or not at all; returns the events of memory lost or regained, which it writes itself.
-
-        After `close` nothing is remembered any more.
-        """
+        """Write one turn, whole or not at all; return the events of memory lost or regained, which it writes too. Do nothing after `close`."""
         entry = Entry(reading=reading, events=events, instructions=instructions, outcomes=outcomes, knowledge=knowledge, recorded=recorded)
         with self._lock:
             if self._closed:
                 return ()
-            said = self._write(entry, at_s)
+            memory_events = self._write(entry, at_s)
             self._clean(at_s)
-            return said
+            return memory_events
 
     def load(self) -> Knowledge | None:
-        """What the last controller of this job knew."""
+        """Return the knowledge of the last controller of this job."""
         with self._lock:
             if self._unsaved is not None:
                 return self._unsaved
@@ -97,14 +94,14 @@ class History:
                 return read_knowledge(self._connection)
 
     def save(self, knowledge: Knowledge) -> None:
-        """Remember all that the controller knows; if the disk refuses, the next `append` tries again and says so."""
+        """Write all knowledge; if that fails, the next `append` tries again and reports it."""
         with self._lock:
             self._unsaved, self._learnt = knowledge, knowledge.learnt
             if not self._closed:
                 self._save_unsaved()
 
     def close(self) -> None:
-        """Write what is unsaved and let go of the file; more than once is allowed."""
+        """Write what is unsaved and close the file; a second call does nothing."""
         with self._lock:
             if not self._closed:
                 self._save_unsaved()
@@ -148,7 +145,7 @@ class History:
         return turn is not None and (not turn.follows(self._turn_written) or turn.inputs.at_s - self._keyframe_s >= KEYFRAME_S)
 
     def _written(self, entry: Entry, at_s: float) -> None:
-        """Keep in mind what the file has, once it has it."""
+        """Remember what the file now holds."""
         self._unsaved = None
         if entry.learnt is not None:
             self._learnt_written, self._learnt_written_s = entry.learnt, at_s
@@ -157,13 +154,13 @@ class History:
             self._keyframe_s = entry.recorded.inputs.at_s if entry.keyframe_by else self._keyframe_s
 
     def _save_unsaved(self) -> None:
-        """Write what is known and not in the file."""
+        """Write the knowledge that is not in the file."""
         rest = Entry(knowledge=self._unsaved, learnt=None if self._learnt is self._learnt_written else self._learnt)
         if (rest.knowledge or rest.learnt) and self._try_to_write(rest) is None:
             self._written(rest, self._learnt_written_s)
 
     def _try_to_write(self, entry: Entry) -> str | None:
-        """Write it in one transaction; if the disk refuses, why."""
+        """Write an entry in one transaction; return the reason if the disk refuses it."""
         try:
             with transaction(self._connection):
                 write_entry(self._connection, entry, self._redactor)
@@ -174,7 +171,7 @@ class History:
         return None
 
     def _clean(self, now_s: float) -> None:
-        """Keep to the bounds; a disk that refuses even this will refuse the next turn too, and that is said there."""
+        """Drop what exceeds the bounds; a disk error is ignored here, as the next turn meets and reports it."""
         try:
             self._until_cleaning -= 1
             if self._until_cleaning < 0 or is_too_large(self._connection, self._bounds):

@@ -13,10 +13,7 @@ from penstock.core.loop import Recorded
 
 
 class MemoryStore:
-    """A history that forgets when the process ends, and how its turns came about at once: nobody can turn them again.
-
-    What is under way is not kept: an instruction dies with the controller that gave it.
-    """
+    """A history that lasts as long as the process, and does not keep turns for a replay, nor pending instructions."""
 
     def __init__(self) -> None:
         self._knowledge: Knowledge | None = None

@@ -1,4 +1,4 @@
-"""The reader's side of a history: typed values again, in the order of their time."""
+"""Read a history: typed values in the order of time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TURNS_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """An event, how often it came in a row, and when for the last time."""
+    """An event, how often it occurred in a row, and when last."""
 
     event: Event
     count: int
@@ -36,7 +36,7 @@ class EventRow:
 
 
 class HistoryReader:
-    """Reads a history while its job runs, or after it was killed; it never writes and never holds up the writer."""
+    """Reads a history while its job runs, or after it was killed; never writes and never blocks the writer."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -60,14 +60,14 @@ class HistoryReader:
         return self._values("readings", "json", since_s, until_s, lambda json: decode(Reading, json))
 
     def reading_of_turn(self, at_s: float) -> Reading | None:
-        """What the turn at that moment went by, which was read in the course of it; None where that was not kept."""
+        """Return the reading taken in the turn at that moment; None if it was not kept."""
         query = "SELECT readings.json FROM turns JOIN readings ON readings.id = turns.reading_id WHERE turns.at_s = ?"
         with self._explained():
             row = self._connection.execute(query, (at_s,)).fetchone()
             return None if row is None else decode(Reading, row[0])
 
     def events(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[EventRow]:
-        """Events of a span; a run of equal ones belongs to it if any of them does."""
+        """Yield the events of a span; a run of equal events is in the span if any of them is."""
         return self._values("events", "kind, json, count, last_at_s", since_s, until_s, _event_row, age="last_at_s")
 
     def instructions(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Instruction, float]]:
@@ -75,26 +75,26 @@ class HistoryReader:
         return self._values("instructions", "json, at_s", since_s, until_s, lambda json, at_s: (decode(Instruction, json), at_s))
 
     def outcomes(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Outcome, float]]:
-        """Outcomes and when they were reported."""
+        """Yield outcomes and when they were reported."""
         return self._values("outcomes", "json, at_s", since_s, until_s, lambda json, at_s: (decode(Outcome, json), at_s))
 
     def knowledge(self) -> Knowledge | None:
-        """What the controller knew last."""
+        """Return the controller's latest knowledge."""
         with self._explained():
             return read_knowledge(self._connection)
 
     def terms(self) -> Terms | None:
-        """What the job last ran under, as far as that was written down."""
+        """Return the terms under which the job last ran; None if no turn was recorded."""
         with self._explained():
             return read_terms(self._connection)
 
     def recorders(self) -> dict[int, Recorder]:
-        """Which Penstock recorded the turns from each keyframe on, by the number of the keyframe's turn."""
+        """Return which Penstock recorded the turns from each keyframe on, by the number of the keyframe's turn."""
         with self._explained():
             return read_recorders(self._connection)
 
     def turns(self) -> Iterator[TurnRow]:
-        """The turns, in the order in which they were taken."""
+        """Yield the turns in their order."""
         last = 0
         while True:
             with self._explained():
@@ -109,14 +109,14 @@ class HistoryReader:
             return int(self._connection.execute("SELECT count(*) FROM turns").fetchone()[0])
 
     def span(self) -> tuple[float, float] | None:
-        """The first and the last moment remembered; None if nothing is."""
+        """Return the first and the last moment of the history; None if it is empty."""
         both = "SELECT at_s, at_s AS last_at_s FROM readings UNION ALL SELECT at_s, last_at_s FROM events"
         with self._explained():
             first_s, last_s = self._connection.execute(f"SELECT min(at_s), max(last_at_s) FROM ({both})").fetchone()
         return None if first_s is None else (first_s, last_s)
 
     def _values(self, table: str, columns: str, since_s: float, until_s: float, make: Callable[..., Value], *, age: str = "at_s") -> Iterator[Value]:
-        """Values by time, a few hundred rows at once: a slow consumer must not keep the write-ahead log from being recycled."""
+        """Yield values by time, a few hundred rows a query: a slow consumer must not keep the write-ahead log from being recycled."""
         query = f"""SELECT at_s, id, {columns} FROM {table}
             WHERE {age} >= ? AND at_s <= ? AND (at_s, id) > (?, ?) ORDER BY at_s, id LIMIT {_ROWS_AT_ONCE}"""
         last: tuple[float, int] = (-math.inf, 0)

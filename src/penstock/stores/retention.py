@@ -1,4 +1,4 @@
-"""Keep a history file within an age and a size: the oldest rows go, the knowledge stays."""
+"""Keep a history file within an age and a size: the oldest rows are dropped, the knowledge stays."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ _LEAST_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How old and how large a history may become.
-
-    Four fifths of the size are for the file itself, the rest is for its write-ahead log, which a clean-up fills for a moment.
-    """
+    """The maximum age and size of a history: four fifths for the file, the rest for its write-ahead log, which a clean-up fills for a moment."""
 
     age_s: float
     size_bytes: float
@@ -32,17 +29,17 @@ class Bounds:
 
     @property
     def wal_bytes(self) -> int:
-        """When the write-ahead log is moved into the file: SQLite's usual 4 MB, less in a small history."""
+        """The size at which the write-ahead log is moved into the file: SQLite's usual 4 MB, less in a small history."""
         return int(min(4e6, 0.05 * self.size_bytes))
 
 
 def is_too_large(connection: sqlite3.Connection, bounds: Bounds) -> bool:
-    """Whether the file has outgrown its bounds: two numbers SQLite has at hand, cheap enough for every turn."""
+    """Return whether the file is too large; cheap enough for every turn."""
     return _used_bytes(connection) > bounds.file_bytes
 
 
 def keep_within(connection: sqlite3.Connection, bounds: Bounds, now_s: float) -> None:
-    """Drop what is too old, then the oldest until the file is small enough, and give the space back."""
+    """Drop rows that are too old, then the oldest until the file is small enough, and free the space."""
     with transaction(connection):
         _drop_until(connection, now_s - bounds.age_s)
     while is_too_large(connection, bounds):
@@ -66,7 +63,7 @@ def _drop_until(connection: sqlite3.Connection, cut_s: float) -> None:
 
 
 def _time_at_share(connection: sqlite3.Connection, share: float) -> float | None:
-    """The time before which the given share of all rows lies; None if there is no row."""
+    """Return the time before which the given share of all rows lies; None if there is no row."""
     times = " UNION ALL ".join(f"SELECT {age} AS at_s FROM {table}" for table, age in _AGES.items())
     rows = connection.execute(f"SELECT count(*) FROM ({times})").fetchone()[0]
     found = connection.execute(f"SELECT at_s FROM ({times}) ORDER BY at_s LIMIT 1 OFFSET ?", (min(int(share * rows), max(rows - 1, 0)),)).fetchone()
@@ -74,6 +71,6 @@ def _time_at_share(connection: sqlite3.Connection, share: float) -> float | None
 
 
 def _return_space(connection: sqlite3.Connection) -> None:
-    """Give free pages back to the disk; SQLite frees one a step, and only a script is stepped to its end."""
+    """Return free pages to the disk; only a script runs the pragma to its end, which frees one page a step."""
     connection.executescript("PRAGMA incremental_vacuum")
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

@@ -1,4 +1,4 @@
-"""A history as one file that can be carried elsewhere, and put back where the history is gone or has fallen behind."""
+"""Snapshots of a history: single files that replace a history that is lost or older."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _one_at_a_time = Lock()
 
 
 def take_snapshot(path: Path, target: Path) -> None:
-    """Copy the history at `path`, as it is at one moment, into the single file `target`; its writer goes on meanwhile."""
+    """Copy the history at `path`, as of one moment, into the single file `target`; its writer goes on meanwhile."""
     trouble = explained("no snapshot of the history could be taken", target, "make room, or see who may write there")
     with _one_at_a_time, trouble, _put_in_place(target) as fresh:
         _copy(path, fresh)
 
 
 def restore_snapshot(snapshot: Path, path: Path) -> bool:
-    """Put a snapshot where the history is gone, and say whether that was so; a history that is there stays untouched."""
+    """Put a snapshot in place of a missing or empty history; return whether it did."""
     if path.exists() and path.stat().st_size > 0:
         return False
     _restore(snapshot, path)
@@ -33,7 +33,7 @@ def restore_snapshot(snapshot: Path, path: Path) -> bool:
 
 
 def take_newer(snapshot: Path, path: Path, aside: Path) -> bool:
-    """Put a snapshot that goes further in the place of the history, and say whether it does; the history from before is kept at `aside`."""
+    """Replace the history by a snapshot that is newer, keeping the old one at `aside`; return whether it did."""
     if newest_s(snapshot) <= newest_s(path):
         return False
     take_snapshot(path, aside)
@@ -42,7 +42,7 @@ def take_newer(snapshot: Path, path: Path, aside: Path) -> bool:
 
 
 def newest_s(path: Path) -> float:
-    """When the last row of a history was written; minus infinity where there is none, or where the file is damaged."""
+    """Return the time of the last row of a history; minus infinity if there is none, or the file is damaged."""
     last = "SELECT max(at_s) FROM (SELECT max(at_s) AS at_s FROM readings UNION ALL SELECT max(last_at_s) FROM events)"
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -63,7 +63,7 @@ def _restore(snapshot: Path, path: Path) -> None:
 
 
 def _copy(path: Path, fresh: Path) -> None:
-    """A consistent copy without a write-ahead log, made in one step: its reader's view does not move."""
+    """Make a consistent copy without a write-ahead log."""
     with closing(open_reader(path)) as history, closing(sqlite3.connect(fresh, isolation_level=None)) as copy:
         history.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
@@ -78,7 +78,7 @@ def _check(fresh: Path, snapshot: Path) -> None:
 
 @contextmanager
 def _put_in_place(target: Path) -> Iterator[Path]:
-    """A new private file beside `target` that takes its name once it is complete and on the disk."""
+    """Yield a new private file beside `target` that takes its name once it is complete and on the disk."""
     fresh = target.with_name(f".{target.name}.part")
     try:
         os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))

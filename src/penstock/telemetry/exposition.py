@@ -1,4 +1,4 @@
-"""A Reading as the text Prometheus reads: numbers and names only, unknowns left out."""
+"""A reading in Prometheus' text format; unknown values are left out."""
 
 from __future__ import annotations
 
@@ -9,31 +9,19 @@ from importlib.metadata import version
 from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.job import Promises
-from penstock.core.domain.reading import (
-    ExecutorReading,
-    PartitionReading,
-    Quantiles,
-    QueryReading,
-    Reading,
-    StageReading,
-)
+from penstock.core.domain.reading import ExecutorReading, PartitionReading, Quantiles, QueryReading, Reading, StageReading
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutopilotState:
-    """What the autopilot is at; `errors` are how far its latest predictions were off, by kind, relative to what came."""
+    """The state of the autopilot; `errors` are the mean relative errors of its latest predictions by kind."""
 
     mode: Mode
     target_executors: int
@@ -47,7 +35,7 @@ LATENCY = "Latency from arrival to commit; in Real-Time Mode to the write at the
 
 @dataclass(frozen=True, slots=True)
 class Measure(Generic[T]):
-    """One number of a `T`: its metric's name, its help text and where it is found."""
+    """A metric of a `T`: its name, its help text and how to get its value."""
 
     name: str
     meaning: str
@@ -56,7 +44,7 @@ class Measure(Generic[T]):
 
 
 def _interval_s(query: QueryReading) -> float | None:
-    """A trigger that runs once has no interval."""
+    """Return the trigger's interval; None for a trigger that runs once."""
     return None if query.trigger.kind == "available_now" else query.trigger.interval_s
 
 
@@ -128,7 +116,7 @@ EXECUTOR: tuple[Measure[ExecutorReading], ...] = (
 AUTOPILOT: tuple[Measure[AutopilotState], ...] = (
     Measure("target_executors", "Executors that are wanted; in shadow, that the policy would want.", lambda a: a.target_executors),
     Measure("policy_paused", "1 while the policy decides nothing.", lambda a: a.paused),
-    Measure("proposal_open", "1 while a proposal waits for a word.", lambda a: a.proposal_open),
+    Measure("proposal_open", "1 while a proposal waits for an answer.", lambda a: a.proposal_open),
 )
 
 PROMISE: tuple[Measure[Promises], ...] = (
@@ -172,7 +160,7 @@ def _of_autopilot(job: str, autopilot: AutopilotState) -> Iterator[Metric]:
     mode = GaugeMetricFamily("penstock_mode", "1 for the mode that the autopilot is in.", labels=("job", "mode"))
     mode.add_metric((job, autopilot.mode), 1)
     yield mode
-    meaning = "How far the latest predictions were off on average, relative to what came."
+    meaning = "Mean relative error of the latest predictions."
     errors = GaugeMetricFamily("penstock_prediction_error", meaning, labels=("job", "kind"))
     for kind, error in sorted(autopilot.errors.items()):
         errors.add_metric((job, kind), error)
@@ -194,7 +182,7 @@ def _of_reading(job: str, reading: Reading, redact: Callable[[str], str]) -> Ite
 
 
 def _masked_partitions(query: QueryReading, redact: Callable[[str], str]) -> Iterator[tuple[str, PartitionReading]]:
-    """Partitions by their name, in which the topic may be a secret; where that makes two alike, the later ones are numbered."""
+    """Yield partitions by name, secrets masked; names that masking makes equal are numbered."""
     met: Counter[str] = Counter()
     for partition in query.source_partitions:
         name = redact(partition.name)
@@ -203,7 +191,7 @@ def _masked_partitions(query: QueryReading, redact: Callable[[str], str]) -> Ite
 
 
 def _families(measures: Iterable[Measure[T]], names: tuple[str, ...], things: Iterable[tuple[tuple[str, ...], T]]) -> Iterator[Metric]:
-    """One family a measure, with a sample for each thing that knows its value."""
+    """Yield one family for each measure, with a sample for each thing whose value is known."""
     things = list(things)
     for measure in measures:
         family = (CounterMetricFamily if measure.counts else GaugeMetricFamily)(f"penstock_{measure.name}", measure.meaning, labels=names)

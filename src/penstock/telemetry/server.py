@@ -1,4 +1,4 @@
-"""The HTTP endpoint for Prometheus and for whoever asks whether the job is well."""
+"""The HTTP endpoint for metrics and for health checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REMEDY = 'give another, port 0 for any free one, or "off"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Whether the job is well, and why (not); `queries` tells the state of each."""
+    """Whether the job is healthy, with the reason and the state of each query."""
 
     ok: bool
     reason: str
@@ -54,7 +54,7 @@ class TelemetryServer:
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """Host and port of an address; where only a port is given, the host is this machine's own.
+    """Return host and port of an address; without a host it is this machine.
 
     >>> parse_address("0.0.0.0:9095"), parse_address("9095"), parse_address("[::1]:0")
     (('0.0.0.0', 9095), ('127.0.0.1', 9095), ('::1', 0))
@@ -67,7 +67,7 @@ def parse_address(address: str) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What each path answers: status, content type and body."""
+    """The answer of each path: status, content type and body."""
 
     metrics: Callable[[], bytes]
     health: Callable[[], Health]
@@ -89,7 +89,7 @@ def _json(body: Mapping[str, object]) -> bytes:
 
 
 class _Server(ThreadingHTTPServer):
-    """Binds without the reverse look-up of its own name, which can take seconds."""
+    """Binds without a reverse DNS look-up of its own name, which can take seconds."""
 
     daemon_threads = True
 
@@ -102,7 +102,7 @@ class _Server(ThreadingHTTPServer):
         TCPServer.server_bind(self)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: all that fails outside of the answers is a client that went away."""
+        """Ignore it: only a client that went away fails outside of the answers."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         return "penstock"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: a scrape every few seconds is no news."""
+        """Log nothing: a scrape comes every few seconds."""
 
 
 def _bound(address: str, answers: _Answers) -> _Server:

@@ -15,7 +15,7 @@ from penstock.core.domain.job import EMBEDDED, FeedSpec, JobSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order
-from penstock.kafka.feeder import Keeping
+from penstock.kafka.feeder import FeedReport
 from penstock.kafka.options import client_options
 from penstock.kafka.topics import make_topics
 from penstock.ports import Clock
@@ -27,7 +27,7 @@ BEHIND_S = 2.0
 
 
 class JobKafka:
-    """Made in three steps: the broker before the session needs its address, topics and feeders before the queries start. `folder` outlives a run."""
+    """Starts in two steps: the broker before the session needs its address, topics and feeders before the queries start. `folder` outlives a run."""
 
     def __init__(self, spec: JobSpec, folder: Path, clock: Clock, note: Callable[[Sequence[Event]], None]) -> None:
         self.spec = spec
@@ -41,7 +41,7 @@ class JobKafka:
         self._closing = False
 
     def start_broker(self) -> JobSpec:
-        """Start an embedded broker if the job asks for one; the job with its address in every place."""
+        """Start an embedded broker if the job asks for one; return the job with the broker's address filled in."""
         if needs_broker(self.spec):
             broker = EmbeddedBroker(self._folder / "kafka", broker_jars().jars)
             broker.start()
@@ -65,7 +65,7 @@ class JobKafka:
                 raise UserMistake(f"{error}; see that kafka.bootstrap names a broker that runs") from None
 
     def start_feeds(self) -> None:
-        """Start a feeder for each feed; it goes on where an earlier run of the job left its topic."""
+        """Start a feeder for each feed; it continues where an earlier run of the job left its topic."""
         for feed in self.spec.kafka.feeds:
             options = {**feed.options, "folder": self.spec.folder, "state": str(self._folder / f"feed-{feed.topic}.json")}
             state = TraceState(Path(options["state"]), recipe_of(options))
@@ -87,18 +87,18 @@ class JobKafka:
         kafka = self.spec.kafka
         return client_options({"bootstrap.servers": kafka.bootstrap or "", **kafka.options})
 
-    def _hear(self, feed: FeedSpec) -> Callable[[Keeping | None], None]:
-        """Say when a feeder cannot keep up, once, and when it can again."""
+    def _hear(self, feed: FeedSpec) -> Callable[[FeedReport | None], None]:
+        """Return a listener that reports once when a feeder falls behind, and when it has caught up."""
 
-        def hear(keeping: Keeping | None) -> None:
+        def hear(report: FeedReport | None) -> None:
             now_s = self._clock.now_s()
-            if keeping is None:
+            if report is None:
                 if not self._closing:
                     self._note([FeedFailed(at_s=now_s, topic=feed.topic, reason=self._feeds[feed.topic].close() or "its process ended")])
-            elif keeping.behind_s > BEHIND_S and feed.topic not in self._behind:
+            elif report.behind_s > BEHIND_S and feed.topic not in self._behind:
                 self._behind.add(feed.topic)
-                self._note([FeedBehind(at_s=now_s, topic=feed.topic, behind_rows=keeping.behind_rows, behind_s=keeping.behind_s)])
-            elif keeping.behind_s < BEHIND_S / 2 and feed.topic in self._behind:
+                self._note([FeedBehind(at_s=now_s, topic=feed.topic, behind_rows=report.behind_rows, behind_s=report.behind_s)])
+            elif report.behind_s < BEHIND_S / 2 and feed.topic in self._behind:
                 self._behind.discard(feed.topic)
                 self._note([FeedCaughtUp(at_s=now_s, topic=feed.topic)])
 
@@ -111,7 +111,7 @@ class JobKafka:
 
     @property
     def rates(self) -> Mapping[str, TraceState]:
-        """The traces of the feeders, whose rates can be overridden."""
+        """The traces of the feeders; their rates can be overridden."""
         return self._states
 
     def status(self) -> list[dict[str, Any]]:
@@ -140,7 +140,7 @@ def needs_broker(spec: JobSpec) -> bool:
 
 
 def at_address(spec: JobSpec, address: str) -> JobSpec:
-    """The job with the address of its broker wherever it said "embedded"."""
+    """Return the job with the broker's address in place of "embedded"."""
 
     def put(options: Mapping[str, str]) -> Mapping[str, str]:
         return {name: address if says_embedded(name, value) else value for name, value in options.items()}
@@ -154,5 +154,5 @@ def at_address(spec: JobSpec, address: str) -> JobSpec:
 
 
 def says_embedded(option: str, value: str) -> bool:
-    """Whether an option of a source or a sink asks for the job's own broker; Spark does not tell capital letters from small ones there."""
+    """Return whether an option of a source or a sink asks for the job's own broker; Spark ignores case in its name."""
     return option.lower() == SERVERS and value == EMBEDDED

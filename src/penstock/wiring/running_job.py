@@ -36,7 +36,7 @@ from penstock.spark.engine import SparkEngine
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
 from penstock.spark.graphite import GraphiteCpu
-from penstock.spark.launch import SUBMITTED, hear_for_jvm
+from penstock.spark.launch import SUBMITTED, forward_signals
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
 from penstock.spark.session import SCRATCH, open_session
@@ -50,9 +50,9 @@ CLUSTER_GONE_S = 20.0
 
 
 class RunningJob:
-    """Its cluster, its session, its engine and its host. `on_step` is called between the steps of the start, and may raise to end it.
+    """A job with its cluster, session, engine and host. `on_step` is called between the steps of the start, and may raise to end it.
 
-    `pass_on` is given the signals that spark-submit's JVM gets; without it that stops Spark at once.
+    `pass_on` receives the signals of spark-submit's JVM, which would otherwise stop Spark at once.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class RunningJob:
         return self._kafka
 
     def start(self) -> None:
-        """Bring everything up, in an order in which what can be wrong is found before anything expensive starts; raises one clear line."""
+        """Start everything, the checks before what is expensive; raise one clear line if something is wrong."""
         check_code(self.spec)
         self.host.prepare()
         self._holds_folder = True
         if self._pass_on is not None and SUBMITTED in os.environ:
             SparkContext._ensure_initialized()
-            hear_for_jvm(SparkContext._gateway, self._pass_on)
+            forward_signals(SparkContext._gateway, self._pass_on)
         self._on_step()
         if self.spec.master == "embedded":
             self._cluster = EmbeddedCluster.join(home() / "cluster")
@@ -155,7 +155,7 @@ class RunningJob:
         if pool.unable:
             return
         if any(query.trigger.kind == "real_time" for query in desired.queries.values()):
-            pool.scale(desired.executors, self.spec.config.executors_timeout_s, lambda: None, see_them_gone=False)
+            pool.scale(desired.executors, self.spec.config.executors_timeout_s, lambda: None, until_gone=False)
         else:
             pool.request(desired.executors)
 
@@ -170,7 +170,7 @@ class RunningJob:
         return [query for query in self._engine.queries if query.state == "given up"] if self._engine else []
 
     def stop(self, reason: str, stop_now: Callable[[], bool] = lambda: False) -> bool:
-        """Stop the queries after a commit, then everything else, whatever of it fails; whether no batch was interrupted."""
+        """Stop the queries after a commit, then everything else, whatever fails; return whether no batch was interrupted."""
         with ExitStack() as last:
             if self._cluster is not None:
                 last.callback(self._cluster.wait_gone, 0.0 if stop_now() else CLUSTER_GONE_S)
@@ -193,14 +193,14 @@ class RunningJob:
 
 
 def check_code(spec: JobSpec) -> None:
-    """Find the functions, and read the traces, that a job names, before anything starts."""
+    """Load the functions and read the traces that a job names, before anything starts."""
     for _, check in code_checks(spec):
         with spark_may_come_later():
             check()
 
 
 def code_checks(spec: JobSpec) -> Iterator[tuple[Keys, Callable[[], object]]]:
-    """What is looked at before anything starts, and where the job file, its shorthands written out, names it."""
+    """Yield each check with the keys of what it checks in the job file, shorthands expanded."""
     for query in spec.queries:
         keys = ("queries", query.name)
         yield (*keys, "function"), partial(load_function, query.function, spec.folder, what=f"queries.{query.name}.function")
@@ -216,7 +216,7 @@ def code_checks(spec: JobSpec) -> Iterator[tuple[Keys, Callable[[], object]]]:
 
 
 def check_trace(given: Mapping[str, str], folder: str, *, what: str) -> None:
-    """Read a trace, and make its first row."""
+    """Read a trace and make its first row."""
     options = {**given, "folder": folder}
     try:
         recipe_of(options)
@@ -227,7 +227,7 @@ def check_trace(given: Mapping[str, str], folder: str, *, what: str) -> None:
 
 @contextmanager
 def spark_may_come_later() -> Iterator[None]:
-    """Pass over a module that needs a session when it is imported, as one with `@udf("string")` does: it is imported again when there is one."""
+    """Ignore a module that needs a session at import, as `@udf("string")` does: it is imported again once there is one."""
     try:
         yield
     except PySparkRuntimeError as error:
@@ -236,7 +236,7 @@ def spark_may_come_later() -> Iterator[None]:
 
 
 def refuse_foreign_checkpoint(files: Files, spec: JobSpec) -> None:
-    """A folder that is itself the checkpoint of some query is not this job's."""
+    """Raise if the folder is itself the checkpoint of a query, and so not this job's."""
     if "offsets" in files.names(spec.checkpoint):
         raise UserMistake(f"checkpoint: {spec.checkpoint} is the checkpoint of a query that Penstock did not start; give this job a folder of its own")
 
@@ -247,5 +247,5 @@ def declared_of(spec: JobSpec) -> Configuration:
 
 
 def slots_beside(queries: Sequence[ManagedQuery], name: str) -> int:
-    """The slots that others than this query have for themselves: those in Real-Time Mode that run, or are stopped for a moment only."""
+    """Return the slots that other queries occupy: those in Real-Time Mode that run or restart."""
     return sum(each.recipe.slots_needed for each in queries if each.name != name and each.state in ("running", "restarting"))

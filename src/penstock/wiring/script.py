@@ -26,7 +26,7 @@ from penstock.runtime.jobfile import own_policy, scripted_autopilot
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.engine import SparkEngine
-from penstock.spark.executors import UNSAID
+from penstock.spark.executors import UNKNOWN_NUMBER
 from penstock.spark.recipe import Recipe
 from penstock.spark.script_query import AttachedRecipe, QueryHandle, RestartFunction, WriterRecipe
 from penstock.spark.session import check_session, pack_penstock, ship_penstock
@@ -39,9 +39,9 @@ hosts: dict[str, ScriptHost] = {}
 
 
 class ScriptHost:
-    """One host for all queries of a job in a script, closed with the last of them.
+    """The host of all queries of a job in a script, closed with the last of them.
 
-    `executors` is how many the application should have; None where nobody has said it: they stay as they come.
+    `executors` is the number the application should have; None leaves them as they are.
     """
 
     def __init__(self, session: SparkSession, job: str, terms: Terms, metrics: str | None, executors: int | None) -> None:
@@ -71,7 +71,7 @@ class ScriptHost:
         self.host.on_lost = lambda: threading.Thread(target=self._leave, name="penstock-lease", daemon=True).start()
 
     def add(self, name: str, recipe: Recipe, trigger: Trigger, *, as_it_runs: bool) -> QueryHandle:
-        """Take in a query; one that already runs keeps the settings it has, whatever was desired before."""
+        """Add a query; one that already runs keeps its settings, whatever was desired before."""
         with self._lock:
             if any(query.name == name for query in self.engine.living()):
                 raise UserMistake(f"job {self.host.folder.name!r} already has a query {name!r}; give this one a name of its own (name=...)")
@@ -88,7 +88,7 @@ class ScriptHost:
             return QueryHandle(query, self._query_over)
 
     def _raise_first_failure(self, name: str) -> None:
-        """What `writer.start()` would have raised, `penstock.start` raises too."""
+        """Raise the failure that `writer.start()` would have raised."""
         query = next(each for each in self.engine.queries if each.name == name)
         query.closing.set()
         query.settled.set()
@@ -120,7 +120,7 @@ class ScriptHost:
             self.close()
 
     def _leave(self) -> None:
-        """Another driver took the job over: stop here, at once."""
+        """Stop at once, as another driver has taken the job over."""
         if not self._closed:
             self.engine.stop_queries(0.0, lambda: True)
             self.close("another driver took it over")
@@ -141,7 +141,7 @@ def script_host(
     session: SparkSession, job: str | None, *, min_executors: int, max_executors: int | None, latency_p95_s: float | None, recovery_s: float | None,
     metrics: str | None, autopilot: Mapping[str, Any] | None, settings: Mapping[str, Any],
 ) -> ScriptHost:  # fmt: skip
-    """The host of a job in this script, made at its first query."""
+    """Return the host of a job in this script, made at its first query."""
     check_session(session)
     name = job or str(session.sparkContext.appName)
     known = hosts.get(name)
@@ -149,19 +149,19 @@ def script_host(
         return known
     if known is not None:
         known.close("its Spark session ended")
-    limits, said = limits_of(executors_of(session), min_executors, max_executors)
+    limits, is_known = limits_of(executors_of(session), min_executors, max_executors)
     promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
     allowed, profile = scripted_autopilot(autopilot or {}, limits, promises, Path.cwd())
-    if not said and allowed.mode != "observe":
-        raise UserMistake(f"max_executors: {UNSAID}; mode {allowed.mode!r} needs it")
+    if not is_known and allowed.mode != "observe":
+        raise UserMistake(f"max_executors: {UNKNOWN_NUMBER}; mode {allowed.mode!r} needs it")
     config = Config(**{"reading_interval_s": USUAL_READING_S, **settings})
     terms = Terms(limits=limits, promises=promises, config=config, autopilot=allowed, profile=profile)
-    hosts[name] = ScriptHost(session, name, terms, None if metrics == "off" else metrics, limits.first if said else None)
+    hosts[name] = ScriptHost(session, name, terms, None if metrics == "off" else metrics, limits.first if is_known else None)
     return hosts[name]
 
 
 def limits_of(given: int | None, min_executors: int, max_executors: int | None) -> tuple[Limits, bool]:
-    """The limits of an application that was given so many executors, and whether anybody has said how many there may be.
+    """Return the limits of an application that was given `given` executors, and whether their number is known.
 
     >>> limits_of(4, 1, 8), limits_of(None, 1, 8)
     ((Limits(min_executors=1, max_executors=8, start_executors=4), True), (Limits(min_executors=1, max_executors=8, start_executors=8), True))
@@ -176,10 +176,10 @@ def limits_of(given: int | None, min_executors: int, max_executors: int | None) 
 
 
 def executors_of(session: SparkSession) -> int | None:
-    """How many executors the application was given, as it was configured, for they may still be on their way; None where that does not tell.
+    """Return the number of executors by the configuration, as they may still be starting; None if it does not determine the number.
 
-    A standalone cluster does not heed `spark.executor.instances`; without `spark.executor.cores` it gives one for each worker, without `spark.cores.max` as
-    many as there is room for.
+    A standalone cluster ignores `spark.executor.instances`. It starts one executor on each worker without `spark.executor.cores`, and as many as fit
+    without `spark.cores.max`.
     """
     conf, master = session.sparkContext.getConf(), str(session.sparkContext.master)
     instances, cores, cores_each = (conf.get(f"spark.{key}") for key in ("executor.instances", "cores.max", "executor.cores"))
@@ -189,14 +189,14 @@ def executors_of(session: SparkSession) -> int | None:
 
 
 def start_writer(make_host: Callable[[], ScriptHost], writer: Any, name: str | None, arrival_column: str | None) -> QueryHandle:
-    """Start what a writer describes; a writer that cannot be used is refused before there is a host."""
+    """Start the query of a writer; refuse a writer that cannot be used before there is a host."""
     recipe = WriterRecipe(writer, arrival_column=arrival_column)
     host = make_host()
     return host.add(name or recipe.name or f"query-{len(host.engine.queries) + 1}", recipe, recipe.trigger, as_it_runs=False)
 
 
 def attach_query(make_host: Callable[[], ScriptHost], query: Any, name: str | None, restart: RestartFunction | None) -> QueryHandle:
-    """Take in a query that runs."""
+    """Attach a running query."""
     recipe = AttachedRecipe(query, restart)
     host = make_host()
     return host.add(name or query.name or f"query-{len(host.engine.queries) + 1}", recipe, recipe.trigger, as_it_runs=True)

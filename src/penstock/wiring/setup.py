@@ -1,4 +1,4 @@
-"""A job to simulate, and the engine that it is simulated with."""
+"""A job to simulate: its engine, its downtimes, and the profile that some policies need."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedTestbed
 
 SHORTEST_RUN_S = 60.0
-"""A load that lasts less long tells nothing of a policy."""
+"""A shorter load says nothing about a policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """A job to simulate: what arrives, how its engine works, the terms it runs under, and what strikes it. All times are those of the load."""
+    """A job to simulate: its load, its engine, its terms and its faults. All times are those of the load."""
 
     load: Arrivals
     engine: Simulable
@@ -41,8 +41,8 @@ class Setup:
         return self.engine.is_continuous if isinstance(self.engine, QueryGraph) else isinstance(self.engine, ContinuousSettings)
 
 
-def told_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fault] = ()) -> Autopilot:
-    """With what rescales and failures cost this engine, by kind: a failure its detection, and then a restart or, in micro-batches, tasks tried again."""
+def with_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fault] = ()) -> Autopilot:
+    """Return the autopilot with the downtimes of this engine by kind; a failure costs detection and a restart or, in micro-batches, a retry of tasks."""
     settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
     detection_s = settings.timeout_s if any(fault.kind == "timeout" for fault in faults) else 0.0
     known_s = {"rescale_up": settings.up_s, "rescale_down": settings.down_s}
@@ -53,7 +53,7 @@ def told_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fau
 
 
 def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
-    """Seconds from a fault until a reading counts it: in micro-batches an executor that froze is lost only when that is noticed."""
+    """Return the seconds from a fault until a reading counts it: in micro-batches a frozen executor is lost only after the timeout."""
     settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
     return settings.timeout_s if fault == "timeout" and isinstance(settings, MicroBatchSettings) else 0.0
 
@@ -64,23 +64,23 @@ def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] 
     return kind(engine, load, executors=executors, seed=setup.seed, faults=faults)
 
 
-PROFILED_SIZES = 8
-"""As many as in the paper (Phoebe sec. III-C)."""
+PROFILED_SCALE_OUTS = 8
+"""Phoebe sec. III-C."""
 PROFILED_RATES = 30
 PROFILED_TO = 1.25
-"""A profile goes up to this many times the largest rate of the load."""
+"""The largest rate of a profile, relative to that of the load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A policy that was asked for among others and could not be tried, and why."""
+    """A policy that cannot be simulated, and why."""
 
     policy: str
     why: str
 
 
 def possible(setup: Setup, policies: Sequence[str]) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
-    """Of several policies those that can be tried, and those that cannot for want of a profile; `UserMistake` where none can."""
+    """Split policies into those that can be simulated and those that lack a profile; raise `UserMistake` if none can."""
     why = None if setup.terms.profile else no_profile(setup)
     left_out = () if why is None else tuple(LeftOut(policy=name, why=why) for name in policies if name in PROFILED)
     if left_out and len(left_out) == len(policies):
@@ -90,16 +90,16 @@ def possible(setup: Setup, policies: Sequence[str]) -> tuple[tuple[str, ...], tu
 
 
 def no_profile(setup: Setup) -> str | None:
-    """Why no profile can be made of the job; None if one can."""
+    """Return why the job cannot be profiled; None if it can."""
     if max(setup.load.rate_rows_per_s) <= 0:
         return "nothing arrives: there is no rate to profile the job at"
     return None
 
 
 def profiled(setup: Setup) -> Profiled:
-    """What Phoebe's procedure measures of the same engine, and what that costs in worker-seconds.
+    """Profile the engine with Phoebe's procedure.
 
-    Queries with arrivals of their own are profiled with one rate for all, of which each has its share over the whole load.
+    Queries with arrivals of their own are profiled with one rate for all, of which each gets its share of the whole load.
     """
     setup = with_one_load(setup)
     limits, clock, most_rows_per_s = setup.terms.limits, SimulatedClock(0.0), max(setup.load.rate_rows_per_s)
@@ -108,12 +108,12 @@ def profiled(setup: Setup) -> Profiled:
         raise UserMistake(why)
     testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
     step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
-    sizes = sizes_between(limits.min_executors, limits.max_executors)
+    sizes = executors_between(limits.min_executors, limits.max_executors)
     return profile(testbed, clock, ProfilePlan(sizes=sizes, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
 
 
 def with_one_load(setup: Setup) -> Setup:
-    """With one load for all queries; as it is where there is one."""
+    """Return the setup with one load for all queries."""
     graph: Any = setup.engine
     if not isinstance(graph, QueryGraph) or not any(query.arrivals for query in graph.queries):
         return setup
@@ -121,11 +121,11 @@ def with_one_load(setup: Setup) -> Setup:
     return replace(setup, engine=graph.of_one_load(setup.load), load=graph.arrivals(setup.load).between(*span_s))
 
 
-def sizes_between(least: int, most: int) -> tuple[int, ...]:
-    """A few sizes, evenly apart as far as whole numbers allow, both ends among them.
+def executors_between(least: int, most: int) -> tuple[int, ...]:
+    """Return a few numbers of executors, evenly spaced as far as whole numbers allow, with both ends.
 
-    >>> sizes_between(1, 12), sizes_between(2, 4)
+    >>> executors_between(1, 12), executors_between(2, 4)
     ((1, 3, 4, 6, 7, 9, 10, 12), (2, 3, 4))
     """
-    steps = min(PROFILED_SIZES - 1, most - least) or 1
+    steps = min(PROFILED_SCALE_OUTS - 1, most - least) or 1
     return tuple(sorted({round(least + (most - least) * place / steps) for place in range(steps + 1)}))

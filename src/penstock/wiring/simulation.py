@@ -29,14 +29,13 @@ from penstock.stores.in_memory import MemoryStore
 from penstock.wiring.setup import Setup, engine_of, noticed_after_s, profiled
 
 Progress = Callable[[float, float], None]
-"""Told how many seconds of how many are simulated."""
-TOLD_EVERY = 20
-"""Turns: a bar that moves more often costs more than it tells."""
+"""Called with the seconds simulated so far and in all."""
+PROGRESS_EVERY_TURNS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One that struck: what was predicted of its recovery when it was noticed, and how long that took; None: nothing, and not by the end."""
+    """A failure with its predicted and its measured recovery time; None if nothing was predicted, or the job had not recovered by the end."""
 
     at_s: float
     predicted_s: float | None
@@ -45,10 +44,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulated:
-    """A run: how it went, and all that happened in it. `profiling_worker_seconds` were spent before it began.
-
-    `queries` tells how each query of a graph went; a job of one query has none.
-    """
+    """A simulated run. `profiling_worker_seconds` were spent before it began; `queries` has the score of each query of a graph."""
 
     policy: str
     setup: Setup
@@ -62,12 +58,12 @@ class Simulated:
 
 
 def simulate(setup: Setup, progress: Progress = lambda done_s, total_s: None) -> Simulated:
-    """The whole load under the policy of the terms; a policy that needs a profile and has none gets one first, on a testbed of the same engine."""
+    """Run the whole load under the policy of the terms; a policy that needs a profile and has none gets one first, on a testbed of the same engine."""
     return simulate_all(setup, (setup.terms.autopilot.policy,), progress)[0]
 
 
 def simulate_all(setup: Setup, policies: Sequence[str] = tuple(POLICIES), progress: Progress = lambda done_s, total_s: None) -> tuple[Simulated, ...]:
-    """The same load under several policies, one after another; where a profile is needed it is made once. Parameters are those of the terms' own policy."""
+    """Run the same load under several policies, one after another; a profile is made once. Only the policy of the terms gets their parameters."""
     length_s = setup.load.last_s - setup.load.time_s[0]
     made: Profiled | None = None
     found: list[Simulated] = []
@@ -84,12 +80,12 @@ def simulate_all(setup: Setup, policies: Sequence[str] = tuple(POLICIES), progre
 
 
 def onwards(progress: Progress, before_s: float, total_s: float) -> Callable[[float], None]:
-    """Progress of one run among several."""
+    """Return the progress function of one run among several."""
     return lambda done_s: progress(before_s + done_s, total_s)
 
 
 def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
-    """Turn the loop at every reading from the first to the last moment of the load; the first comes as soon as there is one."""
+    """Turn the loop at every reading interval, from the first to the last moment of the load; the first reading comes as soon as its window allows."""
     terms, start_s, end_s = of_one_core(setup.terms), setup.load.time_s[0], setup.load.last_s
     policy = policy_of(terms)
     clock = SimulatedClock(start_s)
@@ -98,9 +94,9 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     memory = MemoryStore()
     controller = Controller(
         source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Configuration(executors=terms.limits.first), fitter=InlineFitter(),
-        policy=Foretelling(policy=policy) if setup.faults and not policy.needs >= FORETELLS else policy,
+        policy=RecoveryPredicting(policy=policy) if setup.faults and not policy.needs >= RECOVERY_NEEDS else policy,
     )  # fmt: skip
-    foretold: dict[float, Prediction] = {}
+    predicted: dict[float, Prediction] = {}
     wait_s = min(terms.config.reading_interval_s, terms.config.reading_window_s)
     while clock.now_s() < end_s:
         clock.wait(min(wait_s, end_s - clock.now_s()))
@@ -109,8 +105,8 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         controller.step()
         for each in controller.knowledge.predictions:
             if each.kind == "recovery" and each.about in FAILURES:
-                foretold.setdefault(each.made_s, each)
-        if len(memory.readings) % TOLD_EVERY == 0 or clock.now_s() >= end_s:
+                predicted.setdefault(each.made_s, each)
+        if len(memory.readings) % PROGRESS_EVERY_TURNS == 0 or clock.now_s() >= end_s:
             progress(clock.now_s() - start_s)
     controller.close()
     record = engine.record
@@ -118,7 +114,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         policy=terms.autopilot.policy,
         setup=setup,
         report=exact_report(record, terms.promises, start_s),
-        failures=failures_of(setup.engine, record, sorted(foretold.values(), key=lambda each: each.made_s)),
+        failures=failures_of(setup.engine, record, sorted(predicted.values(), key=lambda each: each.made_s)),
         record=record,
         events=tuple(memory.events),
         readings=tuple(memory.readings),
@@ -127,31 +123,31 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
 
 
 def of_one_core(terms: Terms) -> Terms:
-    """A simulated worker takes one core when it works all the time, whatever counted as a whole executor of the job that it is like."""
+    """Return the terms of a simulated job, in which an executor that is always busy takes one core."""
     return replace(terms, autopilot=replace(terms.autopilot, executor_cpu_cores=None))
 
 
-def failures_of(engine: Simulable, record: Record, foretold: Sequence[Prediction]) -> tuple[Failure, ...]:
-    """Each failure with the first prediction that was made of it, after it was noticed and before the next one was, both counted from when it struck."""
+def failures_of(engine: Simulable, record: Record, predicted: Sequence[Prediction]) -> tuple[Failure, ...]:
+    """Return each failure with the first prediction made between its detection and the next one; times count from the failure."""
     late_s = [noticed_after_s(engine, each.kind) for each in record.struck]
     noticed_s = [each.at_s + waited_s for each, waited_s in zip(record.struck, late_s, strict=True)]
     return tuple(
         Failure(
             at_s=struck.at_s,
-            predicted_s=next((waited_s + each.value for each in foretold if from_s <= each.made_s < until_s), None),
+            predicted_s=next((waited_s + each.value for each in predicted if from_s <= each.made_s < until_s), None),
             measured_s=struck.recovery_s,
         )
         for struck, waited_s, from_s, until_s in zip(record.struck, late_s, noticed_s, [*noticed_s, math.inf][1:], strict=True)
     )
 
 
-FORETELLS: frozenset[Need] = frozenset({"load", "capacity"})
-"""What must be learnt for a recovery to be foretold."""
+RECOVERY_NEEDS: frozenset[Need] = frozenset({"load", "capacity"})
+"""What must be learnt before a recovery can be predicted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foretelling:
-    """Decides exactly as `policy` does, but has the load and the capacity learnt too, so that recoveries can be predicted."""
+class RecoveryPredicting:
+    """Decide exactly as `policy` does, but also learn the load and the capacity, so that recoveries can be predicted."""
 
     policy: Policy
 
@@ -165,7 +161,7 @@ class Foretelling:
 
     @property
     def needs(self) -> frozenset[Need]:
-        return self.policy.needs | FORETELLS
+        return self.policy.needs | RECOVERY_NEEDS
 
     @property
     def faithful(self) -> bool:

@@ -1,4 +1,4 @@
-"""The trace sources of a job: their state lies beside the checkpoint and goes where it goes."""
+"""The trace sources of a job, whose state is kept beside the checkpoint."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from penstock.spark.contract import Trace, prepare_trace
 from penstock.trace.state import TraceState
 
 STATE = "trace-{}.json"
-# The source's own process may just be handing out rows of this very moment: a new rate begins a little later.
+# The source's process may be emitting rows of this moment: a new rate begins a little later.
 OVERRIDE_LEAD_S = 1.0
 
 
 def open_traces(spec: JobSpec, beside: CheckpointFolder, folder: Path) -> dict[str, Trace]:
-    """The job's traces, begun now if they are new. Where the checkpoint is not on this machine, the local file is a copy of the one beside it."""
+    """Return the job's traces, begun now if they are new. If the checkpoint is remote, the local state file is a copy of the one beside it."""
     traces = {}
     for source in spec.sources:
         if source.format != "trace":
@@ -32,7 +32,7 @@ def open_traces(spec: JobSpec, beside: CheckpointFolder, folder: Path) -> dict[s
 
 
 def fetched(name: str, beside: CheckpointFolder, folder: Path) -> Path:
-    """Where the state is on this machine: beside the checkpoint, or in `folder` as a copy of what lies there."""
+    """Return the local path of a state file: beside the checkpoint, or in `folder` as a copy of the remote one."""
     here = beside.local_path(name)
     if here is not None:
         return here
@@ -45,13 +45,13 @@ def fetched(name: str, beside: CheckpointFolder, folder: Path) -> Path:
 
 
 def sent_back(path: Path, beside: CheckpointFolder) -> None:
-    """Let what lies beside the checkpoint be as the state here; where they are one file, it is."""
+    """Copy the state file beside the checkpoint, unless it already is that file."""
     if beside.local_path(path.name) is None:
         beside.write(path.name, path.read_bytes())
 
 
 def rate_setter(traces: Mapping[str, Trace], feeds: Mapping[str, TraceState], beside: CheckpointFolder) -> Callable[[str | None, float | None], str]:
-    """A function that overrides the rate of a trace source or a feeder from now on; what lies beside the checkpoint goes along."""
+    """Return a function that overrides the rate of a trace source or a feeder from now on, also in the state beside the checkpoint."""
     states = {name: trace.state for name, trace in traces.items()} | dict(feeds)
 
     def set_rate(source: str | None, rows_per_s: float | None) -> str:

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from laws import latency_by_law_s
 from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.learn import batch_measured, cost_of

@@ -22,15 +22,17 @@ BATCHES = BatchLatency(cost=BatchCost(partitions=1)).learn(
 )
 
 
-def exactly(rate_rows_per_s: float) -> Estimate:
-    return Estimate(value=rate_rows_per_s, low=rate_rows_per_s, high=rate_rows_per_s)
+def predicted(rate_rows_per_s: Estimate) -> Estimate:
+    answers = BATCHES.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=4.0, scaleouts=[1])
+    assert isinstance(answers, dict)
+    return answers[1]
 
 
 def test_where_tasks_run_all_the_time_a_profile_answers() -> None:
     reading = SteadyJob().reading()
-    found = latencies(Learnt(table=TABLE), reading, (1, 2), exactly(150.0))
+    found = latencies(Learnt(table=TABLE), reading, (1, 2), Estimate.exactly(150.0))
     assert [(each.value, each.high) for each in found.values()] == [(5.0, math.inf), (1.5, 1.5)]
-    assert latencies(Learnt(), reading, (1, 2), exactly(150.0)) == {}
+    assert latencies(Learnt(), reading, (1, 2), Estimate.exactly(150.0)) == {}
 
 
 def test_of_several_queries_the_slowest_counts_and_all_must_be_known() -> None:
@@ -38,24 +40,24 @@ def test_of_several_queries_the_slowest_counts_and_all_must_be_known() -> None:
     first = replace(reading.queries[0], name="a", trigger=Trigger(interval_s=4.0), arrival_rows_per_s=500.0)
     second = replace(first, name="b", arrival_rows_per_s=1500.0)
     batched = replace(reading, queries=(first, second))
-    alone = latencies(Learnt(batches={"a": BATCHES}), replace(reading, queries=(second,)), (1,), exactly(200.0))
-    assert latencies(Learnt(batches={"a": BATCHES}), batched, (1,), exactly(200.0)) == alone == {}
-    both = latencies(Learnt(batches={"a": BATCHES, "b": BATCHES}), batched, (1,), exactly(200.0))
-    assert both[1] == BATCHES.predict_one(rate_rows_per_s=exactly(150.0), interval_s=4.0, scaleout=1)
+    alone = latencies(Learnt(batches={"a": BATCHES}), replace(reading, queries=(second,)), (1,), Estimate.exactly(200.0))
+    assert latencies(Learnt(batches={"a": BATCHES}), batched, (1,), Estimate.exactly(200.0)) == alone == {}
+    both = latencies(Learnt(batches={"a": BATCHES, "b": BATCHES}), batched, (1,), Estimate.exactly(200.0))
+    assert both[1] == predicted(Estimate.exactly(150.0))
 
 
 def test_the_bounds_are_those_of_one_reading_and_of_the_rate() -> None:
     mean = BATCHES.predict(rate_rows_per_s=200.0, interval_s=4.0)
-    one = BATCHES.predict_one(rate_rows_per_s=exactly(200.0), interval_s=4.0)
-    unsure = BATCHES.predict_one(rate_rows_per_s=Estimate(value=200.0, low=100.0, high=400.0), interval_s=4.0)
-    assert isinstance(mean, Estimate) and isinstance(one, Estimate) and isinstance(unsure, Estimate)
+    one = predicted(Estimate.exactly(200.0))
+    unsure = predicted(Estimate(value=200.0, low=100.0, high=400.0))
+    assert isinstance(mean, Estimate)
     assert mean.value == one.value == unsure.value
     assert unsure.low < one.low < mean.low and mean.high < one.high < unsure.high
 
 
 def test_a_rate_that_may_be_too_much_has_no_upper_bound() -> None:
-    beyond = BATCHES.predict_one(rate_rows_per_s=Estimate(value=200.0, low=100.0, high=4000.0), interval_s=4.0)
-    assert isinstance(beyond, Estimate) and math.isfinite(beyond.value) and beyond.high == math.inf
+    beyond = predicted(Estimate(value=200.0, low=100.0, high=4000.0))
+    assert math.isfinite(beyond.value) and beyond.high == math.inf
 
 
 def test_the_peak_is_that_of_the_steps_until_then() -> None:
@@ -64,4 +66,4 @@ def test_the_peak_is_that_of_the_steps_until_then() -> None:
     peaks = [peak_until(forecast, until_s, 5.0) for until_s in (-5.0, 10.0, 15.0, 30.0, 99.0)]
     assert [each.value for each in peaks if each] == [1.0, 1.0, 3.0, 9.0, 9.0]
     assert [(each.low, each.high) for each in peaks if each] == [(0.5, 2.0), (0.5, 2.0), (0.5, 4.0), (0.5, 12.0), (0.5, 12.0)]
-    assert peak_until(None, 60.0, 5.0) == exactly(5.0) and peak_until(None, 60.0, None) is None
+    assert peak_until(None, 60.0, 5.0) == Estimate.exactly(5.0) and peak_until(None, 60.0, None) is None

@@ -108,7 +108,8 @@ def test_every_key_of_autopilot_is_checked_and_explained() -> None:
     of_a_simulated_engine = {"downtimes", "detection"}
     assert set(AUTOPILOT_KEYS.values()) - of_a_simulated_engine == set(AutopilotTable.model_fields) - {"profile"}
     page = PAGE.read_text()
-    assert [key for key in AutopilotTable.model_fields if f"\n| `{key}` |" not in page] == []
+    rows = "".join(re.findall(r"^\| (`.+?`) \|", page, re.MULTILINE))
+    assert [key for key in AutopilotTable.model_fields if f"`{key}`" not in rows] == []
     assert [field.alias or key for key, field in CalendarTable.model_fields.items() if f"`{field.alias or key}`" not in page] == []
 
 
@@ -125,10 +126,7 @@ WRONG = [
     ('ask_expiry_s = "5m"', 'autopilot.ask_expiry_s: unknown key, did you mean "ask_expiry"?'),
     ('policy = "dedalus"', 'autopilot.policy: found "dedalus", there is no such policy; did you mean "daedalus"?'),
     ('policy = "x"', f'autopilot.policy: found "x", there is no such policy; there are {", ".join(POLICIES)}'),
-    (
-        'policy = "half.py:"',
-        'autopilot.policy: found "half.py:", the name of a policy, or "file.py:Class" for one of your own, is allowed',
-    ),
+    ('policy = "half.py:"', 'autopilot.policy: found "half.py:", the name of a policy, or "file.py:Class" for one of your own, is allowed'),
     ('ask_expiry = "soon"', 'autopilot.ask_expiry: found "soon", a number, or a duration such as "5s", from 0 to 86400 seconds is allowed'),
     ("time_scale = 2", "autopilot.time_scale: found 2, a number from 0.001 to 1 is allowed"),
     ("rollback_broken = 1.5", "autopilot.rollback_broken: found 1.5, a whole number from 1 to 1000 is allowed"),
@@ -138,19 +136,13 @@ WRONG = [
         'hours = ["mon-fir"]',
         'autopilot.hours: found ["mon-fir"], hours of the week in UTC such as ["mon-fri 08:00-18:00", "sat-sun", "22:00-06:00"] is allowed',
     ),
-    (
-        'policy = "phoebe"',
-        'autopilot.profile: missing, the policy phoebe decides by a profile of the job: name its file, or policy = "auto"',
-    ),
+    ('policy = "phoebe"', 'autopilot.profile: missing, the policy phoebe decides by a profile of the job: name its file, or policy = "auto"'),
     ('policy = "twres"\nprofile = 5', "autopilot.profile: found 5, the path of a CSV file is allowed"),
     ("calendar = 5", "autopilot.calendar: found 5, a list of tables ([[autopilot.calendar]]) is allowed"),
     ("calendar = [5]", "autopilot.calendar.0: found 5, a table is allowed"),
     ("parameters = 5", "autopilot.parameters: found 5, a table is allowed"),
     ("quota_executors = 1", "autopilot.quota_executors: found 1, at least limits.min_executors (2) is allowed"),
-    (
-        "fallback_executors = 9",
-        "autopilot.fallback_executors: found 9, a whole number from limits.min_executors (2) to limits.max_executors (8) is allowed",
-    ),
+    ("fallback_executors = 9", "autopilot.fallback_executors: found 9, a whole number from limits.min_executors (2) to limits.max_executors (8) is allowed"),
 ]
 
 
@@ -265,13 +257,15 @@ def test_what_a_secret_resolves_to_is_shown_by_no_mistake_of_the_autopilot(tmp_p
 
 def test_a_promise_below_the_downtime_is_refused_before_the_start(tmp_path: Path) -> None:
     job = '[promises]\nrecovery = "90s"\n' + RIGHT
-    assert said(tmp_path, 'downtime = "90s"', job) == ('promises.recovery: found "90s", no size can keep it: more than autopilot.downtime ("90s") is allowed')
+    assert said(tmp_path, 'downtime = "90s"', job) == (
+        'promises.recovery: found "90s", no number of executors can keep it: more than autopilot.downtime ("90s") is allowed'
+    )
     assert loaded(tmp_path, 'downtime = "89s"', job=job).spec.promises.recovery_s == 90
 
 
 def test_a_promised_latency_below_a_trigger_is_refused_before_the_start(tmp_path: Path) -> None:
     job = '[promises]\nlatency_p95 = "4s"\n' + RIGHT
-    assert said(tmp_path, "", job) == 'promises.latency_p95: found "4s", no size can keep it: at least queries.counted.trigger ("5s") is allowed'
+    assert said(tmp_path, "", job) == 'promises.latency_p95: found "4s", no number of executors can keep it: at least queries.counted.trigger ("5s") is allowed'
     for trigger in ('"4s"', '"asap"', '{ real_time = "15s" }', '"available-now"'):
         assert loaded(tmp_path, job=job.replace('"5s"', trigger)).spec.promises.latency_p95_s == 4
 
@@ -293,7 +287,7 @@ def test_a_script_is_told_all_its_mistakes_a_line_each() -> None:
         'autopilot.mode: found "activ", one of "observe", "shadow", "ask", "active" is allowed',
         'autopilot.policy: found "dedalus", there is no such policy; did you mean "daedalus"?',
         "autopilot.fallback_executors: found 9, a whole number from limits.min_executors (1) to limits.max_executors (4) is allowed",
-        "recovery_s: found 60, no size can keep it: more than autopilot.downtime is allowed",
+        "recovery_s: found 60, no number of executors can keep it: more than autopilot.downtime is allowed",
     ]
     with pytest.raises(UserMistake, match="autopilot: found 5, a table is allowed"):
         scripted_autopilot(5, Limits(), Promises(), Path())  # type: ignore[arg-type]

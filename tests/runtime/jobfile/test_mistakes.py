@@ -48,10 +48,7 @@ SINGLE_VALUES = [
     ("[limits]\nmax_executors = nan", "limits.max_executors: found nan, a whole number of at least 1 is allowed"),
     ("[limits]\nmin_executors = 5", "limits.min_executors: found 5, at most limits.max_executors (4) is allowed"),
     ("[limits]\nmin_executors = 5\nmax_executors = 3", "limits.min_executors: found 5, at most limits.max_executors (3) is allowed"),
-    (
-        "[limits]\nstart_executors = 9",
-        "limits.start_executors: found 9, a whole number from limits.min_executors (1) to limits.max_executors (4) is allowed",
-    ),
+    ("[limits]\nstart_executors = 9", "limits.start_executors: found 9, a whole number from limits.min_executors (1) to limits.max_executors (4) is allowed"),
     ("[limits]\nmax_executor = 3", 'limits.max_executor: unknown key, did you mean "max_executors"?'),
     ("[limits]\ncolour = 3", "limits.colour: unknown key, allowed are min_executors, max_executors, start_executors"),
     ("limits = 4", "limits: found 4, a table is allowed"),
@@ -79,10 +76,7 @@ SINGLE_VALUES = [
     ('[settings]\nhistory_days = "5s"', 'settings.history_days: found "5s", a number from 0.01 to 3650 is allowed'),
     ("[settings]\nreading_intervall_s = 5", 'settings.reading_intervall_s: unknown key, did you mean "reading_interval_s"?'),
     ('[spark]\n"spark.x" = [1]', 'spark."spark.x": found [1], a text, a number, true or false is allowed'),
-    (
-        '[spark]\n"executor.memory" = "1g"',
-        'spark."executor.memory": a name that starts with "spark." is allowed (Hadoop\'s with "spark.hadoop.")',
-    ),
+    ('[spark]\n"executor.memory" = "1g"', 'spark."executor.memory": a name that starts with "spark." is allowed (Hadoop\'s with "spark.hadoop.")'),
     ('[spark]\n"spark.x" = 1\nspark.x = 2', 'spark.spark.x: the option "spark.x" is there twice (Spark takes capital and small letters for the same)'),
     ("spark = 1", "spark: found 1, a table is allowed"),
     ("querys = 1", 'querys: unknown key, did you mean "query"?'),
@@ -142,10 +136,7 @@ WHOLE_FILES = [
     (QUERY + SINK, "sources: there is none, a job needs a [source] table, or [sources.NAME] tables"),
     (SOURCES + QUERY, "queries.a.sink: missing, a table is needed"),
     (SOURCES + "[queries.a]\n" + SINK, 'queries.a.function: missing, a function such as "job.py:enrich" or "package.module:enrich" is needed'),
-    (
-        SOURCES + QUERY.replace("function", "fuction") + SINK,
-        'queries.a.fuction: unknown key, did you mean "function"? (and 1 more)',
-    ),
+    (SOURCES + QUERY.replace("function", "fuction") + SINK, 'queries.a.fuction: unknown key, did you mean "function"? (and 1 more)'),
     (
         '[sources.b]\nfromat = "trace"\n' + QUERY + SINK,
         'sources.b.format: missing, a format such as "trace", "kafka" or "parquet" is needed; is "fromat" meant to be it?',

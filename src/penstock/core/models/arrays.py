@@ -1,4 +1,4 @@
-"""The arrays that models reckon with."""
+"""Types of the arrays that models compute with."""
 
 from __future__ import annotations
 

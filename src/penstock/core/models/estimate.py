@@ -1,4 +1,4 @@
-"""What a model answers: a number with its bounds, or that it is not ready."""
+"""The answer of a model: a number with its bounds, or that it is not ready."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Estimate:
 
     @staticmethod
     def exactly(value: float) -> Estimate:
-        """One without a doubt.
+        """Return an estimate without uncertainty.
 
         >>> Estimate.exactly(3.0)
         Estimate(value=3.0, low=3.0, high=3.0)
         """
         return Estimate(value=value, low=value, high=value)
 
-    def times(self, share: float) -> Estimate:
-        """So large a share of it, bounds and all.
+    def times(self, factor: float) -> Estimate:
+        """Multiply the value and the bounds.
 
         >>> Estimate(value=3.0, low=2.0, high=4.0).times(0.5)
         Estimate(value=1.5, low=1.0, high=2.0)
         """
-        return Estimate(value=share * self.value, low=share * self.low, high=share * self.high)
+        return Estimate(value=factor * self.value, low=factor * self.low, high=factor * self.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class NotReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Column by column what `Estimate` is.
+    """Many estimates, one array element each: a thousand cost little more than one.
 
     >>> Estimates(value=np.array([3.0, 5.0]), low=np.array([2.5, 5.0]), high=np.array([4.0, 5.0])).each()[0]
     Estimate(value=3.0, low=2.5, high=4.0)
@@ -81,17 +81,17 @@ class Estimates:
         return [Estimate(value=value, low=low, high=high) for value, low, high in columns]
 
     def at(self, places: Ints) -> Estimates:
-        """Those at these places, as often as a place is named."""
+        """Return the estimates at these places, each as often as it is named."""
         return Estimates(value=self.value[places], low=self.low[places], high=self.high[places])
 
     def or_else(self, others: Estimates, where: Flags) -> Estimates:
-        """These, but the others where it says so."""
+        """Return these, and the others where `where` is true."""
         return Estimates(
             value=np.where(where, others.value, self.value), low=np.where(where, others.low, self.low), high=np.where(where, others.high, self.high)
         )
 
     def at_most(self, most: Floats) -> Estimates:
-        """No more than that, bounds and all.
+        """Cap the values and the bounds.
 
         >>> Estimates(value=np.array([3.0]), low=np.array([2.5]), high=np.array([4.0])).at_most(np.array([3.5])).each()
         [Estimate(value=3.0, low=2.5, high=3.5)]
@@ -104,7 +104,7 @@ LARGEST_EXPONENT = 700.0
 
 
 def student_estimate(value: float, variance: float, freedom: float) -> Estimate:
-    """The interval around a rate that cannot be negative.
+    """Return a rate that cannot be negative with its bounds by Student's t.
 
     >>> estimate = student_estimate(100.0, 25.0, 1e9)
     >>> round(estimate.low, 2), round(estimate.high, 2)
@@ -116,14 +116,14 @@ def student_estimate(value: float, variance: float, freedom: float) -> Estimate:
 
 
 def student_estimates(value: Floats, variance: Floats, freedom: Floats) -> Estimates:
-    """The same for each of many rates."""
+    """Return `student_estimate` of each of many rates."""
     half = np.array([_reach(each) for each in freedom.tolist()]) * np.sqrt(variance)
     value = np.maximum(0.0, value)
     return Estimates(value=value, low=np.maximum(0.0, value - half), high=value + half)
 
 
 def student_estimate_by_ratio(value: float, relative_spread: float, freedom: float) -> Estimate:
-    """The same in ratios: twice as much is as far away as half as much.
+    """Return a value with bounds by Student's t in ratios: twice the value is as far away as half of it.
 
     >>> estimate = student_estimate_by_ratio(100.0, 0.1, 1e9)
     >>> round(estimate.low * estimate.high, 6)
@@ -137,7 +137,7 @@ def student_estimate_by_ratio(value: float, relative_spread: float, freedom: flo
 
 @lru_cache(maxsize=256)
 def _reach(freedom: float) -> float:
-    """Standard deviations to each side that hold the truth as often as bounds promise; never with less than one degree of freedom."""
+    """Standard deviations from the value to each bound, for at least one degree of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(max(1.0, freedom), HIGH_LEVEL))

@@ -1,4 +1,4 @@
-"""What follows from a large frozen value, worked out once for as long as the very same value is asked about."""
+"""Cache a function of a large frozen value by the identity of the value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 class _Itself(Generic[Value]):
-    """A key that equals only that of the same object: to compare or hash hundreds of batches would take longer than the question is worth."""
+    """A key that is equal only for the same object: comparing or hashing hundreds of batches would cost more than it saves."""
 
     __slots__ = ("value",)
 
@@ -26,7 +26,7 @@ class _Itself(Generic[Value]):
 
 
 def once(kept: int) -> Callable[[Callable[[Value], Answer]], Callable[[Value], Answer]]:
-    """Keep the answers about the last `kept` values.
+    """Cache the results for the last `kept` values.
 
     >>> asked = []
     >>> known = once(2)(lambda rows: asked.append(rows) or sum(rows))

@@ -1,4 +1,4 @@
-"""How wrong a model is on what it has not seen, beside two models that anyone could have had."""
+"""The error of a model on data it has not seen, beside the errors of a constant and of the paper's plain model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Score:
     paper_mape: float | None
     held_out: int
     never: int = 0
-    """Of these, rows of which the model said that it never ends: each counts as an error of 100 %."""
+    """Rows among these for which the model predicted an infinite duration: each counts as an error of 100 %."""
 
 
 def mape(predicted: Sequence[float], actual: Sequence[float]) -> float:
@@ -43,34 +43,36 @@ def wape(predicted: Sequence[float], actual: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
-    """Relative errors so far, summed up: of the model, of the mean of all that came before, and of the paper's plain way.
+class PrequentialErrors:
+    """Sums of relative errors in predicting the next value before learning it: for models that keep no rows to hold out.
 
-    >>> told = Foretold().with_one(10.0, None, 8.0).with_one(20.0, 15.0, 10.0)
-    >>> told.score()
+    Beside the model, they are those of the mean of all values before and of the paper's plain model.
+
+    >>> errors = PrequentialErrors().with_one(10.0, None, 8.0).with_one(20.0, 15.0, 10.0)
+    >>> errors.score()
     Score(mape=0.25, constant_mape=0.5, paper_mape=0.5, held_out=1, never=0)
     """
 
     seen: int = 0
     mean: float = 0.0
-    """Mean of the truths seen: what a constant says next."""
+    """Mean of the values seen: the constant's next prediction."""
     scored: int = 0
     error: float = 0.0
     constant_error: float = 0.0
     paper_error: float | None = 0.0
-    """None where the paper had nothing to say."""
+    """None where the paper has no prediction."""
 
-    def with_one(self, truth: float, said: float | None, paper_said: float | None) -> Foretold:
-        """Add the truth that came, above 0; it is scored if the model had said something and a constant could have."""
+    def with_one(self, truth: float, predicted: float | None, by_paper: float | None) -> PrequentialErrors:
+        """Add a true value above 0; it is scored if the model had a prediction and a value was seen before."""
         more = replace(self, seen=self.seen + 1, mean=self.mean + (truth - self.mean) / (self.seen + 1))
-        if said is None or not self.seen:
+        if predicted is None or not self.seen:
             return more
-        paper_error = None if paper_said is None or self.paper_error is None else self.paper_error + abs(paper_said / truth - 1.0)
-        errors = self.error + abs(said / truth - 1.0), self.constant_error + abs(self.mean / truth - 1.0)
+        paper_error = None if by_paper is None or self.paper_error is None else self.paper_error + abs(by_paper / truth - 1.0)
+        errors = self.error + abs(predicted / truth - 1.0), self.constant_error + abs(self.mean / truth - 1.0)
         return replace(more, scored=self.scored + 1, error=errors[0], constant_error=errors[1], paper_error=paper_error)
 
     def score(self) -> Score | NotReady:
         if not self.scored:
-            return NotReady(why=f"{self.seen} seen so far, none of which was foretold")
+            return NotReady(why=f"{self.seen} seen so far, none of which was predicted")
         paper = None if self.paper_error is None else self.paper_error / self.scored
         return Score(mape=self.error / self.scored, constant_mape=self.constant_error / self.scored, paper_mape=paper, held_out=self.scored)

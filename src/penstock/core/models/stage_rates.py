@@ -11,20 +11,20 @@ from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.models.capacity.beliefs import MODEL_SPREAD
 from penstock.core.models.estimate import Estimate, NotReady, student_estimate
 from penstock.core.models.moments import NOTHING, PairedMoments
-from penstock.core.models.score import Foretold, Score
+from penstock.core.models.score import PrequentialErrors, Score
 
 MIN_READINGS = 3
-"""From three readings on, their scatter tells how good the ratio is."""
+"""Readings needed for a ratio and its scatter."""
 
 HALF_LIFE_READINGS = 240.0
-"""After so many newer readings one weighs half (an hour of readings every 15 s): what a row costs changes with the state and the data."""
+"""Newer readings after which one weighs half (an hour of readings every 15 s): the cost of a row changes with state and data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSeen:
     """One stage by its position in the batch: moments of y = its rows/s over x = its run time (s/s), and over x = rows/s of the source.
 
-    `readings` is how many it was seen in and `independent` how many independent ones they are worth, older ones counting less.
+    `readings` is the number of readings and `independent` how many independent ones they are worth, older ones weighing less.
     """
 
     position: int
@@ -34,44 +34,44 @@ class StageSeen:
     work: PairedMoments = NOTHING
     flow: PairedMoments = NOTHING
     newest: float | None = None
-    """Rows per second of run time in the newest reading: the true rate of DS2, who takes it from one window."""
-    foretold: Foretold = field(default_factory=Foretold)
-    """The rows/s that its run times meant."""
+    """Rows per second of run time in the newest reading: the true rate of DS2, taken from one window."""
+    errors: PrequentialErrors = field(default_factory=PrequentialErrors)
+    """Errors of the rows/s predicted from run times."""
 
     @property
     def overlap(self) -> float:
-        """How many readings make one independent one."""
+        """Readings that are worth one independent one."""
         return self.readings / self.independent if self.independent > 0.0 else 1.0
 
     def learned(self, stage: StageReading, source_rows_per_s: float | None, *, news: float, kept: float) -> StageSeen:
-        """With one more reading, of which `news` is new; all before it keep this share of their weight.
+        """Add a reading, of which the share `news` is new; earlier ones keep the share `kept` of their weight.
 
-        A window in which the stage did not run tells nothing about its speed; one without source rows nothing about selectivity.
+        A window in which the stage did not run has no rate; one without source rows has no selectivity.
         """
-        work, flow, newest, foretold = self.work, self.flow, self.newest, self.foretold
+        work, flow, newest, errors = self.work, self.flow, self.newest, self.errors
         if 0.0 < stage.run_time_s_per_s < math.inf:
-            foretold, newest = self._judged(stage), stage.rows_per_s / stage.run_time_s_per_s
+            errors, newest = self._judged(stage), stage.rows_per_s / stage.run_time_s_per_s
             work = work.decayed(kept).merged(PairedMoments.of([stage.run_time_s_per_s], [stage.rows_per_s]))
         if source_rows_per_s is not None and 0.0 < source_rows_per_s < math.inf:
             flow = flow.decayed(kept).merged(PairedMoments.of([source_rows_per_s], [stage.rows_per_s]))
         readings, independent = self.readings * kept + 1.0, self.independent * kept + news
-        return replace(self, readings=readings, independent=independent, work=work, flow=flow, newest=newest, foretold=foretold)
+        return replace(self, readings=readings, independent=independent, work=work, flow=flow, newest=newest, errors=errors)
 
-    def _judged(self, stage: StageReading) -> Foretold:
-        """What the ratio so far, and the newest one, make of a run time, beside the rows that it took."""
+    def _judged(self, stage: StageReading) -> PrequentialErrors:
+        """Add the errors of the rows/s predicted by the ratio so far, and by the newest one."""
         if stage.rows_per_s <= 0.0:
-            return self.foretold
+            return self.errors
         ratio = self.work.mean_y / self.work.mean_x if round(self.work.count) >= MIN_READINGS else None
-        said, newest = (None if each is None else each * stage.run_time_s_per_s for each in (ratio, self.newest))
-        return self.foretold.with_one(stage.rows_per_s, said, newest)
+        predicted, newest = (None if each is None else each * stage.run_time_s_per_s for each in (ratio, self.newest))
+        return self.errors.with_one(stage.rows_per_s, predicted, newest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRates:
-    """Learns from readings of one query; `batch_id` is the newest batch learnt from, as a reading without a new one says the same again.
+    """Learns from readings of one query; `batch_id` is the newest batch learnt from, as a reading without a new one repeats the last.
 
-    The windows of neighbouring readings overlap: one that holds so many batches, of which a few are newer than the reading before, tells only that
-    share of something new. A stage with another name at a position is another plan: what was learnt of the old one is forgotten.
+    The windows of neighbouring readings overlap: a reading counts by the share of its batches that are newer than the reading before.
+    A stage with another name at a position means another plan: what was learnt of the old one is dropped.
 
     >>> from penstock.core.domain.trigger import Trigger
     >>> def reading(batch_id: int, load: float) -> QueryReading:
@@ -104,28 +104,28 @@ class StageRates:
         return replace(self, batch_id=batch_id, stages=tuple(known[position] for position in sorted(known)))
 
     def predict(self, position: int) -> Estimate | NotReady:
-        """o_i, rows/s of one task that is busy all the time (DS2; StreamBed sec. V): rate of a task over its busyness, which is rows per second of run time.
+        """Predict o_i, rows/s of one task that is busy all the time (DS2; StreamBed sec. V): rate of a task over its busyness, rows per second of run time.
 
-        With k slots, a task's rate is rows/k and its busyness run time/k; what each batch costs whatever its rows is in it, so it rises a little with load.
+        With k slots, a task's rate is rows/k and its busyness run time/k; the fixed cost of a batch is included, so it rises a little with load.
         """
         stage = self._stage(position)
         return _ratio(stage.work, stage.overlap, f"rows and run time of stage {position}")
 
     def predict_selectivity(self, position: int) -> Estimate | NotReady:
-        """r_i, rows into the stage for each row of the source (StreamBed sec. V)."""
+        """Predict r_i, rows into the stage for each row of the source (StreamBed sec. V)."""
         stage = self._stage(position)
         return _ratio(stage.flow, stage.overlap, f"rows of stage {position} and of the source")
 
     def score(self, position: int) -> Score | NotReady:
-        """How wrong it was about the rows/s of the next reading, given its run time, beside their mean and the ratio of one window alone (DS2)."""
-        return self._stage(position).foretold.score()
+        """Return the errors of predicting the rows/s of the next reading from its run time, compared with their mean and the ratio of one window (DS2)."""
+        return self._stage(position).errors.score()
 
     def _stage(self, position: int) -> StageSeen:
         return next((stage for stage in self.stages if stage.position == position), StageSeen(position=position, name=""))
 
 
 def share_of_news(reading: QueryReading, before: int | None) -> float:
-    """How much of a reading's window was not in the reading before, whose newest batch was `before`.
+    """Return the share of a reading's window that was not in the reading before, whose newest batch was `before`.
 
     >>> from penstock.core.domain.trigger import Trigger
     >>> reading = QueryReading(name="q", state="RUNNING", trigger=Trigger(), rate_limit_rows_per_s=None, batch_id=42, batches=6)
@@ -138,9 +138,9 @@ def share_of_news(reading: QueryReading, before: int | None) -> float:
 
 
 def ratio_of_means(moments: PairedMoments, *, overlap: float = 1.0) -> Estimate:
-    """R = mean(y) / mean(x), with the variance of the residuals y - R*x over n * mean(x)^2 (the ratio estimator of sampling theory).
+    """Return R = mean(y) / mean(x), with the variance of the residuals y - R*x over n * mean(x)^2 (the ratio estimator of sampling theory).
 
-    What a row costs drifts, which scatter does not show: `MODEL_SPREAD` is added.
+    `MODEL_SPREAD` is added for drift of the cost of a row, which scatter does not show.
 
     >>> estimate = ratio_of_means(PairedMoments.of([1.0, 2.0, 3.0], [5.0, 10.0, 15.0]))
     >>> estimate.value, 4.7 < estimate.low < 5.0 < estimate.high < 5.3

@@ -1,4 +1,4 @@
-"""The `[autopilot]` part of a job file, or of a script: what the owner lets the autopilot do."""
+"""The `[autopilot]` table of a job file, or of a script: what the owner allows the autopilot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = "autopilot"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutopilotBuilder:
-    """Builds what `[autopilot]` says; relative paths start from `folder`, what is wrong goes to `mistakes`."""
+    """Builds the autopilot of a table; relative paths start from `folder`, mistakes are added to `mistakes`."""
 
     folder: Path
     mistakes: Mistakes
@@ -56,7 +56,7 @@ class AutopilotBuilder:
         return autopilot
 
     def profile(self, table: AutopilotTable) -> tuple[ProfileSeen, ...]:
-        """What was measured of the job beforehand; nothing without a file."""
+        """Return the job's profile; empty without a file."""
         if table.profile is None:
             return ()
         from penstock.tables.measurements import read_profile
@@ -79,8 +79,8 @@ class AutopilotBuilder:
         return policy
 
     def _parameters(self, policy: str, given: Mapping[str, Any]) -> dict[str, float]:
-        """The numbers that are a policy's own; of the owner's policy no more is known here than that they are numbers."""
-        if self.mistakes.told((TABLE, "policy")):
+        """Return the parameters of a policy; those of a policy of the owner's own are only checked to be numbers."""
+        if self.mistakes.is_known((TABLE, "policy")):
             return {}
         declared = {} if is_own(policy) else parameters_of(policy)
         parameters: dict[str, float] = {}
@@ -113,11 +113,8 @@ class AutopilotBuilder:
 
 
 def beyond_limits(autopilot: Autopilot, limits: Limits, file: Mistakes) -> Iterator[tuple[Keys, str]]:
-    """What no job within these limits can be asked for, and what can; `file` shows the limits as they are written."""
-    lowest, highest = (
-        f"limits.{name} ({file.shown(('limits', name), default=value)})"
-        for name, value in (("min_executors", limits.min_executors), ("max_executors", limits.max_executors))
-    )
+    """Yield the keys of what exceeds the limits, with what is allowed; `file` shows the limits as they are written."""
+    lowest, highest = limits_words(limits, file)
     quota, fallback = autopilot.quota_executors, autopilot.fallback_executors
     if quota is not None and quota < limits.min_executors:
         yield (TABLE, "quota_executors"), f"at least {lowest}"
@@ -126,3 +123,9 @@ def beyond_limits(autopilot: Autopilot, limits: Limits, file: Mistakes) -> Itera
     for index, floor in enumerate(autopilot.calendar):
         if floor.min_executors > limits.max_executors:
             yield (TABLE, "calendar", index, "min_executors"), f"at most {highest}"
+
+
+def limits_words(limits: Limits, file: Mistakes) -> tuple[str, str]:
+    """Return the names of both limits with their values as the file writes them."""
+    shown = {name: file.shown(("limits", name), default=getattr(limits, name)) for name in ("min_executors", "max_executors")}
+    return f"limits.min_executors ({shown['min_executors']})", f"limits.max_executors ({shown['max_executors']})"

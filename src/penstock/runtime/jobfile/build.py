@@ -1,4 +1,4 @@
-"""From the tables of a job file to the values of the core, with the checks that span several tables."""
+"""Build the job of a job file from its tables, with the checks that span several tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.core.config import USUAL_READING_S, Config
 from penstock.core.domain.job import CpuQuery, JobSpec, KafkaSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.runtime.jobfile import kinds
-from penstock.runtime.jobfile.autopilot_table import AutopilotBuilder
+from penstock.runtime.jobfile.autopilot_table import AutopilotBuilder, limits_words
 from penstock.runtime.jobfile.kafka_table import KafkaBuilder
 from penstock.runtime.jobfile.mistakes import Mistakes
 from penstock.runtime.jobfile.spark_options import absolute, code, files_from, flat_options
@@ -65,10 +65,7 @@ class Builder:
 
     def _limits(self, table: LimitsTable) -> Limits:
         limits = Limits(min_executors=table.min_executors, max_executors=table.max_executors, start_executors=table.start_executors)
-        lowest, highest = (
-            f"limits.{name} ({self.mistakes.shown(('limits', name), default=value)})"
-            for name, value in (("min_executors", table.min_executors), ("max_executors", table.max_executors))
-        )
+        lowest, highest = limits_words(limits, self.mistakes)
         if table.min_executors > table.max_executors:
             self.mistakes.found(("limits", "min_executors"), f"at most {highest}")
         elif not table.min_executors <= limits.first <= table.max_executors:
@@ -153,11 +150,12 @@ def _config(table: JobTable) -> Config:
 
 
 def check_targets(spec: JobSpec, mistakes: Mistakes) -> None:
-    """A job is not back before its downtime is over, and a row waits for its trigger."""
+    """Refuse promises that no number of executors can keep: a recovery within the downtime, a latency below the trigger interval."""
     recovery_s, latency_s, downtime_s = spec.promises.recovery_s, spec.promises.latency_p95_s, spec.autopilot.downtime_s
     if recovery_s is not None and downtime_s is not None and recovery_s <= downtime_s:
-        mistakes.found(("promises", "recovery"), f"no size can keep it: more than autopilot.downtime ({mistakes.shown(('autopilot', 'downtime'))})")
+        downtime = mistakes.shown(("autopilot", "downtime"))
+        mistakes.found(("promises", "recovery"), f"no number of executors can keep it: more than autopilot.downtime ({downtime})")
     for query in spec.queries:
         if latency_s is not None and query.trigger.kind == "processing_time" and latency_s < query.trigger.interval_s:
             trigger = ("queries", query.name, "trigger")
-            mistakes.found(("promises", "latency_p95"), f"no size can keep it: at least {mistakes.where(trigger)} ({mistakes.shown(trigger)})")
+            mistakes.found(("promises", "latency_p95"), f"no number of executors can keep it: at least {mistakes.where(trigger)} ({mistakes.shown(trigger)})")

@@ -1,4 +1,4 @@
-"""Checking the tree of a job file against its tables."""
+"""Expand the shorthands of a job file, and check its tree against its tables."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from penstock.runtime.jobfile.mistakes import Mistakes
 from penstock.runtime.jobfile.tables import JobTable, Table
 from penstock.runtime.secrets import Keys
 
+SHORTHANDS = ("query", "source", "sink")
+
 
 def checked(tree: dict[str, Any], mistakes: Mistakes) -> JobTable:
-    """The tables, without what is wrong in them; unknown keys are said first, as they often explain what else is missing."""
+    """Return the tables without what is wrong in them; unknown keys are reported first, as they often explain what is missing."""
     while True:
         try:
             return JobTable.model_validate(tree)
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
         for each in sorted(found, key=lambda each: each["type"] != "extra_forbidden"):
-            if not mistakes.told(_place(each)):
+            if not mistakes.is_known(_place(each)):
                 _explain(each, tree, mistakes)
         for each in found:
             tree = without(tree, _place(each)[:-1] if each["type"] == "missing" else _place(each))
 
 
 def without(tree: dict[str, Any], keys: Keys) -> dict[str, Any]:
-    """The tree without what the keys lead to; of a list nothing remains, so that places in others stay what they are.
+    """Return the tree without what the keys lead to; a list is dropped as a whole.
 
     >>> without({"a": {"b": 1, "c": [2, 3]}, "d": 4}, ("a", "c", 0))
     {'a': {'b': 1}, 'd': 4}
@@ -81,7 +83,7 @@ def _key(name: str, field: FieldInfo) -> str:
 
 
 def _table_at(keys: Keys) -> type[Table]:
-    """The table that the keys lead to."""
+    """Return the table that the keys lead to."""
     at: Any = JobTable
     for key in keys:
         named: Mapping[str, Any] = getattr(at, "model_fields", {})
@@ -89,11 +91,8 @@ def _table_at(keys: Keys) -> type[Table]:
     return at  # type: ignore[no-any-return]
 
 
-SHORTHANDS = ("query", "source", "sink")
-
-
 def written_out(tree: dict[str, Any], job_name: str, mistakes: Mistakes) -> dict[str, Any]:
-    """The tree with `[query]` as `[queries.<job name>]`, `[source]` as `[sources.source]` and `[sink]` as the only query's sink.
+    """Return the tree with `[query]` as `[queries.<job name>]`, `[source]` as `[sources.source]` and `[sink]` as the only query's sink.
 
     >>> written_out({"query": {"function": "f"}, "sink": {"format": "noop"}}, "a", Mistakes("job.toml", {}))
     {'queries': {'a': {'function': 'f', 'sink': {'format': 'noop'}}}}

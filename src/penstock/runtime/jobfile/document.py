@@ -1,4 +1,4 @@
-"""A TOML file as a tree of tables."""
+"""Read a TOML file as a tree of tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEEPEST = 30
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The file's content, nothing in it checked but the syntax."""
+    """Return the file's content, with only the syntax checked."""
     text = _text(path)
     try:
         tree = tomllib.loads(text)
@@ -42,7 +42,7 @@ def _text(path: Path) -> str:
 
 
 def _syntax_words(message: str, text: str) -> str:
-    """The parser's message, with line and column at the end of the file too.
+    """Return the parser's message, with line and column also for the end of the file.
 
     >>> _syntax_words("Invalid value (at end of document)", "a = 1\\nb = ")
     'Invalid value (at line 2, column 5, the end of the file)'
@@ -53,7 +53,7 @@ def _syntax_words(message: str, text: str) -> str:
 
 
 def _depth(tree: object) -> int:
-    """How many tables and lists are inside each other, found without recursion.
+    """Return how deeply tables and lists are nested, without recursion.
 
     >>> _depth({"a": {"b": [1]}})
     3

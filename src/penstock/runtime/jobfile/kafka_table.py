@@ -1,4 +1,4 @@
-"""The Kafka part of a job file: `[kafka]`, and what every Kafka source and sink takes over from it."""
+"""The `[kafka]` table of a job file, and the options that every Kafka source and sink inherits from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaBuilder:
-    """Builds what `[kafka]` says; relative paths start from `folder`, what is wrong goes to `mistakes`."""
+    """Builds the Kafka of a job; relative paths start from `folder`, mistakes are added to `mistakes`."""
 
     folder: Path
     mistakes: Mistakes
@@ -46,7 +46,7 @@ class KafkaBuilder:
         )
 
     def with_shared(self, options: Mapping[str, str], kafka: KafkaSpec, keys: Keys) -> dict[str, str]:
-        """The options of the Kafka source or sink at `keys`, and those of `[kafka]` that it does not have itself; Spark takes `Kafka.X` for `kafka.x`."""
+        """Return the options of the Kafka source or sink at `keys`, with those of `[kafka]` that it does not set; Spark ignores case."""
         own = self._shorthand_written_out(options, keys)
         given = {name.lower() for name in own}
         everywhere = {SERVERS: kafka.bootstrap, **kafka.options}
@@ -99,7 +99,7 @@ class KafkaBuilder:
 
 
 def _without_prefix(name: str) -> str:
-    """The name of an option as Kafka's client has it.
+    """Return the name of an option for Kafka's client.
 
     >>> _without_prefix("kafka.security.protocol"), _without_prefix("sasl.kerberos.service.name")
     ('security.protocol', 'sasl.kerberos.service.name')

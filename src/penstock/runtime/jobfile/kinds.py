@@ -1,4 +1,4 @@
-"""The kinds of values a job file has: how each is read, and in words what is allowed."""
+"""The kinds of values in a job file: how each is read, and what is allowed, in words."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Kind:
             raise PydanticCustomError("not_allowed", "not allowed", {"allowed": self.allowed}) from None
 
 
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 NOT_READ = (ValueError, OverflowError, UserMistake)
 
 
@@ -75,7 +76,7 @@ def number(lowest: float, highest: float, *, seconds: bool = False) -> Kind:
 
 
 def of_setting(setting: Setting[Any]) -> Kind:
-    """The number that a setting takes, by its own declaration."""
+    """The number that a setting takes, as it is declared."""
     lowest, highest = setting.metadata["lowest"], setting.metadata["highest"]
     if isinstance(setting.default, int):
         return whole_number(lowest, highest)
@@ -83,7 +84,7 @@ def of_setting(setting: Setting[Any]) -> Kind:
 
 
 def any_number(name: str) -> Kind:
-    """A number of which only its name is known; a duration too where that ends in "_s"."""
+    """A number of which only the name is known; also a duration if that ends in "_s"."""
     what = 'a number, or a duration such as "5s",' if name.endswith("_s") else "a number"
     return Kind(what, number(-math.inf, math.inf, seconds=name.endswith("_s")).read)
 
@@ -141,7 +142,7 @@ def _trigger(value: Any) -> Trigger:
 
 
 def _metrics_address(value: object) -> str | None:
-    """The address as host:port, None for "off".
+    """Return the address as host:port, None for "off".
 
     >>> _metrics_address("127.0.0.1:9464"), _metrics_address("off")
     ('127.0.0.1:9464', None)
@@ -159,7 +160,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _option(value: object) -> str:
-    """An option as text, the way Spark and Java write it.
+    """Return an option as text, as Spark and Java write it.
 
     >>> _option(0.5), _option(True), _option("hold")
     ('0.5', 'true', 'hold')
@@ -212,6 +213,54 @@ def _connector(value: object) -> tuple[str, ...]:
     return tuple(given)
 
 
+def parse_hours(text: str) -> Hours:
+    """Return hours of the week in UTC, written as days, as a span of the day, or as both; raise `ValueError` for anything else.
+
+    >>> parse_hours("mon-fri 08:00-18:00")
+    Hours(days=(0, 1, 2, 3, 4), from_s=28800.0, until_s=64800.0)
+    >>> parse_hours("sat, sun"), parse_hours("22:00-06:00").until_s
+    (Hours(days=(5, 6), from_s=0.0, until_s=86400.0), 21600.0)
+    """
+    found = re.fullmatch(r"(?P<days>[a-z,-]+)?\s*(?P<span>[\d:-]+)?", re.sub(r"\s*([,-])\s*", r"\1", text.strip().lower()))
+    if found is None or not found[0]:
+        raise ValueError
+    days = tuple(range(7)) if found["days"] is None else _days(found["days"])
+    from_s, until_s = (0.0, DAY_S) if found["span"] is None else _span(found["span"])
+    return Hours(days=days, from_s=from_s, until_s=until_s)
+
+
+def _days(text: str) -> tuple[int, ...]:
+    """Return the days of a list; a range may run past Sunday.
+
+    >>> _days("mon,wed-thu"), _days("sat-mon")
+    ((0, 2, 3), (0, 5, 6))
+    """
+    days: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        begin, end = DAYS.index(first), DAYS.index(last if dash else first)
+        days.update(each % 7 for each in range(begin, end + 1 if end >= begin else end + 8))
+    return tuple(sorted(days))
+
+
+def _span(text: str) -> tuple[float, float]:
+    from_s, until_s = map(_second, text.split("-"))
+    must(from_s not in (until_s, DAY_S))
+    return from_s, until_s
+
+
+def _second(text: str) -> float:
+    """Return the second of the day, up to 24:00.
+
+    >>> _second("08:30"), _second("24:00")
+    (30600.0, 86400.0)
+    """
+    found = re.fullmatch(r"(\d?\d):([0-5]\d)", text)
+    second = DAY_S + 1 if found is None else 3600.0 * int(found[1]) + 60.0 * int(found[2])
+    must(second <= DAY_S)
+    return second
+
+
 NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _WORDS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _REFERENCE = rf"(?:\S(?:.*\S)?\.py|{_WORDS}):{_WORDS}"
@@ -237,56 +286,3 @@ YES_OR_NO = Kind("true or false", _yes_or_no)
 CONNECTOR = Kind('coordinates such as "group:artifact:version", the path of a jar, or a list of these', _connector)
 URL = text('an address such as "http://prometheus:9090"', r"https?://[^\s/]\S*")
 QUERY = text('a Prometheus query such as "sum by (executor_id) (rate(...[1m]))"')
-
-
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-
-
-def parse_hours(text: str) -> Hours:
-    """Hours in UTC, written as days, as a span of the day, or as both; `ValueError` for anything else.
-
-    >>> parse_hours("mon-fri 08:00-18:00")
-    Hours(days=(0, 1, 2, 3, 4), from_s=28800.0, until_s=64800.0)
-    >>> parse_hours("sat, sun"), parse_hours("22:00-06:00").until_s
-    (Hours(days=(5, 6), from_s=0.0, until_s=86400.0), 21600.0)
-    """
-    found = re.fullmatch(r"(?P<days>[a-z,-]+)?\s*(?P<span>[\d:-]+)?", re.sub(r"\s*([,-])\s*", r"\1", text.strip().lower()))
-    if found is None or not found[0]:
-        raise ValueError
-    days = tuple(range(7)) if found["days"] is None else _days(found["days"])
-    from_s, until_s = (0.0, DAY_S) if found["span"] is None else _span(found["span"])
-    return Hours(days=days, from_s=from_s, until_s=until_s)
-
-
-def _days(text: str) -> tuple[int, ...]:
-    """The days of a list; a range may run past Sunday.
-
-    >>> _days("mon,wed-thu"), _days("sat-mon")
-    ((0, 2, 3), (0, 5, 6))
-    """
-    days: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        begin, end = DAYS.index(first), DAYS.index(last if dash else first)
-        days.update(each % 7 for each in range(begin, end + 1 if end >= begin else end + 8))
-    return tuple(sorted(days))
-
-
-def _span(text: str) -> tuple[float, float]:
-    from_s, until_s = map(_second, text.split("-"))
-    if from_s in (until_s, DAY_S):
-        raise ValueError
-    return from_s, until_s
-
-
-def _second(text: str) -> float:
-    """The second of the day; its last moment is 24:00.
-
-    >>> _second("08:30"), _second("24:00")
-    (30600.0, 86400.0)
-    """
-    found = re.fullmatch(r"(\d?\d):([0-5]\d)", text)
-    second = DAY_S + 1 if found is None else 3600.0 * int(found[1]) + 60.0 * int(found[2])
-    if second > DAY_S:
-        raise ValueError
-    return second

@@ -1,4 +1,4 @@
-"""Loading a job file: read, put the secrets in, write the shorthands out, check, build."""
+"""Load a job file: read it, resolve its secrets, expand its shorthands, check it, build the job. Or check what a script says about the autopilot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.runtime.secrets import resolve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedJob:
-    """A job, its file, the secrets in it that nobody may see, and `declared`: the file's content without them, which may be shown."""
+    """A job, its file, its secrets, and `declared`: the file's content with secrets unresolved, which may be shown."""
 
     spec: JobSpec
     path: Path
@@ -37,7 +37,7 @@ class LoadedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """A job file and all mistakes found in it; where there are some, `job` is what remains without them."""
+    """A job and the mistakes in its file; `job` leaves out what is wrong."""
 
     job: LoadedJob
     mistakes: Mistakes
@@ -51,7 +51,7 @@ def load_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> LoadedJo
 
 
 def examine_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> Examined:
-    """Read a job file and look for mistakes to its end; `UserMistake` only for one that is no TOML."""
+    """Read a job file and find all its mistakes; raise `UserMistake` only if it is not TOML."""
     declared = read_document(path)
     mistakes = Mistakes(str(path), declared)
     full_path = Path(os.path.abspath(path))
@@ -68,7 +68,7 @@ def examine_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> Exami
 
 
 def _name(tree: Mapping[str, Any], path: Path) -> str:
-    """The name the file gives if it is a good one, else one made from the file's or, for `job.toml`, the folder's.
+    """Return the job's name: the one in the file if it is valid, else one made from the file's name or, for `job.toml`, the folder's.
 
     >>> _name({}, Path("/jobs/click stream/job.toml")), _name({}, Path("/jobs/lookup.toml"))
     ('click-stream', 'lookup')
@@ -81,7 +81,7 @@ def _name(tree: Mapping[str, Any], path: Path) -> str:
 
 
 def scripted_autopilot(given: Mapping[str, Any], limits: Limits, promises: Promises, folder: Path) -> tuple[Autopilot, tuple[ProfileSeen, ...]]:
-    """The autopilot and its profile; `UserMistake` with a line for each mistake.
+    """Return the autopilot that a script declares, and its profile; raise `UserMistake` with a line for each mistake.
 
     >>> autopilot, _ = scripted_autopilot({"mode": "shadow", "ask_expiry": "5m"}, Limits(), Promises(), Path())
     >>> autopilot.mode, autopilot.ask_expiry_s
@@ -93,7 +93,7 @@ def scripted_autopilot(given: Mapping[str, Any], limits: Limits, promises: Promi
     builder = AutopilotBuilder(folder=folder, mistakes=mistakes)
     autopilot, profile = builder.autopilot(table, limits), builder.profile(table)
     if promises.recovery_s is not None and autopilot.downtime_s is not None and promises.recovery_s <= autopilot.downtime_s:
-        mistakes.add(("recovery_s",), f"found {promises.recovery_s:g}, no size can keep it: more than autopilot.downtime is allowed")
+        mistakes.add(("recovery_s",), f"found {promises.recovery_s:g}, no number of executors can keep it: more than autopilot.downtime is allowed")
     if mistakes.lines:
         raise UserMistake(*mistakes.lines)
     return autopilot, profile

@@ -1,4 +1,4 @@
-"""The mistakes found in one job file, as lines that show what the file says and never what a secret resolves to."""
+"""The mistakes in one job file, as lines that show what the file says and never the value of a secret."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from penstock.runtime.secrets import Keys
 _LONGEST_SHOWN = 80
 _FAMILY = {"query": "queries", "sink": "queries", "source": "sources"}
 _DEPTH = {"queries": 3, "sources": 3, "autopilot": 2}
-"""How many keys it takes in these tables to name something that is right or wrong by itself; in all others a table is one thing."""
+"""The number of keys after which parts of these tables are independent of each other; any other table is one part."""
 _LEADS_TO = {"sources": "sources", "kafka": "bootstrap"}
-"""Of two tables, the key elsewhere that a mistake in them may make wrong."""
+"""A mistake in these tables may cause one at this key of another table."""
 
 
 class Mistakes:
-    """A list that grows while the file is checked, and at the end is one `UserMistake` if it is not empty.
+    """Collects the mistakes of a file while it is checked.
 
-    Keys are those of the file with its shorthands written out; `written` leads from their beginnings to what the file has. A `file` without a
-    name is what a script says.
+    Keys are those of the file with its shorthands expanded; `written` maps their beginnings to the keys in the file. An empty `file` stands for a script.
     """
 
     def __init__(self, file: str, declared: Mapping[str, Any]) -> None:
@@ -37,7 +36,7 @@ class Mistakes:
         self.repeat(keys, f"{self.where(keys)}: {line}")
 
     def repeat(self, keys: Keys, line: str) -> None:
-        """Take in a line that says by itself where in the file it belongs."""
+        """Add a line that already says where in the file it belongs."""
         place = self._in_file(keys)
         if not any(_follows(place, earlier) for earlier in self._settled):
             self._found.append((place, f"{self._file}: {line}".removeprefix(": ")))
@@ -51,23 +50,22 @@ class Mistakes:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All of them."""
         return tuple(line for _, line in self._found)
 
-    def told(self, keys: Keys) -> bool:
-        """Whether a mistake at this place is known."""
+    def is_known(self, keys: Keys) -> bool:
+        """Return whether a mistake at this place was found."""
         return self._in_file(keys) in {place for place, _ in self._found}
 
     def within(self, table: str) -> bool:
-        """Whether a mistake anywhere in a table is known."""
+        """Return whether a mistake anywhere in a table was found."""
         return any(place[0] == table for place, _ in self._found)
 
     def settle(self) -> None:
-        """Go on with what is right: from here on a mistake that may only follow from one found so far is left out."""
+        """From here on ignore mistakes that may only follow from those found so far."""
         self._settled = tuple(place for place, _ in self._found)
 
     def stop(self) -> None:
-        """Raise the first mistake, if there is one, and say how many more there are."""
+        """Raise the first mistake, if there is one, with the number of others."""
         if self._found:
             more = f" (and {len(self._found) - 1} more)" if len(self._found) > 1 else ""
             raise UserMistake(f"{self._found[0][1]}{more}")
@@ -76,7 +74,7 @@ class Mistakes:
         return ".".join(_key_text(each) for each in self._in_file(keys))
 
     def shown(self, keys: Keys, default: object = None) -> str:
-        """The value as the file has it, secrets unresolved."""
+        """Return the value as the file has it, secrets unresolved."""
         value = self.declared(keys)
         return value_text(default if value is None else value)
 
@@ -97,7 +95,7 @@ class Mistakes:
 
 
 def _follows(place: Keys, earlier: Keys) -> bool:
-    """Whether a mistake may come from an earlier one alone.
+    """Return whether a mistake may be only a consequence of an earlier one.
 
     >>> _follows(("queries", "a", "sources"), ("sources", "clicks", "format")), _follows(("autopilot", "policy"), ("autopilot", "mode"))
     (True, False)
@@ -110,7 +108,7 @@ def _follows(place: Keys, earlier: Keys) -> bool:
 
 
 def _key_text(key: str | int) -> str:
-    """A key as TOML writes it.
+    """Return a key as TOML writes it.
 
     >>> _key_text("limits"), _key_text("spark.executor.memory")
     ('limits', '"spark.executor.memory"')
@@ -119,7 +117,7 @@ def _key_text(key: str | int) -> str:
 
 
 def value_text(value: object) -> str:
-    """A value as TOML writes it, if that is short.
+    """Return a value as TOML writes it, shortened if it is long.
 
     >>> value_text({"real_time": "soon"}), value_text([1, True])
     ('{ real_time = "soon" }', '[1, true]')

@@ -1,4 +1,4 @@
-"""A policy of the owner's own, `policy = "file.py:Class"`: found, made with its parameters, and held against what every policy is."""
+"""A policy of the owner's own, `policy = "file.py:Class"`: load it, make it with its parameters, and check its interface."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NEEDS = get_args(Need)
 
 
 def is_own(policy: str) -> bool:
-    """Whether this names a class and not one of Penstock's policies."""
+    """Return whether this names a class, not one of Penstock's policies."""
     return ":" in policy
 
 
 def own_policy(autopilot: Autopilot, folder: str | Path = ".") -> Policy | None:
-    """The owner's policy with its parameters, in the job's own time; None where the policy is one of Penstock's. Relative files start from `folder`."""
+    """Return the owner's policy with its parameters and time scale; None if the policy is one of Penstock's. Relative files start from `folder`."""
     if not is_own(autopilot.policy):
         return None
     policy: Policy = _made(_found(autopilot.policy, Path(folder)), autopilot)
@@ -40,12 +40,12 @@ def own_policy(autopilot: Autopilot, folder: str | Path = ".") -> Policy | None:
 
 
 def import_words(error: BaseException) -> str:
-    """Why the user's module could not be imported, and where in it, as one line; a syntax error says that by itself."""
-    said = f"{type(error).__name__}: {error}"
+    """Return why the user's module could not be imported, with file and line, which a syntax error already has."""
+    words = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
-        return said
+        return words
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{said} ({last.filename}, line {last.lineno})"
+    return f"{words} ({last.filename}, line {last.lineno})"
 
 
 def _found(reference: str, folder: Path) -> type[Any]:
@@ -83,7 +83,7 @@ def _made(kind: type[Any], autopilot: Autopilot) -> Any:
 
 
 def _settable(field: Field[Any]) -> bool:
-    """Whether this is a number; those without a default are taken for one."""
+    """Return whether a field is a parameter: a number, or without a default."""
     number = isinstance(field.default, (int, float)) and not isinstance(field.default, bool)
     return field.init and field.name not in ("name", "needs", "faithful") and (number or (field.default is MISSING and field.default_factory is MISSING))
 
@@ -102,7 +102,7 @@ def _value(kind: type[Any], declared: Mapping[str, Field[Any]], name: str, value
 
 
 def _lacks(policy: Any) -> Iterator[str]:
-    """What is missing for a policy, or is not what it has to be, a line each."""
+    """Yield a line for each part of a policy that is missing or wrong."""
     missing = [each for each in PARTS if not hasattr(policy, each)]
     if missing:
         yield f"it lacks {', '.join(missing)}; a policy has name, period_s, needs, faithful and decide(seen)"

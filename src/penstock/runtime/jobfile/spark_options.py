@@ -1,4 +1,4 @@
-"""Options and settings for Spark: names with dots, values as text; and the paths among them."""
+"""Options for Spark as flat names and texts, and the paths and code references among them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_FILES = frozenset({"path", "csv", "parquet"})
 
 
 def flat_options(tree: Mapping[str, Any], keys: Keys, mistakes: Mistakes, seen: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The options in a table, added to those already `seen`; `kafka.group.id = "a"` may be written with or without quotes.
+    """Return the options of a table, added to those `seen`; `kafka.group.id = "a"` may be written with or without quotes.
 
     >>> flat_options({"a": {"b": 5}, "c.d": True}, (), Mistakes("job.toml", {}))
     {'a.b': '5', 'c.d': 'true'}
@@ -42,7 +42,7 @@ def _leaves(tree: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[t
 
 
 def files_from(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
-    """The options with the paths among them made absolute.
+    """Return the options with their paths made absolute.
 
     >>> files_from(Path("/jobs"), {"path": "out", "csv": "s3a://b/rates.csv", "topic": "out"})
     {'path': '/jobs/out', 'csv': 's3a://b/rates.csv', 'topic': 'out'}
@@ -51,7 +51,7 @@ def files_from(folder: Path, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def absolute(folder: Path, path: str) -> str:
-    """A path or URI as an absolute one, relative ones starting from `folder`.
+    """Return an absolute path or URI; relative ones start from `folder`.
 
     >>> absolute(Path("/jobs"), "../data"), absolute(Path("/jobs"), "hdfs://nn/data"), absolute(Path("/jobs"), "file:/data")
     ('/data', 'hdfs://nn/data', 'file:/data')
@@ -61,7 +61,7 @@ def absolute(folder: Path, path: str) -> str:
 
 
 def code(folder: Path, text: str, keys: Keys, mistakes: Mistakes) -> str:
-    """What `file.py:name` names, its file made absolute; one of a module is left as it is."""
+    """Return a reference `file.py:name` with its file made absolute; a reference to a module is returned as it is."""
     file, _, name = text.rpartition(":")
     if not file.endswith(".py"):
         return text

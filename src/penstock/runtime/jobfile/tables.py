@@ -125,7 +125,7 @@ class AnyAutopilotTable(Table):
 
 _ROLLBACK_KEYS = {"rollback_s": "rollback_pause"}
 AUTOPILOT_KEYS = {each.name: _ROLLBACK_KEYS.get(each.name, each.name.removesuffix("_s")) for each in fields(Autopilot)}
-"""How the file calls what the core has; times are durations there, so that their unit is not in the name."""
+"""The key of each field of `Autopilot`, without the unit: times are durations in the file."""
 
 _AUTOPILOT: dict[str, Any] = {
     AUTOPILOT_KEYS[each.name]: (Annotated[float, kinds.of_setting(each)], each.default) for each in fields(Autopilot) if "meaning" in each.metadata
@@ -146,7 +146,7 @@ else:
 
 
 class JobTable(Table):
-    """The whole file, its shorthands written out."""
+    """The whole file, its shorthands expanded."""
 
     name: Annotated[str | None, kinds.NAME] = None
     master: Annotated[str | None, kinds.MASTER] = None

@@ -1,4 +1,4 @@
-"""Looking at the job file again while its job runs: what changed in `[autopilot]` is followed at once."""
+"""Watch the job file while its job runs: changes in `[autopilot]` are followed at once."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from penstock.runtime.jobfile.own_policy import is_own
 from penstock.runtime.jobfile.tables import AUTOPILOT_KEYS, AutopilotTable
 
 Stamp = tuple[int, int, int] | None
-"""When a file was written, its size and which file it is; None for one that is not there."""
+"""Modification time, size and inode of a file; None if it does not exist."""
 
 
 class AutopilotWatch:
-    """Called each turn: nothing if the file is as it was, else what is to be followed, or why it is not.
+    """Called each turn; returns None if the file is unchanged, else what to follow, or why it is not followed.
 
-    A file with a mistake is told once and changes nothing; so is one that is gone. An owner's own policy was made at the start: a change to it or
-    away from it waits for the next start, with the parameters that are a policy's own. What can be read but once, as a pipe, is not looked at again.
+    A file with a mistake, or one that is gone, is reported once and changes nothing. A policy of the owner's own is made at the start: a change to it
+    or away from it, and to its parameters, waits for the next start. What can be read only once, such as a pipe, is not read again.
     """
 
     def __init__(self, job: LoadedJob, clock: Clock, *, environ: Mapping[str, str] = os.environ) -> None:
@@ -69,11 +69,11 @@ class AutopilotWatch:
         return job
 
     def _refuse(self, reason: str) -> Reread | None:
-        """Say why, once for what the file holds."""
-        told = (_digest(self._runs.path), reason)
-        if told == self._refused:
+        """Return the reason as an event, once for each content of the file."""
+        refused = (_digest(self._runs.path), reason)
+        if refused == self._refused:
             return None
-        self._refused = told
+        self._refused = refused
         return Reread(event=AutopilotRefused(at_s=self._clock.now_s(), reason=reason))
 
     def _take(self, job: LoadedJob) -> Reread | None:
@@ -94,7 +94,7 @@ class AutopilotWatch:
         return Reread(event=event, autopilot=autopilot if changes else None, profile=job.spec.profile if anew else None)
 
     def _kept(self, asked: Autopilot) -> dict[str, Any]:
-        """What stays as it is until the next start where a policy of the owner's own comes, goes or stays."""
+        """Return the fields that keep their values until the next start, if the old or the new policy is the owner's own."""
         runs = self._autopilot
         if not is_own(runs.policy) and not is_own(asked.policy):
             return {}
@@ -103,7 +103,7 @@ class AutopilotWatch:
 
 
 def _with_kept(table: Mapping[str, Any], before: Mapping[str, Any], kept: Iterable[str]) -> dict[str, Any]:
-    """The table as it is followed: what is kept as it was written before.
+    """Return the table that is followed: kept keys as they were written before.
 
     >>> _with_kept({"mode": "ask", "policy": "half.py:Half"}, {"mode": "shadow"}, ["policy"])
     {'mode': 'ask'}
@@ -133,7 +133,7 @@ NOTHING = "none"
 
 
 def autopilot_changes(before: Autopilot, now: Autopilot, declared_before: Declared, declared_now: Declared) -> tuple[Change, ...]:
-    """Key, value before and value now of all that differs, as the files write it: what a secret resolves to is in none of them."""
+    """Return key, old value and new value of all that differs, as the files write it, secrets unresolved."""
     written, rewritten = (_table(each) for each in (declared_before, declared_now))
     found: list[Change] = []
     for field in fields(Autopilot):
@@ -152,7 +152,7 @@ def profile_change(declared_before: Declared, declared_now: Declared) -> Change:
 
 
 def other_tables(declared_before: Declared, declared_now: Declared) -> tuple[str, ...]:
-    """What differs at the top of the files besides `[autopilot]`.
+    """Return the top-level keys that differ, except `[autopilot]`.
 
     >>> other_tables({"name": "a", "limits": {"max_executors": 4}}, {"name": "a", "limits": {"max_executors": 5}, "spark": {}})
     ('limits', 'spark')
@@ -167,7 +167,7 @@ def _table(declared: Declared) -> Mapping[str, Any]:
 
 
 def _words(table: Mapping[str, Any], key: str) -> str:
-    """A value as it is written, texts without quotes; where it is not, the default.
+    """Return a value as it is written, without quotes, or its default.
 
     >>> _words({}, "ask_expiry"), _words({"hours": ["sat-sun"]}, "hours"), _words({}, "mode"), _words({}, "quota_executors")
     ('10m', '["sat-sun"]', 'observe', 'none')
@@ -185,14 +185,14 @@ def _text(value: object) -> str:
 
 
 def _named(table: object) -> dict[str, str]:
-    """The parts of a table or, by their names, of a list of tables, as texts."""
+    """Return the parts of a table, or of a list of tables by their names, as texts."""
     if isinstance(table, list):
         return {_text(each["name"]): value_text({key: value for key, value in each.items() if key != "name"}) for each in table}
     return {key: _text(value) for key, value in table.items()} if isinstance(table, Mapping) else {}
 
 
 def _inside(key: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[Change]:
-    """One change a name.
+    """Return one change for each name that differs.
 
     >>> _inside("parameters", {"grace_s": "120"}, {"grace_s": "60", "horizon_s": "10m"})
     [('parameters.grace_s', '120', '60'), ('parameters.horizon_s', 'none', '10m')]

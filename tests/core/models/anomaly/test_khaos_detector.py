@@ -108,7 +108,7 @@ def test_both_detectors_are_nearer_to_the_truth_than_a_constant_and_the_plain_re
         assert score.mape < 0.05 < min(score.constant_mape, score.paper_mape) and score.never == 0
 
 
-def test_one_that_nobody_found_is_an_error_of_all_of_it() -> None:
+def test_a_recovery_that_was_not_found_is_an_error_of_100_percent() -> None:
     _, true = three_outages(0)
     score = score_detected(true, [], true)
     assert isinstance(score, Score) and (score.mape, score.paper_mape, score.never) == (1.0, 0.0, 3)

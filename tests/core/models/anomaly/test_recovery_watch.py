@@ -59,7 +59,7 @@ def test_the_recovery_is_when_the_backlog_is_gone(lag_known: bool, step_s: float
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_disturbance_that_nobody_announced_is_seen(seed: int) -> None:
+def test_an_unannounced_disturbance_is_detected(seed: int) -> None:
     seen, (end_s,) = DisturbedPlant(seed=seed, outages=((600.0, 60.0),)).run(1200.0)
     _, measured = watch(seen)
     assert [each.kind for each in measured] == [UNANNOUNCED]
@@ -129,8 +129,8 @@ def test_a_throughput_above_a_falling_load_is_no_catching_up_where_nothing_waits
     waits = {at_s: 5000.0 if 122.0 <= at_s < 130.0 else 0.0 for at_s in map(float, range(0, 220, 2))}
     _, measured = watch([late_throughput(at_s, lag_rows) for at_s, lag_rows in waits.items()], {120.0: UP})
     assert [(each.kind, each.recovery_s) for each in measured] == [(UP, pytest.approx(10.0, abs=4.0))]
-    _, untold = watch([late_throughput(at_s, None) for at_s in waits], {120.0: UP})
-    assert untold == [], "without a lag it cannot be told from catching up"
+    _, without_lag = watch([late_throughput(at_s, None) for at_s in waits], {120.0: UP})
+    assert without_lag == [], "without a lag it looks like catching up"
 
 
 def test_a_disturbance_may_show_late() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import LAWS
 
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, busiest_at_saturation, capacities_by_laws, least_alike, limited, waves, waves_each
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, least_alike, waves
 from penstock.core.models.estimate import Estimates
 
 FREE_LAWS = st.builds(
@@ -82,10 +82,11 @@ def test_a_capacity_without_an_interval_is_refused() -> None:
 
 @settings(max_examples=40)
 @given(FREE_LAWS, SCALEOUTS, st.floats(6.0, 60.0))
-def test_slots_at_saturation_are_busy_as_long_as_their_tasks_run(law: BatchLaw, scaleout: int, interval_s: float) -> None:
+def test_the_busiest_executor_at_saturation_is_busy_as_long_as_its_tasks_run(law: BatchLaw, scaleout: int, interval_s: float) -> None:
+    (busiest,) = law.busiest_at_saturation(interval_s, np.array([scaleout])).tolist()
     rows = law.capacity_rows_per_s(scaleout, interval_s) * interval_s
-    slot_s = scaleout * law.cores_per_executor * interval_s
-    assert law.utilization_at_saturation(interval_s, scaleout) == pytest.approx(rows * law.row_s / slot_s)
+    task_s = rows / law.partitions * law.row_s * law.skew
+    assert busiest == pytest.approx(-(-law.partitions // scaleout) * task_s / (law.cores_per_executor * interval_s))
 
 
 def test_an_infinite_answer_of_some_likely_laws_is_an_infinite_bound() -> None:
@@ -110,18 +111,17 @@ def test_many_sizes_are_estimated_as_each_would_be(best: BatchLaw, times: list[f
 
 
 @given(LAWS, st.floats(0.5, 20.0))
-def test_how_busy_the_busiest_is_and_what_a_limit_allows_are_told_of_many_sizes_as_of_each(law: BatchLaw, interval_s: float) -> None:
+def test_a_limit_of_rows_caps_the_capacities_of_any_model(law: BatchLaw, interval_s: float) -> None:
     sizes = np.array([1, 2, 3, 7, 20, 60])
-    assert busiest_at_saturation(law, sizes, interval_s).tolist() == [law.busiest_at_saturation(interval_s, size) for size in sizes.tolist()]
     most = [np.inf if law.limit_rows is None else law.limit_rows / max(interval_s, law.duration_s(law.limit_rows, size)) for size in sizes.tolist()]
-    said = limited(law, Estimates(value=np.full(6, 900.0), low=np.full(6, 800.0), high=np.full(6, 1e9)), sizes, interval_s)
+    said = law.limited(Estimates(value=np.full(6, 900.0), low=np.full(6, 800.0), high=np.full(6, 1e9)), sizes, interval_s)
     assert [said.value.tolist(), said.high.tolist()] == [[min(900.0, each) for each in most], [min(1e9, each) for each in most]]
 
 
 def test_a_size_without_slots_takes_no_batches() -> None:
     with pytest.raises(ValueError, match="4 tasks on 0 slots"):
-        waves_each(4, np.array([1, 0]))
-    assert waves_each(4, np.array([], dtype=int)).tolist() == []
+        waves(4, np.array([1, 0]))
+    assert waves(4, np.array([], dtype=int)).tolist() == []
 
 
 def test_a_query_without_an_interval_has_no_such_capacity() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from conformance import Case, Conformance, World
 from hypothesis import given
@@ -14,7 +15,7 @@ from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.capacity_model import MICRO_BATCH, UTILIZATION, CapacityModel, CapacitySeen, choose_capacity_model, proven_by
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import Estimate, Estimates, NotReady
 
 LAW = BatchLaw(overhead_s=1.0, row_s=0.0012, partitions=12)
 INTERVAL_S = 5.0
@@ -151,8 +152,8 @@ def test_what_a_size_has_carried_is_half_forgotten_when_its_line_is() -> None:
     assert later.carried() == pytest.approx({1: 50.0, 2: 150.0}, rel=0.02)
 
 
-def sure(value: float, share: float) -> Estimate:
-    return Estimate(value=value, low=value * (1 - share), high=value * (1 + share))
+def sure(value: float, share: float) -> Estimates:
+    return Estimates(value=np.array([value]), low=np.array([value * (1 - share)]), high=np.array([value * (1 + share)]))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_the_physical_form_answers_unless_the_regression_is_far_surer(batches: f
 
 
 def test_a_regression_that_says_nothing_can_be_processed_is_not_believed() -> None:
-    assert choose_capacity_model(sure(1000.0, 0.9), Estimate(value=0.0, low=0.0, high=0.0)).model == MICRO_BATCH
+    assert choose_capacity_model(sure(1000.0, 0.9), sure(0.0, 0.0)).model == MICRO_BATCH
 
 
 SHORT_S = 2.0
@@ -182,8 +183,9 @@ def test_what_is_proven_is_never_more_than_what_is_true(overhead_s: float, row_u
         return
     proven = proven_by(BatchCost(partitions=12).learn(batches(law, rows, scaleout)))
     assert proven is not None
-    assert proven.rows_per_s(asked, SHORT_S) <= law.capacity_rows_per_s(asked, SHORT_S) * (1 + 1e-9)
-    assert proven.rows_per_s(scaleout, SHORT_S) >= rows / SHORT_S * (1 - 1e-9), "it has just done so much"
+    of_asked, of_seen = proven.rates(np.array([asked, scaleout]), SHORT_S)
+    assert of_asked <= law.capacity_rows_per_s(asked, SHORT_S) * (1 + 1e-9)
+    assert of_seen >= rows / SHORT_S * (1 - 1e-9), "it has just done so much"
 
 
 def test_two_batches_prove_nothing_and_a_lucky_one_neither() -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance import Case, Conformance, World
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from laws import LAWS
+from laws import LAWS, latency_by_law_s
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
@@ -18,10 +18,8 @@ from penstock.core.models.latency.batch_latency import (
     MOST_LATENCIES,
     BatchLatency,
     LatencyMeasured,
-    latencies_by_laws_s,
-    latency_by_law_s,
-    predict_batch_latency,
-    settled_batch_s,
+    latencies_by_law_s,
+    settled_batches_s,
     stretch,
 )
 from penstock.core.models.score import Score
@@ -30,6 +28,11 @@ CHEAP_LAWS = st.builds(BatchLaw, overhead_s=st.floats(0.05, 3.0), row_s=st.float
 INTERVALS = st.floats(0.1, 30.0)
 SHARES = st.floats(0.0, 0.98)
 SCALEOUTS = st.integers(1, 20)
+SIZES = [1, 2, 3, 7, 20, 60]
+
+
+def settled_batch_s(law: BatchLaw, rate: float, interval_s: float, scaleout: int) -> float:
+    return float(settled_batches_s([law], rate_rows_per_s=rate, interval_s=interval_s, scaleouts=np.array([scaleout]))[0, 0])
 
 
 def rate_at(law: BatchLaw, share: float, scaleout: int) -> float:
@@ -41,7 +44,7 @@ def rate_at(law: BatchLaw, share: float, scaleout: int) -> float:
 @given(CHEAP_LAWS, SHARES, INTERVALS, SCALEOUTS)
 def test_the_settled_batch_repeats_itself(law: BatchLaw, share: float, interval_s: float, scaleout: int) -> None:
     rate = rate_at(law, share, scaleout)
-    duration_s = settled_batch_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout)
+    duration_s = settled_batch_s(law, rate, interval_s, scaleout)
     assert law.duration_s(rate * max(interval_s, duration_s), scaleout) == pytest.approx(duration_s)
 
 
@@ -50,7 +53,7 @@ def test_the_settled_batch_repeats_itself(law: BatchLaw, share: float, interval_
 def test_the_interval_is_kept_exactly_up_to_capacity(law: BatchLaw, share: float, interval_s: float, scaleout: int) -> None:
     rate, capacity = rate_at(law, share, scaleout), law.capacity_rows_per_s(scaleout, interval_s)
     assume(abs(rate - capacity) > 1e-6 * rate)
-    assert (settled_batch_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout) <= interval_s) == (rate < capacity)
+    assert (settled_batch_s(law, rate, interval_s, scaleout) <= interval_s) == (rate < capacity)
 
 
 @settings(max_examples=40)
@@ -100,36 +103,21 @@ def test_a_quantile_outside_of_0_and_1_is_refused() -> None:
 
 def test_bounds_of_the_batch_cost_reach_the_latency() -> None:
     law, chance = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12), random.Random(1)
-    empty = BatchCost(partitions=12)
-    assert isinstance(predict_batch_latency(empty, rate_rows_per_s=1.0, interval_s=2.0, scaleout=4), NotReady)
-    batches = []
+    seen = []
     for _ in range(30):
         rows = chance.uniform(500, 9000)
-        batches.append(BatchMeasured(rows=rows, duration_s=law.duration_s(rows, 4) * chance.lognormvariate(0, 0.1), scaleout=4))
-    cost = empty.learn(batches)
-    widths = []
-    for rate in (500.0, 2500.0, 3900.0):
-        answer = predict_batch_latency(cost, rate_rows_per_s=rate, interval_s=2.0, scaleout=4, quantile=0.95)
-        assert isinstance(answer, Estimate)
-        widths.append(answer.high / answer.low)
-    assert min(widths) > 1 and widths[2] == max(widths)
-    beyond = predict_batch_latency(cost, rate_rows_per_s=9000.0, interval_s=2.0, scaleout=4)
-    assert isinstance(beyond, Estimate) and beyond.value == math.inf
-
-
-SIZES = [1, 2, 3, 7, 20, 60]
+        seen.append(BatchMeasured(rows=rows, duration_s=law.duration_s(rows, 4) * chance.lognormvariate(0, 0.1), scaleout=4))
+    model = BatchLatency(cost=BatchCost(partitions=12), quantile=0.95).learn(seen)
+    widths = [answer.high / answer.low for answer in (predicted(model, rate, 2.0, 4) for rate in (500.0, 2500.0, 3900.0))]
+    assert widths[2] == max(widths) > min(widths) > 1
+    assert predicted(model, 9000.0, 2.0, 4).value == math.inf
 
 
 @given(st.lists(LAWS, min_size=1, max_size=4), st.floats(0.0, 1e5), st.floats(0.0, 20.0), st.none() | st.floats(0.0, 1.0))
-def test_many_sizes_wait_as_each_would(laws: list[BatchLaw], rate: float, interval_s: float, quantile: float | None) -> None:
-    one_by_one = [[latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=size, quantile=quantile) for size in SIZES] for law in laws]
-    assert latencies_by_laws_s(laws, rate_rows_per_s=rate, interval_s=interval_s, scaleouts=np.array(SIZES), quantile=quantile).tolist() == one_by_one
-
-
-def test_a_quantile_beyond_all_is_refused() -> None:
-    law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=4)
-    with pytest.raises(ValueError, match="quantile"):
-        latencies_by_laws_s([law], rate_rows_per_s=1.0, interval_s=1.0, scaleouts=np.array([1]), quantile=1.5)
+def test_laws_and_sizes_asked_together_get_the_answers_they_get_alone(laws: list[BatchLaw], rate: float, interval_s: float, quantile: float | None) -> None:
+    laws = [replace(law, partitions=laws[0].partitions, cores_per_executor=laws[0].cores_per_executor) for law in laws]
+    alone = [[latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=size, quantile=quantile) for size in SIZES] for law in laws]
+    assert latencies_by_law_s(laws, rate_rows_per_s=rate, interval_s=interval_s, scaleouts=np.array(SIZES), quantile=quantile).tolist() == alone
 
 
 PHYSICAL = np.linspace(1.0, 9.0, 30)
@@ -297,6 +285,6 @@ def test_sizes_asked_together_get_the_answers_they_get_alone() -> None:
     batches = [BatchMeasured(rows=rows, duration_s=0.5 + 0.0005 * rows, scaleout=2) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0, 3600.0)]
     model = BatchLatency(cost=BatchCost(partitions=12)).learn(batches)
     asked = {"rate_rows_per_s": Estimate(value=300.0, low=250.0, high=400.0), "interval_s": 5.0}
-    alone = {size: model.predict_one(**asked, scaleout=size) for size in range(1, 15)}
-    assert model.predict_each(**asked, scaleouts=range(1, 15)) == alone
-    assert len({each.value for each in alone.values() if isinstance(each, Estimate)}) > 3
+    together = model.predict_each(**asked, scaleouts=range(1, 15))
+    assert isinstance(together, dict) and len({each.value for each in together.values()}) > 3
+    assert all(model.predict_each(**asked, scaleouts=[size]) == {size: together[size]} for size in range(1, 15))

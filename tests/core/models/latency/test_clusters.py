@@ -23,7 +23,7 @@ def test_queues_that_grow_with_the_load_are_one_group(busiest: float) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("overloaded", [3, 10, 30])
-def test_overloaded_latencies_are_told_apart(seed: int, overloaded: int) -> None:
+def test_overloaded_latencies_are_separated(seed: int, overloaded: int) -> None:
     rng = np.random.default_rng(seed)
     values = np.concatenate([rng.normal(0.0, 0.2, 40), rng.normal(3.5, 0.6, overloaded)])
     assert healthy(values).tolist() == [True] * 40 + [False] * overloaded

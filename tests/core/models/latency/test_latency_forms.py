@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import latency_by_law_s
 
 from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.latency.batch_latency import latency_by_law_s
 from penstock.core.models.latency.latency_forms import Measure, Pauses, PausesForm, TriggerLatency, TriggerWait
 from penstock.core.models.surrogate.points import Points, point
 

@@ -24,7 +24,7 @@ def test_latency_that_grows_with_the_interval_is_learnt_too() -> None:
     assert isinstance(short, Estimate) and isinstance(long, Estimate) and short.value < long.value
 
 
-def test_of_micro_batches_on_several_workers_rows_are_shared_by_them() -> None:
+def test_of_micro_batches_on_several_executors_rows_are_shared_by_them() -> None:
     rng = np.random.default_rng(2)
     rows = [
         LatencySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, latency_s=float((0.5 * i + 0.4 + 2e-4 * r * i / s) * rng.lognormal(0, 0.05)))

@@ -136,7 +136,7 @@ def test_given_validity_overrules_latency() -> None:
     assert model.t_max(2) == Estimate(value=25.0, low=20.0, high=25.0)
 
 
-def test_the_score_is_at_most_half_the_constants_and_better_than_plain_boosting_and_validity_is_foretold() -> None:
+def test_the_score_is_at_most_half_the_constants_and_better_than_plain_boosting_and_validity_is_predicted() -> None:
     model = ScaleoutLatency().learn(profile(random.Random(7)))
     score = model.score()
     assert not isinstance(score, NotReady) and score.paper_mape is not None
@@ -170,8 +170,8 @@ def test_the_score_knows_nothing_of_the_rows_it_is_measured_on(monkeypatch: pyte
     assert all(held) and frozenset().union(*held) == frozenset(rows) and sum(map(len, held)) == len(rows)
 
 
-def test_the_last_stable_row_before_the_knee_is_foretold_by_those_of_other_scale_outs() -> None:
-    """Without it the middle between the rates that are left lies below it: nobody saw an overload there, and the others carry as much."""
+def test_the_last_stable_row_before_the_knee_is_predicted_from_those_of_other_scale_outs() -> None:
+    """Without it the middle between the rates that are left lies below it: no overload was seen there, and the others carry as much."""
     shares = (0.15, 0.33, 0.5, 0.67, 0.85, 1.01, 1.18, 1.35)
     rows = [
         ProfileSeen(scaleout=s, rate_rows_per_s=5000.0 * s * u, latency_s=0.5 * (1 + 0.8 * u / (1.03 - u)) if u < 1 else 15.0 + 60 * (u - 1), valid=u < 1)

@@ -71,7 +71,7 @@ def test_what_does_not_stop_the_job_teaches_its_downtime_but_no_recovery_from_a_
     assert downtime_lesson(measured, around) == DowntimeSeen(kind=kind, downtime_s=30.0)
 
 
-def test_what_nobody_announced_teaches_nothing() -> None:
+def test_nothing_is_learnt_from_an_unannounced_disturbance() -> None:
     measured = RecoveryMeasured(kind="unannounced", started_s=STRUCK_S, recovered_s=400.0)
     assert recovery_lesson(measured, AROUND) is None and downtime_lesson(measured, AROUND) is None
 

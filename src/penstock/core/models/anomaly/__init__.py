@@ -1,1 +1,1 @@
-"""When a job does not behave as it did."""
+"""Detect when a job is disturbed, and when it has recovered."""

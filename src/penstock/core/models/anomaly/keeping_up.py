@@ -12,7 +12,7 @@ from penstock.core.models.moments import PairedMoments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSeen:
-    """One reading of a job; what is not known is None. `lag_rows` may be the whole lag or its excess over a healthy one, but always the same."""
+    """One reading for the detectors; None is unknown. `lag_rows` is the whole lag or its excess over a healthy one, consistently."""
 
     at_s: float
     workload_rows_per_s: float | None
@@ -30,20 +30,20 @@ class FlowSeen:
 HALF_LIFE_S = 3600.0
 """Readings this old count half."""
 SLOPE_WINDOW_S = 60.0
-"""Stretch of the workload whose slope is taken, the usual window of rate metrics."""
+"""Window over which the slope of the workload is taken, the usual one of rate metrics."""
 MOST_RECENT = 120
 """Most readings kept for the slope."""
 USUAL_DELAY_S = 30.0
-"""Two metrics of one job, each averaged over its own window, are rarely further apart than this; more needs evidence."""
+"""Prior standard deviation of the delay between two metrics that are averaged over different windows."""
 FEWEST = 10
-"""Readings in health before anything is said."""
+"""Healthy readings needed for a prediction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepingUp:
     """difference = mean + delay * slope of the workload: two metrics that are averaged over different windows differ whenever the load moves.
 
-    Learn only readings of a job that keeps up, and `watch` the others: the workload goes on during a disturbance, and its slope is needed after.
+    Learn only readings of a job that keeps up, and `watch` the others: the slope of the workload is needed after a disturbance.
     `slope` is that of the workload over its `recent` readings, in rows/s per second.
     `moments` are those of slopes (x) and differences (y), older ones weighing less.
     """
@@ -65,7 +65,7 @@ class KeepingUp:
         return model
 
     def watch(self, seen: FlowSeen) -> KeepingUp:
-        """The workload is known, nothing is learnt."""
+        """Update the slope of the workload without learning from the reading."""
         if seen.workload_rows_per_s is None:
             return self
         if self.recent and self.recent[-1] == (seen.at_s, seen.workload_rows_per_s):
@@ -75,7 +75,7 @@ class KeepingUp:
         return replace(self, recent=recent, slope=slope_of(recent))
 
     def predict(self) -> Estimate | NotReady:
-        """The difference that a healthy job shows at the present slope, in rows/s."""
+        """Predict the difference of a healthy job at the present slope, in rows/s."""
         if self.readings < FEWEST:
             return NotReady(why=f"{self.readings} of at least {FEWEST} readings of the job keeping up")
         value = self.moments.mean_y + self.delay_s * (self.slope - self.moments.mean_x)
@@ -83,7 +83,7 @@ class KeepingUp:
         return Estimate(value=value, low=value - width, high=value + width)
 
     def beyond(self, seen: FlowSeen) -> float | None:
-        """How far a reading's difference is from the expected one, above 0 when it is short; None where it is not known.
+        """Return a reading's difference minus the expected one, above 0 when throughput is short; None where it is unknown.
 
         >>> flows = [FlowSeen(at_s=float(t), workload_rows_per_s=100.0, throughput_rows_per_s=98.0) for t in range(20)]
         >>> KeepingUp().learn(flows).beyond(FlowSeen(at_s=20.0, workload_rows_per_s=100.0, throughput_rows_per_s=40.0))
@@ -96,12 +96,12 @@ class KeepingUp:
 
     @property
     def delay_s(self) -> float:
-        """How much later the throughput is measured than the workload, below 0 if earlier; near 0 as long as little speaks for another value."""
+        """Seconds by which the throughput is measured later than the workload, negative if earlier; shrunk to 0."""
         return self.moments.c_xy / self._evidence if self._evidence > 0 else 0.0
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the next healthy difference around the expected one; wide at slopes that health has not shown yet."""
+        """Standard deviation of the next healthy difference around the expected one; wide at slopes not seen in health."""
         weight = self.moments.count
         if weight <= 0:
             return 0.0
@@ -112,7 +112,7 @@ class KeepingUp:
 
     @property
     def _evidence(self) -> float:
-        """Squares of slopes seen, and as many more as say that the delay is 0, give or take the usual one."""
+        """The sum of squared slopes, plus the prior weight of a delay of 0 within `USUAL_DELAY_S`."""
         return self.moments.m2_x + self.moments.m2_y / max(self.moments.count, 1.0) / USUAL_DELAY_S**2
 
     def _with_difference(self, at_s: float, slope: float, difference: float) -> KeepingUp:
@@ -122,7 +122,7 @@ class KeepingUp:
 
 
 def slope_of(points: Sequence[tuple[float, float]]) -> float:
-    """The slope of the straight line through (time, value) with the least squares; 0 for a single point.
+    """Return the least-squares slope of (time, value); 0 for a single point.
 
     >>> slope_of([(0.0, 5.0), (1.0, 7.0), (2.0, 9.0)])
     2.0

@@ -13,18 +13,18 @@ from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score, mape
 
 TRAINING_S = 1000.0
-"""Healthy running before anything is judged."""
+"""Seconds of healthy running before readings are judged."""
 NORMAL_READINGS = 10
-"""Normal readings in a row that end an anomaly; it ended at the first of them."""
+"""Normal readings in a row that end an anomaly, at the first of them."""
 KEPT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputAndLag:
-    """Anomalies of a job from its input throughput and its lag, read at a steady step (Khaos sec. III-C); `measured` holds the newest that have ended.
+    """Finds anomalies in the input throughput and the lag, read at a steady step (Khaos sec. III-C); `measured` holds the newest that have ended.
 
-    An outage looks as steady as health to a model that follows it: ten seconds of nothing, and nothing is what it expects. So the models go on with
-    their own expectations while an anomaly lasts; `follow` lets them take the anomalous values as given, which is the plain reading of the paper.
+    A model that follows an outage soon expects it. So the models continue with their own predictions while an anomaly lasts; with `follow` they take the
+    anomalous values, which is the plain reading of the paper.
     Throughput wanders with the workload and is differenced; a healthy lag returns to its level and is not.
     """
 
@@ -46,7 +46,7 @@ class ThroughputAndLag:
         return detector
 
     def predict(self) -> Estimate | NotReady:
-        """The throughput that a healthy job would show next, in rows/s."""
+        """Predict the next throughput of a healthy job, in rows/s."""
         return self.throughput.predict()
 
     def _with_reading(self, seen: FlowSeen) -> ThroughputAndLag:
@@ -81,13 +81,13 @@ class ThroughputAndLag:
         )
 
     def _unexpected(self, seen: FlowSeen) -> bool | None:
-        """Whether any of the two is unexpected; None where neither is known."""
+        """Whether throughput or lag is unexpected; None where neither is known."""
         judged = [model.unexpected(value) for model, value in ((self.throughput, seen.throughput_rows_per_s), (self.lag, seen.lag_rows)) if value is not None]
         known = [each for each in judged if each is not None]
         return any(known) if known else None
 
     def _passed(self, seen: FlowSeen) -> ThroughputAndLag:
-        """The reading gone by without being learnt from."""
+        """Advance both models by a reading without learning from it."""
 
         def gone_by(model: OnlineArima, value: float | None) -> OnlineArima:
             return model.followed(value) if self.follow and value is not None else model.without_value()
@@ -96,9 +96,9 @@ class ThroughputAndLag:
 
 
 def named(measured: RecoveryMeasured, known: Sequence[Disturbance], within_s: float) -> RecoveryMeasured:
-    """The recovery as that from the known disturbance that struck when it began, give or take `within_s`: what a detector sees has no name.
+    """Attribute an unannounced recovery to the known disturbance that struck within `within_s` of its beginning.
 
-    One that nobody knows of stays as it is, as it may have been an overload; where others struck before it was over, it is not alone.
+    Without one it stays unannounced, as it may have been an overload; where others struck before its end, it is not alone.
 
     >>> seen = RecoveryMeasured(kind="unannounced", started_s=103.0, recovered_s=190.0)
     >>> named(seen, [Disturbance(kind="executor_loss", at_s=100.0)], within_s=15.0)
@@ -116,13 +116,13 @@ def named(measured: RecoveryMeasured, known: Sequence[Disturbance], within_s: fl
 
 
 FEWEST = 2
-"""A constant is the mean of the others: with a single one there is none."""
+"""Recoveries needed for a score, which compares with the mean of the others."""
 
 
 def score_detected(true: Sequence[RecoveryMeasured], found: Sequence[RecoveryMeasured], plain: Sequence[RecoveryMeasured]) -> Score | NotReady:
-    """Errors of the recoveries found, beside the mean of all others and those that the paper's plain detector found.
+    """Return the errors of the recoveries found, compared with the mean of all others and with those of the paper's plain detector.
 
-    Each true one is held against the longest that overlaps with it. One that nobody found counts as an error of 100 %.
+    Each true recovery is compared with the longest found that overlaps with it; one that was not found counts as an error of 100 %.
 
     >>> true = [RecoveryMeasured(kind="executor_loss", started_s=at_s, recovered_s=at_s + 100.0) for at_s in (0.0, 1000.0)]
     >>> found = [RecoveryMeasured(kind="unannounced", started_s=4.0, recovered_s=94.0)]

@@ -1,4 +1,4 @@
-"""An ARIMA model that learns from each value as it comes, and says which values it did not expect."""
+"""An ARIMA model that learns from each value and detects unexpected ones."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady
 
 LAGS = 10
-"""Past changes that a value is regressed on: enough of them stand for the moving-average part (Liu et al. 2016)."""
+"""Past changes that a value is regressed on; enough of them replace the moving-average part (Liu et al. 2016)."""
 MEMORY = 1000
-"""Values after which an old one counts 1/e: as many seconds as Khaos trains on."""
+"""Values after which an old one counts 1/e: the training time of Khaos in seconds."""
 WINDOW = 100
-"""Past errors that the threshold looks at."""
+"""Past errors that the threshold is computed from."""
 SIGMAS = 4.0
-"""A value is unexpected if it is off by this many usual errors: at one value a second by chance about once in four hours."""
+"""A value is unexpected if it is off by this many standard errors: by chance about once in four hours at one value a second."""
 FEWEST_ERRORS = 20
 RIDGE = 1e-6
-"""Keeps the regression solvable when past values say the same, as a share of their squares."""
+"""Ridge of the regression as a share of the squares, for collinear past values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +55,14 @@ class OnlineArima:
         return model
 
     def predict(self) -> Estimate | NotReady:
-        """The next value; wider the more of the last ones were missing."""
+        """Predict the next value; bounds widen with the number of missing last values."""
         expected, error = self.expected, self.error
         if expected is None or error is None:
             return NotReady(why=f"{len(self.errors)} of at least {FEWEST_ERRORS} values after the first {self.lags + self.differences}")
         return Estimate(value=expected, low=expected - NORMAL_REACH * error, high=expected + NORMAL_REACH * error)
 
     def unexpected(self, value: float) -> bool | None:
-        """Whether a value is too far from the expected one, by the window of past errors; None before there are enough of them."""
+        """Whether a value is too far from the predicted one, by the window of past errors; None before there are enough of them."""
         expected, error = self.expected, self.error
         if expected is None or error is None:
             return None
@@ -94,13 +94,13 @@ class OnlineArima:
         return replace(self, history=history, ahead=self.ahead + 1, shocks=shocks, spread=self.spread + shock**2)
 
     def followed(self, value: float) -> OnlineArima:
-        """The value is taken as the one before the next, but nothing is learnt from it."""
+        """Append a value to the history without learning from it."""
         origin = value if self.origin is None else self.origin
         history = (*self.history, value - origin)[-self.lags - self.differences :]
         return replace(self, origin=origin, history=history, ahead=0, shocks=(1.0,), spread=1.0)
 
     def resumed(self) -> OnlineArima:
-        """As learnt, with the last values forgotten: what comes next does not follow them."""
+        """Clear the history and keep the weights: the next value does not follow the last ones."""
         return replace(self, history=(), ahead=0, shocks=(1.0,), spread=1.0)
 
     def _with_value(self, value: float) -> OnlineArima:
@@ -123,16 +123,16 @@ class OnlineArima:
         return learnt.followed(value)
 
     def _regressors(self) -> Floats:
-        """1 and the last differences, newest first."""
+        """Return 1 and the last differences, newest first."""
         changes = np.diff(np.array(self.history), n=self.differences)
         return np.concatenate([[1.0], changes[: -self.lags - 1 : -1]])
 
     def _carried(self) -> float:
-        """What the next value would be if its d-th difference were 0: the polynomial through the last d values, continued."""
+        """Return the next value if its d-th difference were 0: the extrapolated polynomial through the last d values."""
         return sum((-1.0) ** (back + 1) * comb(self.differences, back) * self.history[-back] for back in range(1, self.differences + 1))
 
     def _recursion(self) -> list[float]:
-        """Weights of the past values themselves on the next one: of the product of (1 - sum g_i B^i) and (1 - B)^d, B the step back."""
+        """Return the weights of past values on the next one: of the product of (1 - sum g_i B^i) and (1 - B)^d, with B the backshift."""
         weights = self.weights[1:] if self.weights else (0.0,) * self.lags
         polynomial = np.array([1.0, *(-weight for weight in weights)])
         for _ in range(self.differences):
@@ -141,7 +141,7 @@ class OnlineArima:
 
 
 def solved(gram: Floats, moment: Floats) -> Floats:
-    """Least squares from its normal equations, scaled to a unit diagonal first, with a little ridge.
+    """Solve the normal equations of least squares, scaled to a unit diagonal, with a small ridge.
 
     >>> solved(np.array([[4.0, 0.0], [0.0, 1e8]]), np.array([8.0, 3e8])).round(3).tolist()
     [2.0, 3.0]

@@ -12,18 +12,18 @@ from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.moments import Running
 
 NORMAL_READINGS = 10
-"""Normal readings in a row that make a recovery; it was at the first of them."""
+"""Normal readings in a row that end a recovery, at the first of them."""
 ODD_READINGS = 3
-"""Readings in a row that fall short before a disturbance that nobody announced is believed."""
+"""Readings in a row that fall short before an unannounced disturbance is assumed."""
 SIGMAS = 3.0
 TOLERANCE = 0.05
-"""A throughput within this share of the workload keeps up, however quiet health was."""
+"""A throughput within this share of the workload keeps up, however small the healthy deviation."""
 LAG_TOLERANCE_S = 1.0
-"""A lag of this many seconds of arrivals is none."""
+"""A lag of at most this many seconds of arrivals counts as none."""
 VISIBLE_WITHIN_S = 60.0
-"""A disturbance that has not shown in the readings by then does not show at all: metrics are averages over up to a minute."""
+"""A disturbance that does not show in the readings within this time never does: metrics are averages over up to a minute."""
 ABANDONED_AFTER_S = 1800.0
-"""An unannounced disturbance still open by then was none: what is healthy has changed, and is learnt anew."""
+"""An unannounced disturbance that is open for longer is dropped, and health is learnt anew."""
 
 Standing = Literal["normal", "behind", "ahead"]
 
@@ -49,10 +49,10 @@ class RecoveryMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryWatch:
-    """Follows a job's readings through health and disturbances; what is healthy is learnt in health only, else the anomaly teaches itself.
+    """Follows the readings of a job through health and disturbances; health is learnt from healthy readings only.
 
     A reading is normal when its difference of workload and throughput is near what health shows (Daedalus sec. 3.5) and its lag, in seconds of
-    arrivals, is not above what health shows. A reading that knows neither says nothing. `waited` is whether rows waited at the last one, as far as known.
+    arrivals, is not above what health shows. A reading without both is ignored. `waited` is whether rows waited at the last reading.
     """
 
     normal_readings: int = NORMAL_READINGS
@@ -70,32 +70,31 @@ class RecoveryWatch:
     waited: bool = True
 
     def learn(self, seen: Sequence[FlowSeen | Disturbance]) -> RecoveryWatch:
-        """Readings and announced disturbances in their order; who wants the recoveries they complete takes `read`."""
+        """Learn readings and announced disturbances in order; `read` also returns the recoveries that they complete."""
         watch = self
         for each in seen:
             watch = watch.disturbed(each.at_s, each.kind, cause=each.cause) if isinstance(each, Disturbance) else watch.read(each)[0]
         return watch
 
     def predict(self) -> Estimate | NotReady:
-        """Workload minus throughput as a healthy job would show it next, in rows/s."""
+        """Predict workload minus throughput of a healthy job, in rows/s."""
         return self.keeping_up.predict()
 
     def disturbed(self, at_s: float, kind: AnyDisturbance, *, cause: str = "", same_within_s: float = 0.0) -> RecoveryWatch:
         """Something struck; recoveries under way are then of both.
 
-        An anomaly alone that nobody had announced is this very disturbance if it began within `same_within_s` of it: readings may show a failure before
-        anybody counts it.
+        A single open unannounced disturbance is taken as this one if it began within `same_within_s` of it: readings may show a failure before it is counted.
         """
         if len(self.open) == 1 and self.open[0].kind == UNANNOUNCED and abs(self.open[0].at_s - at_s) <= same_within_s:
             return replace(self, open=(Disturbance(kind=kind, at_s=at_s, cause=cause),))
         return replace(self, open=(*self.open, Disturbance(kind=kind, at_s=at_s, cause=cause)), shown=False, in_a_row=0, row_since_s=None)
 
     def undisturbed(self) -> RecoveryWatch:
-        """What is healthy stays known; recoveries under way are not followed any further."""
+        """Drop open recoveries; keep what is known of health."""
         return replace(self, open=(), shown=False, in_a_row=0, row_since_s=None)
 
     def read(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:
-        """One more reading, and the recoveries it completes."""
+        """Take a reading; return the new watch and the recoveries that it completes."""
         standing = self.standing(seen)
         watched = replace(self, keeping_up=self.keeping_up.watch(seen), waited=rows_wait(seen))
         if standing is None:
@@ -107,10 +106,10 @@ class RecoveryWatch:
         return watched._back(seen)
 
     def standing(self, seen: FlowSeen) -> Standing | None:
-        """How a reading compares with health: "normal", "behind", or "ahead" of the workload while it catches up; None where nothing is known.
+        """Compare a reading with health: "normal", "behind", or "ahead" of the workload while catching up; None where nothing is known.
 
-        Where nothing waits, and nothing did at the reading before, there is nothing to catch up with: a throughput above the workload is then that of a
-        moment ago, when more arrived.
+        Without waiting rows now and at the reading before there is nothing to catch up with: a throughput above the workload is then a delayed one,
+        of a moment when more rows arrived.
         """
         if self._lagging(seen):
             return "behind"
@@ -125,7 +124,7 @@ class RecoveryWatch:
         return "ahead" if self.waited or rows_wait(seen) else "normal"
 
     def _lagging(self, seen: FlowSeen) -> bool:
-        """Whether more waits than in health; a lag says nothing before a healthy one is known."""
+        """Whether the lag is above a healthy one; False before a healthy lag is known."""
         deviation = self.lag_s.deviation
         if seen.lag_rows is None or seen.workload_rows_per_s is None or deviation is None or self.lag_s.count < FEWEST:
             return False
@@ -163,7 +162,7 @@ class RecoveryWatch:
 
 
 def rows_wait(seen: FlowSeen) -> bool:
-    """Whether more waits than counts as nothing; where nobody knows, it may.
+    """Whether the lag is more than `LAG_TOLERANCE_S`; True where it is unknown.
 
     >>> [rows_wait(FlowSeen(at_s=0.0, workload_rows_per_s=100.0, throughput_rows_per_s=90.0, lag_rows=lag)) for lag in (99.0, 101.0, None)]
     [False, True, True]

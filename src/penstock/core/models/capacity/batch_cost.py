@@ -13,26 +13,26 @@ from typing import Self
 import numpy as np
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, waves
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.estimate import HIGH_LEVEL, NORMAL_REACH, Estimate, NotReady
 from penstock.core.models.once import once
 from penstock.core.models.score import Score, mape
 
 FEWEST_BATCHES = 5
-"""Fewer batches than this give no law."""
+"""A law needs this many batches."""
 MOST_BATCHES = 600
 """Batches kept in all; the newest win."""
 MOST_ALIKE = 40
-"""Batches kept of one scale-out and one size (a factor of the square root of 2): a steady hour must not push out the sizes that tell overhead from cost."""
+"""Batches kept of one scale-out and one size (within a factor of sqrt(2)): a steady hour must not push out the sizes that separate overhead from cost."""
 APART = 1.25
-"""Batches differ in size if the second largest is this many times the second smallest: one stray batch shows nothing."""
+"""Batches differ in size if the second largest is this many times the second smallest; a single stray batch does not count."""
 
-ONE_SIZE_ONLY = "batches of one size only: the fixed overhead and the cost of a row cannot be told apart until the rows in a batch, or the executors, change"
+ONE_SIZE_ONLY = "batches of one size only: the fixed overhead and the cost of a row cannot be separated until the rows in a batch, or the executors, change"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchMeasured:
-    """One batch that was committed; a batch without rows, or measured while executors warm up, teaches nothing."""
+    """One committed batch; a batch without rows, or measured while executors warm up, is not learnt."""
 
     rows: float
     duration_s: float
@@ -68,21 +68,21 @@ class BatchCost:
         return replace(self, batches=newest_of_each(self.batches + taught)) if taught else self
 
     def predict(self, rows: float, scaleout: int) -> Estimate | NotReady:
-        """Seconds that a batch of so many rows takes on average."""
+        """Return the mean duration in seconds of a batch with this many rows."""
         laws = self.laws()
         return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.duration_s(rows, scaleout))
 
     def capacity(self, scaleout: int, interval_s: float) -> Estimate | NotReady:
-        """Rows/s at which a batch just fills the interval, under the limit of rows a batch if there is one."""
+        """Return the rows/s at which a batch just fills the interval, under the limit of rows a batch if there is one."""
         laws = self.laws()
-        return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s))
+        return laws if isinstance(laws, NotReady) else capacities_by_laws(laws, [scaleout], interval_s).each()[0]
 
     def laws(self) -> LikelyLaws | NotReady:
-        """The law as fitted, with others that the batches allow; ask once where many things are predicted from it."""
+        """Return the fitted law, with others drawn from the uncertainty of the fit."""
         return _laws(self)
 
     def score(self) -> Score | NotReady:
-        """Leave-one-out errors of the duration, beside the mean duration and the line a + b*n/(s*cores) that knows no waves."""
+        """Return leave-one-out errors of the duration, beside the mean duration and the line a + b*n/(s*cores) without waves."""
         fit = _fit(self)
         if isinstance(fit, NotReady):
             return fit
@@ -100,7 +100,7 @@ class BatchCost:
 
 
 def newest_of_each(batches: tuple[BatchMeasured, ...]) -> tuple[BatchMeasured, ...]:
-    """The newest batches of each scale-out and size, in their order; what is dropped would be dropped in any batching.
+    """Return the newest batches of each scale-out and size, in their order; the result does not depend on the batching.
 
     >>> one, other = BatchMeasured(rows=10, duration_s=1, scaleout=1), BatchMeasured(rows=99, duration_s=2, scaleout=1)
     >>> [each.rows for each in newest_of_each((other,) + (one,) * 1000)].count(10)
@@ -117,10 +117,10 @@ def newest_of_each(batches: tuple[BatchMeasured, ...]) -> tuple[BatchMeasured, .
 
 
 def one_size_only(loads: Floats) -> NotReady | None:
-    """Why overhead and cost per row cannot be told apart, if they cannot; `loads` are rows*skew*waves/P.
+    """Return why overhead and cost per row cannot be separated, if they cannot; `loads` are rows*skew*waves/P.
 
     >>> one_size_only(np.array([10.0, 10.0, 11.0, 50.0])).why
-    'batches of one size only: the fixed overhead and the cost of a row cannot be told apart until the rows in a batch, or the executors, change'
+    'batches of one size only: the fixed overhead and the cost of a row cannot be separated until the rows in a batch, or the executors, change'
     >>> one_size_only(np.array([10.0, 11.0, 48.0, 50.0]))
     """
     ordered = np.sort(loads)
@@ -131,7 +131,7 @@ def one_size_only(loads: Floats) -> NotReady | None:
 
 @lru_cache(maxsize=64)
 def _fit(cost: BatchCost) -> DurationFit | NotReady:
-    """Columns are 1 and the load, and the number of tasks where it varies and helps to predict batches that were left out."""
+    """Fit durations on 1 and the load, and on the number of tasks where it varies and lowers the leave-one-out error."""
     if len(cost.batches) < FEWEST_BATCHES:
         return NotReady(why=f"{len(cost.batches)} batches with rows so far, {FEWEST_BATCHES} are needed")
     tasks = np.array([each.tasks or cost.partitions for each in cost.batches])
@@ -155,7 +155,7 @@ def _laws(cost: BatchCost) -> LikelyLaws | NotReady:
 
 @lru_cache(maxsize=64)
 def _laws_of_equals(cost: BatchCost) -> LikelyLaws | NotReady:
-    """Models of capacity and of latency learn the same batches: what one has fitted need not be fitted for the other."""
+    """Cached by value too: models of capacity and of latency learn the same batches, which then are fitted once."""
     fit = _fit(cost)
     if isinstance(fit, NotReady):
         return fit
@@ -176,7 +176,7 @@ def _laws_of_equals(cost: BatchCost) -> LikelyLaws | NotReady:
 
 
 BISQUARE = 4.685
-"""Residuals beyond so many standard deviations are left out (Tukey's bisquare): 95 % as efficient as least squares where all noise is normal."""
+"""Residuals beyond this many standard deviations are left out (Tukey's bisquare): 95 % as efficient as least squares where all noise is normal."""
 SMALLEST = 1e-6
 """Relative noise below which measurements count as exact."""
 ROUNDS = 60
@@ -186,26 +186,26 @@ MOST_CORRELATED = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DurationFit:
-    """Coefficients, what is open about them, and for each row the duration that the others predict for it."""
+    """Coefficients, their uncertainty, and for each row the duration predicted from the other rows."""
 
     coefficients: Floats
     spread: Floats
-    """A square root of their covariance, wide enough for the few rows behind it."""
+    """A square root of their covariance, widened for few rows."""
     left_out_s: Floats
 
     def relative_error(self, durations_s: Floats) -> float:
-        """Median error of the left-out predictions: a few slow batches do not decide it."""
+        """Return the median leave-one-out error, which a few slow batches do not move."""
         return float(np.median(np.abs(self.left_out_s / durations_s - 1.0)))
 
     def draws(self) -> Floats:
-        """Coefficients as they may be, evenly spread over what is open; the same in each call."""
+        """Return coefficients that cover their uncertainty evenly, the same in each call."""
         normal = NormalDist()
         points = np.array([[normal.inv_cdf(each) for each in point] for point in evenly(DRAWS, len(self.coefficients)).tolist()])
         return np.asarray(np.maximum(self.coefficients + points @ self.spread.T, 0.0))
 
 
 def fit_durations(columns: Floats, durations_s: Floats) -> DurationFit:
-    """Durations as a sum of columns times coefficients of at least 0, by relative residuals.
+    """Fit durations as a sum of columns times coefficients of at least 0, robustly and by relative residuals.
 
     Noise of a batch grows with its duration, and relative residuals keep one huge first batch from deciding the slope.
     It starts from least absolute residuals, so that slow batches (warm-up, a retried task) do not set the scale by which batches are then left out.
@@ -227,12 +227,12 @@ def fit_durations(columns: Floats, durations_s: Floats) -> DurationFit:
         found = _least_squares(x, y, _bisquare((y / fitted - 1.0) / scale) / fitted**2)
         if _near(before, found, 1e-9):
             break
-    spread, left_out_s = _what_is_open(x, y, found, scale)
+    spread, left_out_s = _uncertainty(x, y, found, scale)
     return DurationFit(coefficients=found / unit, spread=spread / unit[:, None], left_out_s=left_out_s)
 
 
 def evenly(count: int, dimensions: int) -> Floats:
-    """Points that fill the unit cube evenly, without chance: multiples of powers of the generalised golden ratio.
+    """Return points that fill the unit cube evenly, without chance: multiples of powers of the generalised golden ratio.
 
     >>> evenly(3, 1).round(3).tolist()
     [[0.118], [0.736], [0.354]]
@@ -259,7 +259,7 @@ def _near(before: Floats, found: Floats, share: float) -> bool:
 
 
 def _least_squares(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Without negative coefficients; the plain solution, which is ten times faster, mostly has none."""
+    """Weighted least squares without negative coefficients; the plain solution, ten times faster, mostly has none."""
     weighted = (x * weights[:, None]).T
     try:
         plain = np.asarray(np.linalg.solve(weighted @ x, weighted @ y), dtype=np.float64)
@@ -277,7 +277,7 @@ def _least_squares_bounded(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def _fitted(x: Floats, found: Floats, y: Floats) -> Floats:
-    """Never so small that a residual relative to it overflows."""
+    """Fitted durations, never so small that a residual relative to them overflows."""
     return np.asarray(np.maximum(x @ found, SMALLEST * y))
 
 
@@ -285,10 +285,10 @@ def _bisquare(u: Floats) -> Floats:
     return np.asarray(np.maximum(1.0 - (u / BISQUARE) ** 2, 0.0) ** 2)
 
 
-def _what_is_open(x: Floats, y: Floats, found: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Square root of the covariance (Huber's for M-estimates) and the left-out predictions.
+def _uncertainty(x: Floats, y: Floats, found: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Return a square root of the covariance (Huber's for M-estimates) and the leave-one-out predictions.
 
-    Batches near in time err alike: the covariance grows by (1 + r)/(1 - r) with the correlation r of neighbours.
+    Errors of neighbouring batches are correlated: the covariance grows by (1 + r)/(1 - r) with the correlation r of neighbours.
     Few rows make it wider, as Student's t is wider than the normal.
     """
     from scipy.special import stdtrit

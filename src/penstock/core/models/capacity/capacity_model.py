@@ -1,4 +1,4 @@
-"""The capacity of a job by the model that earned it: both learn every turn, and the one that is surer answers."""
+"""The capacity of a job: two models learn every turn, the more certain one answers, and what was seen sets a lower bound."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ import numpy as np
 
 from penstock.core.models.arrays import Flags, Floats, Ints
 from penstock.core.models.capacity.batch_cost import FEWEST_BATCHES, BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, busiest_at_saturation, capacities_by_laws, limited, rates_by_laws, waves
+from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns, LikelyLaws, capacities_by_laws, waves
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.score import Score
+
+MICRO_BATCH = "micro-batch cost"
+UTILIZATION = "utilisation regression"
+TIMES_SURER = 2.0
+"""The regression replaces the micro-batch cost where its bounds are more than this many times narrower."""
+NEWEST = 20
+"""The newest batches, which prove a capacity."""
+PROVEN_BY = 3
+"""At least this many of them must have been as quick: a single one may have been lucky."""
+SURE_SHARE = 0.9
+"""Lower bound as a share of what is proven: equal batches differ by some percent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +37,18 @@ class CapacitySeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityChoice:
+    """The model to use, and why, in words for people."""
+
+    model: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityModel:
     """Holds the regression on utilisation and the cost of micro-batches, and answers from the one that `choice` names.
 
-    Without `by_batches` (Real-Time Mode, where a batch lasts as long as it is told to) the regression answers.
+    Without `by_batches` (Real-Time Mode, where the batch duration is set, not measured) the regression answers.
 
     >>> from penstock.core.models.capacity.worker_readings import WorkerReading
     >>> def turn(number: int) -> CapacitySeen:
@@ -46,7 +65,7 @@ class CapacityModel:
     by_batches: BatchCost | None = None
 
     def learn(self, seen: Sequence[CapacitySeen]) -> Self:
-        """Turns in the order of time."""
+        """Learn turns in the order of time."""
         batches = [batch for turn in seen for batch in turn.batches]
         return replace(
             self,
@@ -55,12 +74,12 @@ class CapacityModel:
         )
 
     def capacity(self, scaleout: int, interval_s: float | None) -> Estimate | NotReady:
-        """Rows/s that so many executors take at this trigger interval, by the model that `choice` names; None is a query without an interval."""
+        """Return the capacity of this many executors in rows/s at a trigger interval; None is a query without an interval."""
         answers = self.capacities([scaleout], interval_s)
         return answers if isinstance(answers, NotReady) else answers.each()[0]
 
     def capacities(self, scaleouts: Sequence[int], interval_s: float | None) -> Estimates | NotReady:
-        """The same for several scale-outs, for little more than one costs."""
+        """Return the capacity of several numbers of executors, which costs little more than one."""
         laws = self._laws()
         regression = self._by_utilization(scaleouts, interval_s, laws)
         if interval_s is None or isinstance(laws, NotReady):
@@ -70,14 +89,15 @@ class CapacityModel:
         return self._proven(surer, np.array(scaleouts), interval_s)
 
     def score(self) -> Score | NotReady:
-        """That of the model which answers unless the other is far surer: of the cost of micro-batches where there is one, else of the regression."""
+        """Return the error of the cost of micro-batches where it is known, else of the regression."""
         laws = self._laws()
         return self.by_utilization.score() if isinstance(laws, NotReady) or self.by_batches is None else self.by_batches.score()
 
     def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
-        """The model that is surer of this scale-out, or the only one that is ready, and why; and what the batches prove, whichever it is."""
+        """Return the more certain model for this many executors, or the only one that is ready, why, and the proven capacity."""
         surer, least = self._surer(scaleout, interval_s), self._least(np.array([scaleout]), interval_s)
-        return surer if least is None else replace(surer, why=f"{surer.why}; {self._by_what} at least {least[0]:,.0f} rows/s")
+        by_what = "it has carried" if self.by_batches is None else "the batches prove"
+        return surer if least is None else replace(surer, why=f"{surer.why}; {by_what} at least {least[0]:,.0f} rows/s")
 
     def _surer(self, scaleout: int, interval_s: float) -> CapacityChoice:
         laws = self._laws()
@@ -86,12 +106,13 @@ class CapacityModel:
         regression = self._by_utilization([scaleout], interval_s, laws)
         if isinstance(regression, NotReady):
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
-        return choose_capacity_model(laws.estimate(lambda law: law.capacity_rows_per_s(scaleout, interval_s)), regression.each()[0])
+        return choose_capacity_model(capacities_by_laws(laws, [scaleout], interval_s), regression)
 
     def _proven(self, answers: Estimates, scaleouts: Ints, interval_s: float | None) -> Estimates:
-        """No less than what was seen proves, which a line through few utilisations may say.
+        """Raise the answers to what is proven; a line through few utilisations may be lower.
 
-        What a worker has taken among many it takes among few: else of a job that is nearly idle only the present size would be known.
+        Without batches, fewer executors are credited with the throughput that each of more executors had: else only the present number would be known of a
+        job that is nearly idle.
         """
         least = self._least(scaleouts, interval_s)
         if least is None:
@@ -100,7 +121,7 @@ class CapacityModel:
         return known if self._by_cost(interval_s) else surely(known, carried_by_share(self.by_utilization.carried(), scaleouts))
 
     def _least(self, scaleouts: Ints, interval_s: float | None) -> Floats | None:
-        """Rows/s proven of each scale-out: by the newest batches, or where there are none by what it, or a smaller one, has carried. None without proof."""
+        """Rows/s proven by the newest batches, or without them by the throughput seen with as many executors or fewer; None without proof."""
         if not self._by_cost(interval_s):
             carried = self.by_utilization.carried()
             return carried_by_fewer(carried, scaleouts) if carried else None
@@ -109,90 +130,55 @@ class CapacityModel:
         return proven.rates(scaleouts, interval_s) if proven else None
 
     def _by_cost(self, interval_s: float | None) -> bool:
-        """Whether it is batches that prove something."""
+        """Whether batches are the proof."""
         return self.by_batches is not None and interval_s is not None
 
-    @property
-    def _by_what(self) -> str:
-        return "it has carried" if self.by_batches is None else "the batches prove"
-
     def _laws(self) -> LikelyLaws | NotReady:
-        """What the batches say, or why they say nothing."""
         laws = self.by_batches.laws() if self.by_batches else NotReady(why="the query has no batches that could fill an interval")
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
 
     def _by_utilization(self, scaleouts: Sequence[int], interval_s: float | None, laws: LikelyLaws | NotReady) -> Estimates | NotReady:
-        """The regression at the utilisation at which batches fill the interval (PAPER-NOTES "Micro-batch capacity"), 1 where nobody knows, and the limit.
+        """The regression at the utilisation at which batches fill the interval (PAPER-NOTES "Micro-batch capacity"), 1 if unknown, under the limit of rows.
 
-        A line through the first few readings of micro-batches is not believed before there are batches enough to judge it by.
+        With micro-batches, the regression is not used before there are enough batches to check it.
         """
         if isinstance(laws, NotReady) and self.by_batches is not None and len(self.by_batches.batches) < FEWEST_BATCHES:
             return laws
         if interval_s is None or isinstance(laws, NotReady):
             return self.by_utilization.predict_each(scaleouts, np.ones(len(scaleouts)))
-        sizes = np.array(scaleouts)
-        answers = self.by_utilization.predict_each(scaleouts, busiest_at_saturation(laws.best, sizes, interval_s))
-        return answers if isinstance(answers, NotReady) else limited(laws.best, answers, sizes, interval_s)
+        asked = np.array(scaleouts)
+        answers = self.by_utilization.predict_each(scaleouts, laws.best.busiest_at_saturation(interval_s, asked))
+        return answers if isinstance(answers, NotReady) else laws.best.limited(answers, asked, interval_s)
 
 
-MICRO_BATCH = "micro-batch cost"
-UTILIZATION = "utilisation regression"
-TIMES_SURER = 2.0
-"""The regression overrules the physical form where its bounds are more than this many times narrower."""
+def choose_capacity_model(by_batches: Estimates, by_utilization: Estimates) -> CapacityChoice:
+    """Choose between one answer of each model: the micro-batch cost, unless the regression is far more certain.
 
+    The micro-batch cost is the physical form and holds beyond what was seen. A capacity is asked for at a utilisation that was not seen yet: a regression may
+    fit every moment that was and still say little about it, which shows in its bounds and not in its fit.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityChoice:
-    """The model to use, and why in words for people."""
-
-    model: str
-    why: str
-
-
-def choose_capacity_model(by_batches: Estimate, by_utilization: Estimate) -> CapacityChoice:
-    """The micro-batch cost, which is the physical form and holds beyond what was seen, unless the regression of the paper is far surer.
-
-    A capacity is asked for at a utilisation that was not seen yet. A regression may foretell every moment at the utilisations that were and still
-    know little of it: that shows in its bounds, not in how well it fits.
-
-    >>> choose_capacity_model(Estimate(value=100.0, low=90.0, high=110.0), Estimate(value=70.0, low=50.0, high=90.0)).why
+    >>> cost, regression = (Estimates(value=np.array([v]), low=np.array([v - d]), high=np.array([v + d])) for v, d in ((100.0, 10.0), (70.0, 20.0)))
+    >>> choose_capacity_model(cost, regression).why
     'the micro-batch cost says 100 rows/s, ± 10 %, the utilisation regression 70 rows/s, ± 29 %'
     """
-    overruled = is_overruled(by_batches, by_utilization)
-    said = f"the {MICRO_BATCH} says {words(by_batches)}, the {UTILIZATION} {words(by_utilization)}"
+    overruled = bool(are_overruled(by_batches, by_utilization)[0])
+    said = f"the {MICRO_BATCH} says {_words(by_batches)}, the {UTILIZATION} {_words(by_utilization)}"
     return CapacityChoice(model=UTILIZATION if overruled else MICRO_BATCH, why=f"{said}: far surer" if overruled else said)
 
 
-def is_overruled(by_batches: Estimate, by_utilization: Estimate) -> bool:
-    """Whether the regression is far surer than the cost of micro-batches."""
-    return TIMES_SURER * width(by_utilization) < width(by_batches)
-
-
 def are_overruled(by_batches: Estimates, by_utilization: Estimates) -> Flags:
-    """The same of each."""
-    return np.asarray(TIMES_SURER * widths(by_utilization) < widths(by_batches))
+    """Return where the regression is far more certain than the cost of micro-batches."""
+    return np.asarray(TIMES_SURER * _widths(by_utilization) < _widths(by_batches))
 
 
-def width(answer: Estimate) -> float:
+def _widths(answers: Estimates) -> Floats:
     """Half the distance between the bounds, as a share of the value."""
-    return (answer.high - answer.low) / 2 / answer.value if answer.value > 0.0 else float("inf")
-
-
-def widths(answers: Estimates) -> Floats:
-    """The same of each."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(answers.value > 0.0, (answers.high - answers.low) / 2 / answers.value, np.inf)
 
 
-def words(answer: Estimate) -> str:
-    return f"{answer.value:,.0f} rows/s, ± {100 * width(answer):.0f} %"
-
-
-NEWEST = 20
-PROVEN_BY = 3
-"""At least this many of the newest batches must have been as quick: one alone may have been lucky."""
-SURE_SHARE = 0.9
-"""Lower bound as a share of what is proven: equal batches differ by some percent."""
+def _words(answer: Estimates) -> str:
+    return f"{answer.value[0]:,.0f} rows/s, ± {100 * _widths(answer)[0]:.0f} %"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,59 +188,54 @@ class Proven:
     law: BatchLaw
     largest: int
 
-    def rows_per_s(self, scaleout: int, interval_s: float) -> float:
-        """Rows/s at which a batch fills the interval. Of a size beyond those seen nothing is claimed but that it takes no less than the largest of them."""
-        return self.law.capacity_rows_per_s(min(scaleout, self.largest), interval_s)
-
     def rates(self, scaleouts: Ints, interval_s: float) -> Floats:
-        """The same of each."""
-        return np.asarray(rates_by_laws([self.law], np.minimum(scaleouts, self.largest), interval_s)[0])
+        """Return the rows/s at which a batch fills the interval; beyond the most executors seen, the rate of the most seen."""
+        return np.asarray(LawColumns.of([self.law]).rates(np.minimum(scaleouts, self.largest), interval_s)[0])
 
 
 def proven_by(cost: BatchCost) -> Proven | None:
-    """What the newest batches prove; None where there are too few.
+    """Return what the newest batches prove; None where there are too few.
 
     >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, scaleout=4)] * 3))
-    >>> [proven.rows_per_s(size, 2.0) for size in (2, 4, 6)]
+    >>> proven.rates(np.array([2, 4, 6]), 2.0).tolist()
     [1000.0, 2000.0, 2000.0]
     """
     newest = cost.batches[-NEWEST:]
     if len(newest) < PROVEN_BY:
         return None
-    row_s = sorted(seconds_of_a_row(batch, cost) for batch in newest)[PROVEN_BY - 1]
+    row_s = sorted(_row_s_without_overhead(batch, cost) for batch in newest)[PROVEN_BY - 1]
     law = BatchLaw(overhead_s=0.0, row_s=row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
     return Proven(law=law, largest=max(batch.scaleout for batch in newest))
 
 
-def seconds_of_a_row(batch: BatchMeasured, cost: BatchCost) -> float:
-    """On one slot, were there no overhead."""
+def _row_s_without_overhead(batch: BatchMeasured, cost: BatchCost) -> float:
     tasks = batch.tasks or cost.partitions
     return batch.duration_s * tasks / (batch.rows * waves(tasks, batch.scaleout * cost.cores_per_executor))
 
 
 def carried_by_fewer(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
-    """The most rows/s that each scale-out, or a smaller one, has carried.
+    """Return the highest throughput in rows/s seen with as many executors or fewer.
 
     >>> carried_by_fewer({4: 900.0, 2: 500.0, 6: 700.0}, np.array([1, 2, 3, 6])).tolist()
     [0.0, 500.0, 500.0, 900.0]
     """
-    sizes = sorted(carried)
-    most = np.maximum.accumulate([0.0, *(carried[size] for size in sizes)])
-    return np.asarray(most[np.searchsorted(sizes, scaleouts, side="right")])
+    seen = sorted(carried)
+    most = np.maximum.accumulate([0.0, *(carried[each] for each in seen)])
+    return np.asarray(most[np.searchsorted(seen, scaleouts, side="right")])
 
 
 def carried_by_share(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
-    """Rows/s of each scale-out whose workers take no more than those of a larger one have taken; 0 of those that are not smaller than any.
+    """Return the rows/s if each executor processes what each of more executors has processed; 0 where more were never seen.
 
     >>> carried_by_share({4: 900.0, 2: 500.0}, np.array([1, 2, 3, 6])).tolist()
     [250.0, 450.0, 675.0, 0.0]
     """
-    shares = [np.where(scaleouts < size, scaleouts / size * rows_per_s, 0.0) for size, rows_per_s in carried.items()]
+    shares = [np.where(scaleouts < seen, scaleouts / seen * rows_per_s, 0.0) for seen, rows_per_s in carried.items()]
     return np.asarray(np.max(shares, axis=0))
 
 
 def surely(answers: Estimates, rows_per_s: Floats) -> Estimates:
-    """With lower bounds no smaller than this, as far as the value allows: partitions may be shared unevenly by fewer workers, so nothing more is claimed.
+    """Raise the lower bounds to these rates, but not above the values: fewer executors may share the partitions unevenly.
 
     >>> surely(Estimates(value=np.array([600.0, 90.0]), low=np.array([0.0, 0.0]), high=np.array([1e4, 1e4])), np.array([100.0, 200.0])).low.tolist()
     [90.0, 90.0]
@@ -263,7 +244,8 @@ def surely(answers: Estimates, rows_per_s: Floats) -> Estimates:
 
 
 def at_least(answers: Estimates, rows_per_s: Floats) -> Estimates:
-    """
+    """Raise the answers to these rates.
+
     >>> at_least(Estimates(value=np.array([600.0]), low=np.array([150.0]), high=np.array([1050.0])), np.array([1600.0])).each()
     [Estimate(value=1600.0, low=1440.0, high=1600.0)]
     """

@@ -1,4 +1,4 @@
-"""How well capacity learnt at low utilisation holds at high utilisation."""
+"""The error at high utilisation of capacity learnt at low utilisation."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score, mape
 
 MOST_SCORED = 1000
-"""Moments that are enough to tell an error."""
+"""Moments that are enough to measure an error."""
 
 
 def quiet(readings: Iterable[WorkersReading], max_utilization: float) -> list[WorkersReading]:
-    """The moments at which no worker was busier than this."""
+    """Return the moments at which no worker was busier than this."""
     return [reading for reading in readings if peak(reading) <= max_utilization]
 
 
 def busiest_third(readings: Iterable[WorkersReading]) -> float:
-    """The utilisation of the busiest worker that a third of the moments exceed."""
+    """Return the utilisation of the busiest worker that a third of the moments exceed."""
     return float(np.quantile([peak(reading) for reading in readings], 2 / 3))
 
 
 def score_extrapolation(readings: Sequence[WorkersReading], *, max_utilization: float, model: JobCapacity | None = None) -> Score | NotReady:
     """Learn from the quiet moments and score throughput at all others, given the utilisation of the workers there.
 
-    Beside it the mean throughput of the quiet moments, and the paper's sum of regressions. `model` carries settings. Of very many moments some are scored.
+    Beside it the mean throughput of the quiet moments, and the paper's sum of regressions. `model` has the settings. At most
+    `MOST_SCORED` moments are scored, evenly spaced.
     """
     model = model or JobCapacity()
     low = quiet(readings, max_utilization)
@@ -52,12 +53,12 @@ def score_extrapolation(readings: Sequence[WorkersReading], *, max_utilization: 
 
 
 def peak(reading: WorkersReading) -> float:
-    """The highest utilisation of a moment."""
+    """Return the highest utilisation of a moment."""
     return max((worker.utilization for worker in reading.workers), default=0.0)
 
 
 def total(reading: WorkersReading) -> float:
-    """Rows/s of all workers together."""
+    """Return the rows/s of all workers together."""
     return sum(worker.throughput_rows_per_s for worker in reading.workers)
 
 

@@ -1,4 +1,4 @@
-"""How fast a job is beside its profile, as overloads show it."""
+"""The share of its profiled throughput that a job reaches, measured in overload."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.models.estimate import Estimate, NotReady, student_estimate
 from penstock.core.models.moments import Running
-from penstock.core.models.score import Foretold, Score
+from penstock.core.models.score import PrequentialErrors, Score
 
 SHORT_READINGS = 3
-"""Readings of overload in a row before one is believed."""
+"""Consecutive readings that make an overload."""
 PROFILE = 1.0
-"""The share at which a profile is taken as it is."""
+"""The share of a job that is as fast as its profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceSeen:
-    """What a job did at one moment, as a share of the T_max that its profile has for the size; `overloaded` if rows piled up, so that it could not do more."""
+    """Throughput at one moment as a share of the profile's T_max for these executors; `overloaded` if rows piled up, so that it was the maximum."""
 
     share: float
     overloaded: bool
@@ -27,8 +27,8 @@ class PaceSeen:
 class Pace:
     """The share of its profile that a job reaches: 1 until an overload shows less.
 
-    What an overloaded job does is all that it can, so the mean over the newest overload counts; what is done later at any other time is the least that
-    it can, and raises the share again. More than the profile is never believed: rows that wait are no proof that latencies would be normal.
+    Throughput in overload is the maximum, so the share is the mean over the newest overload. Throughput at any later time is a lower bound, which raises the
+    share again. The share is at most 1: a backlog does not prove that latencies would be normal at a higher rate.
 
     >>> slow = Pace().learn([PaceSeen(share=0.5, overloaded=True)] * 3)
     >>> slow.share, slow.learn([PaceSeen(share=0.75, overloaded=False)]).share
@@ -38,21 +38,21 @@ class Pace:
     run: Running = field(default_factory=Running)
     believed: Running = field(default_factory=Running)
     shown: float = 0.0
-    foretold: Foretold = field(default_factory=Foretold)
+    errors: PrequentialErrors = field(default_factory=PrequentialErrors)
 
     def learn(self, seen: Sequence[PaceSeen]) -> Pace:
-        """Moments in the order of time."""
+        """Learn moments in the order of time."""
         pace = self
         for each in seen:
             pace = pace._with_overload(each.share) if each.overloaded else replace(pace, run=Running(), shown=max(pace.shown, each.share))
         return pace
 
     def interrupted(self) -> Pace:
-        """After a moment that shows nothing: readings on both sides of it are not in a row."""
+        """Return the model after a moment without a reading: readings on both sides of it are not consecutive."""
         return replace(self, run=Running()) if self.run.count else self
 
     def predict(self) -> Estimate | NotReady:
-        """The share, within what the scatter of the newest overload leaves open."""
+        """Return the share, with bounds from the scatter of the newest overload."""
         deviation = self.believed.deviation
         if deviation is None:
             return NotReady(why="no overload was seen yet")
@@ -60,8 +60,8 @@ class Pace:
         return Estimate(value=self.share, low=min(1.0, max(shown.low, self.shown)), high=min(1.0, max(shown.high, self.shown)))
 
     def score(self) -> Score | NotReady:
-        """How wrong it was about what the job did next in overload, each time, beside the mean of those before and the profile as it is (Phoebe)."""
-        return self.foretold.score()
+        """Return the error on the next reading in overload, beside the mean of those before and the unchanged profile (Phoebe)."""
+        return self.errors.score()
 
     @property
     def share(self) -> float:
@@ -69,11 +69,11 @@ class Pace:
 
     @property
     def is_short(self) -> bool:
-        """Whether the job is in an overload now that is believed."""
+        """Whether the job is in an overload now, for enough readings."""
         return self.run.count >= SHORT_READINGS
 
     def _with_overload(self, share: float) -> Pace:
         run = self.run.with_value(share)
-        told = self.foretold.with_one(share, self.share, PROFILE) if share > 0.0 else self.foretold
-        pace = replace(self, run=run, foretold=told)
+        errors = self.errors.with_one(share, self.share, PROFILE) if share > 0.0 else self.errors
+        pace = replace(self, run=run, errors=errors)
         return replace(pace, believed=run, shown=0.0) if run.count >= SHORT_READINGS else pace

@@ -32,7 +32,7 @@ NEARBY_SPREAD = 0.05
 """Relative standard deviation of a capacity next to one that was measured, where fewer than three scale-outs were."""
 
 DOUBLING_SPREAD = 0.15
-"""What every doubling or halving of the scale-out away from those measured adds to it."""
+"""What every doubling or halving of the scale-out beyond those measured adds to it."""
 
 
 MOST_PARTS = 50
@@ -110,11 +110,10 @@ class ScaleoutCapacity:
         return plateau_of(self._points(), self._noise())
 
     def predict(self, scaleout: int) -> Estimate | NotReady:
-        """T_max at a scale-out; on a plateau its level, below it never more than that.
+        """Return T_max at a scale-out; on a plateau its level, below it at most that.
 
-        The bounds hold the scatter around the curve, half of what the other form would have said, as far as it fits, and more doubt for every doubling
-        beyond what was measured. The lower one also holds how far capacity bends down from the curve. Where a line falls below zero, which no capacity
-        does, the power law answers.
+        The bounds include the scatter around the curve, half the distance to the other form, weighted by its fit, and more for every doubling beyond what
+        was measured. The lower one also includes the bend of capacity below the curve. Where a line falls below zero, the power law answers.
         """
         points, noise = self._points(), self._noise()
         if not points:
@@ -130,9 +129,9 @@ class ScaleoutCapacity:
         return Estimate(value=min(rising.value, level.value), low=min(rising.low, level.low), high=min(rising.high, level.high))
 
     def score(self) -> Score | NotReady:
-        """Errors at scale-outs left out one by one, form and plateau found without them too; the paper's plain regression is the line.
+        """Return errors at scale-outs left out one by one, with form and plateau found without them; the paper's plain regression is the line.
 
-        The two that are left of three tell no form: they are fitted by the form of all three.
+        Two points that are left of three do not determine a form: they are fitted by the form of all three.
         """
         points, form = self._points(), self.form or "power"
         if len(points) < 3:
@@ -152,7 +151,7 @@ class ScaleoutCapacity:
         )
 
     def ties(self) -> tuple[tuple[int, ...], ...]:
-        """Groups of neighbouring scale-outs whose capacities do not differ by more than noise; take the smallest of each."""
+        """Return groups of neighbouring scale-outs whose capacities do not differ by more than noise; take the smallest of each."""
         return measured_ties(self._points(), noise=self._noise())
 
     def _points(self) -> list[Point]:
@@ -169,7 +168,7 @@ class ScaleoutCapacity:
 
 
 def _by_curve(points: Sequence[Point], scaleout: int, noise: float) -> Estimate:
-    """What the line or the power law through these says."""
+    """The prediction of the line or the power law through these points."""
     curve = _above_zero(chosen(points), points, scaleout)
     value = curve.value_at(scaleout)
     if len(points) < 3:
@@ -181,7 +180,7 @@ def _by_curve(points: Sequence[Point], scaleout: int, noise: float) -> Estimate:
 
 
 def _values(points: Sequence[Point], scaleouts: Sequence[int], noise: float, of_two: Form) -> list[float]:
-    """What is predicted there, without bounds."""
+    """Predictions without bounds."""
     plateau = plateau_of(points, noise)
     rising = plateau.rising(points) if plateau else points
     curve = chosen(rising, of_two=of_two)
@@ -190,19 +189,19 @@ def _values(points: Sequence[Point], scaleouts: Sequence[int], noise: float, of_
 
 
 def _above_zero(curve: Curve, points: Sequence[Point], scaleout: int) -> Curve:
-    """The curve, or the power law through its points where the curve has no capacity left at that scale-out."""
+    """The curve, or the power law through its points where the curve is not above zero."""
     return curve if curve.value_at(scaleout) > 0.0 else fitted("power", points)
 
 
 def _other_form(curve: Curve, points: Sequence[Point], scaleout: int) -> float:
-    """How far off the form not chosen is there, as a share of the value, and less by as much as it errs more where scale-outs are left out."""
+    """The relative distance to the form not chosen, reduced by the ratio of their leave-one-out errors."""
     other = fitted("line" if curve.form == "power" else "power", points)
     errors = left_out_error(curve.form, points), left_out_error(other.form, points)
     return (other.value_at(scaleout) / curve.value_at(scaleout) - 1.0) * (min(1.0, errors[0] / errors[1]) if errors[1] > 0.0 else 1.0)
 
 
 def _doublings_beyond(points: Sequence[Point], scaleout: int) -> float:
-    """How often what was measured must be doubled or halved to come there; 0 within it."""
+    """Doublings or halvings from the measured range to this scale-out; 0 within it."""
     return max(0.0, math.log2(scaleout / points[-1].scaleout), math.log2(points[0].scaleout / scaleout))
 
 

@@ -1,4 +1,4 @@
-"""Forms of capacity over the scale-out: a line, a power law, or proportion where one point is all there is."""
+"""Forms of capacity over the scale-out: a line, a power law, or proportion for a single point; with ties, a plateau and a bend."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def rates(points: Sequence[Point]) -> list[float]:
 
 
 TIE_NOISE = 0.03
-"""Relative standard deviation of a measured capacity, where repetitions do not tell it."""
+"""Relative standard deviation of a measured capacity, without repetitions."""
 
 TIE_SIGMAS = 2.5
-"""Capacities more than this many standard deviations apart are not one: six equal ones, compared one after the other, stay together in nine cases of ten."""
+"""Capacities more than this many standard deviations apart differ; six equal ones, compared one after the other, stay together in nine cases of ten."""
 
 
 def measured_ties(points: Sequence[Point], *, noise: float = TIE_NOISE) -> tuple[tuple[int, ...], ...]:
-    """Neighbours whose capacity is no more than noise away from the mean of the group so far; every scale-out is in one group.
+    """Group neighbours whose capacity is no more than noise away from the mean of the group so far; every scale-out is in one group.
 
     Two means of the same capacity, of n and of m measurements, differ by noise * sqrt(1/n + 1/m), one standard deviation.
 
@@ -139,12 +139,12 @@ def _alike(mean: float, count: float, point: Point, noise: float) -> bool:
 
 
 NOISE_FREEDOM = 3.0
-"""A noise known beforehand counts as so many degrees of freedom beside the scatter."""
+"""Degrees of freedom of a noise known beforehand, beside those of the scatter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regressed:
-    """Coefficients and their covariance."""
+    """Three coefficients over the logarithms of few scale-outs, and their covariance."""
 
     coefficients: tuple[float, float, float]
     covariance: Floats
@@ -159,7 +159,7 @@ def log_scaleouts(points: Sequence[Point]) -> Floats:
 
 
 def regressed(columns: Sequence[Floats], values: Sequence[float], points: Sequence[Point], noise: float) -> Regressed:
-    """Least squares by measurements; `noise` is the standard deviation of one, and the scatter around the fit tells as much of it as there are points."""
+    """Least squares by measurements; `noise` is the standard deviation of one, to which the scatter around the fit is added by its degrees of freedom."""
     x, y, weights = np.stack(columns, axis=1), np.array(values), np.array([point.measurements for point in points])
     root = np.sqrt(weights)
     inverse = np.linalg.pinv(x * root[:, None])
@@ -170,7 +170,7 @@ def regressed(columns: Sequence[Floats], values: Sequence[float], points: Sequen
 
 
 PLATEAU_SIGMAS = 3.0
-"""Growth has ended where two slopes are further apart than so many standard errors: at those of a tie twice as many lines and power laws had a plateau."""
+"""Growth has ended where two slopes differ by more than this many standard errors; with `TIE_SIGMAS` twice as many lines and power laws had a plateau."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,17 +186,17 @@ class Plateau:
     m2_x: float
 
     def relative_spread_at(self, scaleout: int) -> float:
-        """Standard deviation of one more measurement there: a slope that noise hides in the tie shows the more, the further away."""
+        """Return the standard deviation of one more measurement there; it grows with the distance, as noise may hide a slope."""
         x = math.log(max(scaleout, self.first))
         return self.noise * math.sqrt(1.0 + 1.0 / self.measurements + (x - self.mean_x) ** 2 / self.m2_x)
 
     def rising(self, points: Sequence[Point]) -> list[Point]:
-        """The measured points below the plateau, to which the curve is fitted; if there are fewer than two, the first two points."""
+        """Return the measured points below the plateau, to which the curve is fitted; if there are fewer than two, the first two points."""
         below = [point for point in points if point.scaleout < self.first]
         return below if len(below) > 1 else list(points[:2])
 
     def capped(self, rows_per_s: float, scaleout: int) -> float:
-        """What a curve says there, which holds below the plateau and never exceeds it."""
+        """Return the value of a curve there, capped by the plateau."""
         return self.rows_per_s if scaleout >= self.first else min(rows_per_s, self.rows_per_s)
 
 
@@ -237,14 +237,14 @@ def _level(points: Sequence[Point], noise: float) -> Plateau:
 
 
 BENDS_ON = 2.0
-"""Beyond the largest measured scale-out a bend grows this many times as fast: what saturates bends faster than a parabola in logarithms does."""
+"""Beyond the largest measured scale-out a bend grows this many times as fast: saturation bends faster than a parabola in logarithms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bend:
     """A parabola over the logarithm of the scale-out, fitted to the logarithms of capacity over `curve`; `largest` is the largest scale-out measured.
 
-    `evident` is the share of it that is no noise: t² / (1 + t²), where t is its curvature in standard errors.
+    `evident` is the share of it that is not noise: t² / (1 + t²), where t is its curvature in standard errors.
     """
 
     curve: Curve

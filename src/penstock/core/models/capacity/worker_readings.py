@@ -1,4 +1,4 @@
-"""What capacity is learnt from: utilisation and throughput of every worker at one moment."""
+"""Utilisation and throughput of every worker at one moment, and which of these readings to leave out: glitches and warm-up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkerReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersReading:
-    """All workers of a job at one moment; `since_change_s` is the time since workers last came, went or restarted, None where nobody knows."""
+    """All workers of a job at one moment; `since_change_s` is the time since workers last came, went or restarted, None if unknown."""
 
     at_s: float
     scaleout: int
@@ -46,40 +46,40 @@ class WorkersReading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every worker told, once, and something sane: a sum over less is not the throughput of the job."""
+        """Whether every worker has one sane reading: a sum over less is not the throughput of the job."""
         return len(self.workers) == self.scaleout == len(set(self.names)) > 0 and all(worker.is_sane for worker in self.workers)
 
 
 def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:
-    """Utilisation and throughput, a row for each moment and a column for each worker in the order of names."""
+    """Return utilisation and throughput, a row for each moment and a column for each worker in the order of names."""
     both = np.array([_in_order(reading) for reading in readings])
     return both[:, 0], both[:, 1]
 
 
 @once(32)
 def _in_order(reading: WorkersReading) -> Floats:
-    """Once, as a reading is looked at in every turn in which it waits to be judged."""
+    """Cached because a reading is used in every turn in which it waits to be judged."""
     ordered = sorted(reading.workers, key=attrgetter("worker"))
     return np.array([[worker.utilization for worker in ordered], [worker.throughput_rows_per_s for worker in ordered]], dtype=float)
 
 
 WINDOW = 9
-"""A reading is judged among this many: itself and those around it; what lasts for more than half of them is no glitch."""
+"""Readings among which one is judged; what lasts for more than half of them is no glitch."""
 
 TOLERATED_SHARE = 0.25
-"""A throughput this far from what its utilisation suggests is never a glitch, however quiet the others are."""
+"""A throughput within this share of what its utilisation suggests is no glitch, however little the others scatter."""
 
 TOLERATED_SIGMA = 5.0
-"""Nor is one within this many standard deviations of the others, told robustly."""
+"""A throughput within this many robust standard deviations of the others is no glitch."""
 
 _SIGMA_PER_MAD = 1.4826
 
 
 def glitches(utilization: Floats, throughput: Floats) -> Flags:
-    """Which moments of a window are glitches of at least one worker (Hampel's filter on throughput given utilisation); rows are moments.
+    """Return which moments of a window are glitches of at least one worker (Hampel's filter on throughput given utilisation); rows are moments.
 
     A worker's rows per second of utilisation has a median m over the window; a throughput y belongs if it lies among the m * u of the window, or near
-    them: where the load rises or falls steeply, utilisation, an average, comes later than throughput. How near is told from the median |y - m * u|.
+    them: where the load rises or falls steeply, utilisation, an average, comes later than throughput. The tolerance is a multiple of the median |y - m * u|.
 
     >>> steady = np.full((9, 1), 0.5)
     >>> rates = np.full((9, 1), 1000.0)
@@ -91,7 +91,7 @@ def glitches(utilization: Floats, throughput: Floats) -> Flags:
 
 
 def leading_glitches(utilization: Floats, throughput: Floats, window: int = WINDOW) -> Flags:
-    """For every moment that has a whole window of moments from itself on, whether it is a glitch among them."""
+    """Return for every moment that starts a whole window whether it is a glitch in that window."""
     view = np.lib.stride_tricks.sliding_window_view
     moments = len(utilization) - window + 1
     around = view(utilization, window, axis=0), view(throughput, window, axis=0)
@@ -109,37 +109,37 @@ def _off(y: Floats, around_u: Floats, around_y: Floats) -> Flags:
 
 
 STEP_S = AVERAGING_S
-"""A minute is judged at a time: utilisation is an average over as long."""
+"""A minute is judged at a time, the averaging time of utilisation."""
 
 LATER_S = (180.0, 120.0, 60.0)
-"""A minute is judged by what came this many seconds after it began, or later; where that is too little, the next number counts."""
+"""A minute is judged by readings at least this many seconds after its start; if they are too few, by the next number."""
 
 FEWEST_LATER = 10
-"""Moments that tell what workers are like when they are warm."""
+"""Moments needed to know what workers are like when they are warm."""
 
 LONGEST_SHARE = 0.25
-"""No more than this share of the time is taken for a warm-up."""
+"""A warm-up is no longer than this share of the time."""
 
 BEGINS_SIGMA, ENDS_SIGMA = 3.0, 1.0
-"""Standard deviations by which a minute is busier than its load explains: for the first to begin a warm-up, and for each next to continue it."""
+"""Standard deviations by which a minute must be busier than its load explains, to begin a warm-up and to continue it."""
 
 
 LEAST_SCATTER = 0.002
-"""Readings without noise still come rounded, and a fifth of a point of utilisation is no warm-up."""
+"""Standard deviation of utilisation assumed at least: readings without noise are still rounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmUp:
-    """From the first moment of a set of workers until the first at which they were warm."""
+    """The time from the first moment of a set of workers to the first at which they were warm."""
 
     from_s: float
     until_s: float
 
 
 def warm_ups(readings: Sequence[WorkersReading]) -> tuple[WarmUp, ...]:
-    """The first minutes of every set of workers, as long as they were busier for their load than they were later.
+    """Return the first minutes of every set of workers in which they were busier for their load than later.
 
-    Where nobody knows when workers came, or where they take longer than a model's own warm-up, only the readings can tell. Too few of them tell nothing.
+    For files that do not say when workers came, and workers that take longer than a model's own warm-up. Too few readings show nothing.
     """
     found = []
     for _, run in groupby((reading for reading in readings if reading.is_whole), key=lambda reading: reading.names):
@@ -153,12 +153,12 @@ def warm_ups(readings: Sequence[WorkersReading]) -> tuple[WarmUp, ...]:
 
 
 def without(readings: Iterable[WorkersReading], left_out: Sequence[WarmUp]) -> list[WorkersReading]:
-    """The readings of other times."""
+    """Return the readings outside of these warm-ups."""
     return [reading for reading in readings if not any(each.from_s <= reading.at_s < each.until_s for each in left_out)]
 
 
 def warm_from(at_s: Floats, load: Floats, utilization: Floats) -> int:
-    """The first moment at which workers were warm; 0 if they always were, or if there is too little to tell.
+    """Return the first moment at which workers were warm; 0 if they always were, or if there are too few readings.
 
     >>> at_s, load = np.arange(0.0, 1800.0, 15.0), np.linspace(100.0, 500.0, 120)
     >>> extra = np.clip(1.0 - at_s / 100.0, 0.0, None)
@@ -176,7 +176,7 @@ def warm_from(at_s: Floats, load: Floats, utilization: Floats) -> int:
 
 
 def busier_than_later(since_s: Floats, load: Floats, utilization: Floats) -> float | None:
-    """How many standard deviations the first minute is above the line of utilisation over load of what came later; None if that is too little."""
+    """Return by how many standard deviations the first minute is above the later line of utilisation over load; None with too few later readings."""
     first = int(np.searchsorted(since_s, STEP_S))
     later = next((start for start in (int(np.searchsorted(since_s, begin_s)) for begin_s in LATER_S) if len(since_s) - start >= FEWEST_LATER), None)
     if later is None:
@@ -184,9 +184,9 @@ def busier_than_later(since_s: Floats, load: Floats, utilization: Floats) -> flo
     moments = PairedMoments.of(load[later:], utilization[later:])
     if moments.mean_x <= 0.0:
         return None
-    told = shows_idle(moments)
-    slope = moments.c_xy / moments.m2_x if told else moments.mean_y / moments.mean_x
+    sloped = shows_idle(moments)
+    slope = moments.c_xy / moments.m2_x if sloped else moments.mean_y / moments.mean_x
     off_load, busier = float(load[:first].mean()) - moments.mean_x, float(utilization[:first].mean()) - moments.mean_y
     overlap = max(1.0, STEP_S / float(np.median(np.diff(since_s))))
-    scatter = moments.unexplained_y() * (1.0 + overlap / moments.count + (overlap * off_load * off_load / moments.m2_x if told else 0.0))
+    scatter = moments.unexplained_y() * (1.0 + overlap / moments.count + (overlap * off_load * off_load / moments.m2_x if sloped else 0.0))
     return (busier - slope * off_load) / float(np.sqrt(max(scatter, LEAST_SCATTER**2)))

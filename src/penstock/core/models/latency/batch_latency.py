@@ -19,10 +19,26 @@ from penstock.core.models.surrogate.crossvalidation import folds, row_groups
 from penstock.core.models.surrogate.linear import Plane
 from penstock.core.models.surrogate.points import points_of
 
+MOST_LATENCIES = 500
+"""Latencies kept; the newest win."""
+FEWEST_SCORED = 5
+"""Latencies needed for a score: a plane over interval, rate and scale-out, and one to hold out."""
+MOST_PARTS = 50
+"""Most parts in which latencies are held out; with fewer latencies each is a part."""
+BIAS = 0.3
+"""Prior standard deviation of the bias of the logarithm: the physical form may be off by a factor of e^0.3."""
+SCALE = 0.2
+"""Prior standard deviation of the scale of the logarithm."""
+NOISE, NOISE_WEIGHT = 0.1, 2.0
+"""Prior relative noise of a measurement, and how many measurements that prior is worth."""
+HUBER = 1.345
+"""Residuals beyond this many standard deviations have a bounded influence."""
+ROUNDS = 10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyMeasured:
-    """Latency (a mean or a quantile, the same in all) at a trigger interval, an arrival rate and a scale-out."""
+    """Latency of a settled job (a mean or a quantile, the same in all) at a trigger interval, an arrival rate and a scale-out."""
 
     interval_s: float
     rate_rows_per_s: float
@@ -34,94 +50,51 @@ class LatencyMeasured:
             raise ValueError(f"a latency that cannot be: {self}")
 
 
-def settled_batch_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, scaleout: int) -> float:
-    """T of the batch that repeats itself at a constant rate W: n = W*max(i,T) rows with T = T(n,s); infinite if batches grow for ever or rows stay behind.
+def settled_batches_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, scaleouts: Ints) -> Floats:
+    """Return T of the batch that repeats itself at a constant rate W, with a row for each law and a column for each scale-out, rate and interval.
 
-    T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a row at this scale-out.
-    The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows.
-
-    >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    >>> [round(settled_batch_s(law, rate_rows_per_s=rate, interval_s=2.0, scaleout=1), 6) for rate in (0.0, 500.0, 750.0, 1000.0)]
-    [1.0, 2.0, 4.0, inf]
-    """
-    cost_s = law.row_cost_s(scaleout)
-    duration_s = law.overhead_s + cost_s * rate_rows_per_s * interval_s
-    if duration_s > interval_s:
-        spare = 1.0 - cost_s * rate_rows_per_s
-        duration_s = max(interval_s, law.overhead_s / spare) if spare > 0 else math.inf
-    if law.limit_rows is not None and rate_rows_per_s * max(interval_s, duration_s) > law.limit_rows:
-        return math.inf
-    return duration_s
-
-
-def latency_by_law_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, scaleout: int, quantile: float | None = None) -> float:
-    """Latency of a row: its wait, uniform over the cycle max(i,T), and the batch; the mean, or a quantile q as q*cycle + T.
+    Its rows are n = W*max(i,T) with T = T(n,s): T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a row.
+    The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows. Beyond, T is infinite.
 
     >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    >>> latency_by_law_s(law, rate_rows_per_s=500.0, interval_s=4.0, scaleout=1)
-    5.0
-    >>> round(latency_by_law_s(law, rate_rows_per_s=500.0, interval_s=4.0, scaleout=1, quantile=0.95), 6)
-    6.8
+    >>> settled_batches_s([law], rate_rows_per_s=np.array([0.0, 500.0, 750.0, 1000.0]), interval_s=2.0, scaleouts=np.ones(4, dtype=int)).tolist()
+    [[1.0, 2.0, 4.0, inf]]
     """
-    if quantile is not None and not 0 <= quantile <= 1:
-        raise ValueError(f"a quantile lies between 0 and 1, not at {quantile:g}")
-    duration_s = settled_batch_s(law, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout)
-    if duration_s == math.inf:
-        return math.inf
-    return (0.5 if quantile is None else quantile) * max(interval_s, duration_s) + duration_s
+    columns = LawColumns.of(laws)
+    cost_s = columns.row_cost_s(scaleouts)
+    duration_s, spare = columns.overhead_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        repeated_s = np.where(spare > 0, np.maximum(interval_s, columns.overhead_s / spare), np.inf)
+        duration_s = np.where(duration_s > interval_s, repeated_s, duration_s)
+        return np.where(rate_rows_per_s * np.maximum(interval_s, duration_s) > columns.limit_rows, np.inf, duration_s)
 
 
-def predict_batch_latency(cost: BatchCost, *, rate_rows_per_s: float, interval_s: float, scaleout: int, quantile: float | None = None) -> Estimate | NotReady:
-    """Mean latency, or a quantile of it, at a constant rate; infinite where capacity does not suffice."""
-    laws = cost.laws()
-    if isinstance(laws, NotReady):
-        return laws
-    return laws.estimate(lambda law: latency_by_law_s(law, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout, quantile=quantile))
+def latencies_by_law_s(
+    laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, scaleouts: Ints, quantile: float | None = None
+) -> Floats:
+    """Return the latency of a row: its wait, uniform over the cycle max(i,T), and the batch T; the mean, or a quantile q as q*cycle + T.
 
-
-def latencies_by_laws_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float, interval_s: float, scaleouts: Ints, quantile: float | None = None) -> Floats:
-    """What `latency_by_law_s` says, to the last digit: a row for each law, a column for each scale-out.
+    There is a row for each law and a column for each scale-out, rate and interval.
 
     >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=2)
-    >>> latencies_by_laws_s([law], rate_rows_per_s=500.0, interval_s=4.0, scaleouts=np.array([1, 2])).tolist()
+    >>> latencies_by_law_s([law], rate_rows_per_s=500.0, interval_s=4.0, scaleouts=np.array([1, 2])).tolist()
     [[5.0, 4.0]]
+    >>> latencies_by_law_s([law], rate_rows_per_s=500.0, interval_s=4.0, scaleouts=np.array([1]), quantile=0.95).round(6).tolist()
+    [[6.8]]
     """
     if quantile is not None and not 0 <= quantile <= 1:
         raise ValueError(f"a quantile lies between 0 and 1, not at {quantile:g}")
-    duration_s = _settled_batches_s(LawColumns.of(laws), rate_rows_per_s, interval_s, scaleouts)
+    duration_s = settled_batches_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleouts=scaleouts)
     with np.errstate(invalid="ignore"):
         latency_s = (0.5 if quantile is None else quantile) * np.maximum(interval_s, duration_s) + duration_s
     return np.where(np.isinf(duration_s), np.inf, latency_s)
 
 
-def _settled_batches_s(laws: LawColumns, rate_rows_per_s: float, interval_s: float, scaleouts: Ints) -> Floats:
-    """What `settled_batch_s` says."""
-    cost_s = laws.row_cost_s(scaleouts)
-    duration_s, spare = laws.overhead_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
-    with np.errstate(divide="ignore", invalid="ignore"):
-        repeated_s = np.where(spare > 0, np.maximum(interval_s, laws.overhead_s / spare), np.inf)
-        duration_s = np.where(duration_s > interval_s, repeated_s, duration_s)
-        return np.where(rate_rows_per_s * np.maximum(interval_s, duration_s) > laws.limit_rows, np.inf, duration_s)
-
-
-BIAS = 0.3
-"""Before any measurement the physical form may be off by a factor of e^0.3 either way (one standard deviation)."""
-SCALE = 0.2
-"""Before any measurement its logarithm may stretch or shrink by a fifth."""
-NOISE = 0.1
-"""Relative noise of a measurement, as believed before any."""
-NOISE_WEIGHT = 2.0
-"""The belief in `NOISE` counts as much as this many measurements."""
-HUBER = 1.345
-"""Residuals beyond so many standard deviations pull no harder."""
-ROUNDS = 10
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stretch:
-    """log y = log x + bias + scale*(log x - centre): x the physical latency, y what is measured; `covariance` is that of (bias, scale).
+    """A correction log y = log x + bias + scale*(log x - centre) of the physical latency x to the measured one y; it keeps the order of latencies.
 
-    `noise` is by how much one measurement differs from that, as a standard deviation of its logarithm.
+    `covariance` is that of (bias, scale), `noise` the standard deviation of the logarithm of one measurement around y.
     """
 
     bias: float = 0.0
@@ -131,7 +104,7 @@ class Stretch:
     covariance: Floats
 
     def at(self, physical_s: Floats) -> Floats:
-        """The stretched latencies; they never fall where the physical ones rise.
+        """Return the corrected latencies; they never fall where the physical ones rise.
 
         >>> Stretch(bias=math.log(2), covariance=np.zeros((2, 2))).at(np.array([3.0, np.inf])).round(9).tolist()
         [6.0, inf]
@@ -139,7 +112,7 @@ class Stretch:
         return np.asarray(np.exp(self.centre + self.bias + max(1.0 + self.scale, 0.01) * (np.log(physical_s) - self.centre)))
 
     def estimate(self, physical_s: Estimate, *, of_one: bool = False) -> Estimate:
-        """The stretched estimate: what is open in the physical one and in the stretch, together; `of_one` measurement to come, its noise too."""
+        """Correct an estimate; bounds combine those of the physical latency and of the correction, and the noise if `of_one` measurement to come."""
         value, below, above = (float(each) for each in self.at(np.maximum([physical_s.value, physical_s.low, physical_s.high], 1e-9)))
         if value == math.inf:
             return Estimate(value=value, low=below, high=value)
@@ -150,7 +123,7 @@ class Stretch:
 
 
 def stretch(physical_s: Floats, measured_s: Floats) -> Stretch:
-    """The stretch after these pairs; none at all leaves the physical form as it is, with what is open about it.
+    """Fit bias and scale to these pairs by robust regression, both shrunk to 0; without any pair only the prior uncertainty remains.
 
     >>> stretch(np.array([]), np.array([])).at(np.array([7.0])).round(9).tolist()
     [7.0]
@@ -173,19 +146,11 @@ def stretch(physical_s: Floats, measured_s: Floats) -> Stretch:
     return Stretch(bias=float(found[0]), scale=float(found[1]), centre=centre, noise=noise, covariance=np.asarray(covariance, dtype=float))
 
 
-MOST_LATENCIES = 500
-"""Latencies kept; the newest win."""
-FEWEST_SCORED = 5
-"""A plane over interval, rate and scale-out, and one latency to doubt it."""
-MOST_PARTS = 50
-"""Each row is left out by itself up to so many rows; beyond, in so many parts."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLatency:
-    """Wait for the trigger plus batch time, with a bias and a scale in the logarithm that start at the physical form and follow the data.
+    """Wait for the trigger plus batch time by the cost of batches, corrected by a `Stretch` that follows the measured latencies.
 
-    It learns from batches and from latencies, in any mixture. Who has latencies alone asks `LatencyRegression`, of which micro-batches are a form.
+    It learns from batches and from latencies, in any mixture; for latencies alone there is `LatencyRegression`, of which micro-batches are a form.
     `quantile` says what the latencies are: None for means, 0.95 for the 95th percentile.
 
     >>> batches = [BatchMeasured(rows=n, duration_s=1 + 0.001 * n, scaleout=1) for n in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
@@ -203,32 +168,26 @@ class BatchLatency:
         return replace(self, cost=cost, latencies=latencies[-MOST_LATENCIES:])
 
     def predict(self, *, rate_rows_per_s: float, interval_s: float, scaleout: int = 1) -> Estimate | NotReady:
-        """Latency at a constant rate; infinite where capacity does not suffice."""
-        physical = predict_batch_latency(self.cost, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleout=scaleout, quantile=self.quantile)
-        return physical if isinstance(physical, NotReady) else _stretch(self).estimate(physical)
-
-    def predict_one(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleout: int = 1) -> Estimate | NotReady:
-        """What the next measurement will show: within what is open about the law and about the rate, and what measurements differ by."""
-        answers = self.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleouts=[scaleout])
-        return answers if isinstance(answers, NotReady) else answers[scaleout]
+        """Predict the latency at a constant rate; infinite where capacity does not suffice."""
+        laws = self.cost.laws()
+        if isinstance(laws, NotReady):
+            return laws
+        by_law = self._by_law_s((laws.best, *laws.drawn), rate_rows_per_s, interval_s, np.array([scaleout]))
+        return _stretch(self).estimate(likely_estimates(by_law).each()[0])
 
     def predict_each(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleouts: Sequence[int]) -> dict[int, Estimate] | NotReady:
-        """The same for several scale-outs, for little more than one costs; those whose batches take equally many waves are one."""
+        """Predict the next measurement at each scale-out, with bounds from the law, the rate and the noise; those with equally many waves are computed once."""
         laws = self.cost.laws()
         if isinstance(laws, NotReady):
             return laws
         some, which = alike(laws.best, scaleouts)
-
-        def physical_s(of: Sequence[BatchLaw], rate: float) -> Floats:
-            return latencies_by_laws_s(of, rate_rows_per_s=rate, interval_s=interval_s, scaleouts=some, quantile=self.quantile)
-
-        expected = likely_estimates(physical_s((laws.best, *laws.drawn), rate_rows_per_s.value)).each()
-        by_rate = (physical_s([laws.best], rate)[0].tolist() for rate in (rate_rows_per_s.low, rate_rows_per_s.high))
+        expected = likely_estimates(self._by_law_s((laws.best, *laws.drawn), rate_rows_per_s.value, interval_s, some)).each()
+        by_rate = (self._by_law_s([laws.best], rate, interval_s, some)[0].tolist() for rate in (rate_rows_per_s.low, rate_rows_per_s.high))
         answers = [self._of_one(law, rate) for law, rate in zip(expected, zip(*by_rate, strict=True), strict=True)]
         return {scaleout: answers[place] for scaleout, place in zip(scaleouts, which.tolist(), strict=True)}
 
     def score(self) -> Score | NotReady:
-        """Errors on latencies left out, beside the mean and the plane over interval and rate (and scale-out if it varies) (Khaos sec. III-D)."""
+        """Return the errors on held-out latencies, compared with the mean and with a plane over interval, rate and scale-out (Khaos sec. III-D)."""
         laws = self.cost.laws()
         if isinstance(laws, NotReady):
             return laws
@@ -244,22 +203,23 @@ class BatchLatency:
         errors = [mape(guess.tolist(), truth.tolist()) for guess in guesses]
         return Score(mape=errors[0], constant_mape=errors[1], paper_mape=errors[2], held_out=len(truth))
 
+    def _by_law_s(self, laws: Sequence[BatchLaw], rate_rows_per_s: float | Floats, interval_s: float | Floats, scaleouts: Ints) -> Floats:
+        return latencies_by_law_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleouts=scaleouts, quantile=self.quantile)
+
     def _of_one(self, by_law: Estimate, by_rate: tuple[float, float]) -> Estimate:
         low, high = combined_bounds(by_law.value, (by_law.low, by_law.high), by_rate)
         return _stretch(self).estimate(Estimate(value=by_law.value, low=low, high=high), of_one=True)
 
     def _pairs(self, laws: LikelyLaws) -> tuple[Floats, Floats]:
-        """What the law says of each latency, and what was measured."""
-        physical = [
-            latency_by_law_s(laws.best, rate_rows_per_s=each.rate_rows_per_s, interval_s=each.interval_s, scaleout=each.scaleout, quantile=self.quantile)
-            for each in self.latencies
-        ]
-        return np.array(physical, dtype=float), np.array([each.latency_s for each in self.latencies], dtype=float)
+        """Return the latencies by the best law, and those measured."""
+        rows = [(each.rate_rows_per_s, each.interval_s, each.latency_s) for each in self.latencies]
+        rates, intervals_s, measured_s = np.array(rows, dtype=float).reshape(-1, 3).T
+        return self._by_law_s([laws.best], rates, intervals_s, np.array([each.scaleout for each in self.latencies], dtype=np.int64))[0], measured_s
 
 
 @once(16)
 def _stretch(model: BatchLatency) -> Stretch:
-    """By all latencies but those measured where the law says overload: they had not settled and correct nothing."""
+    """Fit the correction to all latencies but those of overload by the law, which had not settled."""
     laws = model.cost.laws()
     assert not isinstance(laws, NotReady)
     physical, truth = model._pairs(laws)

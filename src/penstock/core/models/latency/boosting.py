@@ -11,17 +11,17 @@ import numpy as np
 from penstock.core.models.arrays import Floats
 
 FALLS_RISES = (-1, 1)
-"""Latency falls with the scale-out and rises with the rate."""
+"""Monotonicity: latency falls with the scale-out and rises with the rate."""
 ROUNDS = 20
 LEARNING_RATE = 0.3
 LEAVES = 6
 SMALLEST_LEAF = 1
-"""A profile holds a point once, so a leaf must be allowed to be a point; the constraints and the few rounds are what keeps it from copying noise."""
+"""A profile holds each point once, so a leaf may be a single point; monotonicity and few rounds prevent overfitting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boosted:
-    """A fitted regression; it lives for one prediction and is never stored."""
+    """A fitted regression; it is never stored."""
 
     regressor: Any
 
@@ -31,7 +31,7 @@ class Boosted:
 
 
 def monotone(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
-    """Boosted trees that never rise with the scale-out nor fall with the rate.
+    """Fit boosted trees that never rise with the scale-out nor fall with the rate.
 
     >>> fitted = monotone(np.array([1.0, 1.0, 2.0, 2.0]), np.array([5.0, 9.0, 5.0, 9.0]), np.array([0.0, 1.0, 2.0, 3.0]))
     >>> falls = fitted.at(np.array([1.0, 2.0]), np.array([9.0, 9.0]))
@@ -49,20 +49,20 @@ def monotone(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boo
 
 
 def plain(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
-    """Gradient boosting as it comes, free to bend either way: the paper's regression, for comparison (Phoebe sec. III-D)."""
+    """Fit gradient boosting without constraints: the paper's regression, for comparison (Phoebe sec. III-D)."""
     from sklearn.ensemble import GradientBoostingRegressor
 
     return Boosted(regressor=GradientBoostingRegressor(random_state=0).fit(np.column_stack([scaleouts, rates_rows_per_s]), values))
 
 
 def one_thread() -> Any:
-    """A context in which trees are grown by one thread: some dozens of rows keep none busy, and where cores are taken threads wait for each other."""
+    """Return a context in which trees are grown by one thread: for some dozens of rows more threads only wait for each other."""
     return _thread_pools().limit(limits=1, user_api="openmp")
 
 
 @lru_cache(maxsize=1)
 def _thread_pools() -> Any:
-    import sklearn.ensemble  # noqa: F401  # whose pools are to be found
+    import sklearn.ensemble  # noqa: F401  # loads the thread pools
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -9,15 +9,15 @@ import numpy as np
 from penstock.core.models.arrays import Flags, Floats
 
 RATIO = 2.0
-"""Two groups whose typical latencies differ by less than this factor are one: a job that falls behind does so without bound."""
+"""Two groups whose mean logarithms differ by less than this factor are one: the latency of a job that falls behind has no bound."""
 RESOLUTION = 0.01
-"""Logarithms closer than this, about 1 %, are the same latency: no group is narrower."""
+"""Smallest width of a group: logarithms closer than this, about 1 %, are the same latency."""
 FEWEST = 3
-"""With fewer latencies no majority says what is normal (Phoebe sec. III-C)."""
+"""Latencies needed for a majority that is normal (Phoebe sec. III-C)."""
 
 
 def healthy(log_latencies: Floats, ratio: float = RATIO) -> Flags:
-    """Which latencies belong to the lower of two groups, or all of them where there is only one group (Phoebe sec. III-D).
+    """Mark the latencies in the lower of two groups, or all of them where there is only one group (Phoebe sec. III-D).
 
     >>> healthy(np.log([1.0, 1.1, 0.9, 1.2, 30.0])).tolist()
     [True, True, True, True, False]
@@ -31,7 +31,7 @@ def healthy(log_latencies: Floats, ratio: float = RATIO) -> Flags:
 
 
 def lower_of_two(log_latencies: Floats) -> Flags:
-    """Two clusters by Birch; True in the one with the smaller centre.
+    """Split in two by Birch; True in the cluster with the smaller centre.
 
     >>> lower_of_two(np.array([0.0, 5.0, 0.2])).tolist()
     [True, False, True]
@@ -64,14 +64,14 @@ def are_two(log_latencies: Floats, lower: Flags, ratio: float = RATIO) -> bool:
 
 
 LOWEST_PERCENTILE = 1.0
-"""The percentile that stands for an undisturbed latency (Phoebe sec. III-D)."""
+"""Percentile taken as the undisturbed latency (Phoebe sec. III-D)."""
 
 
 def log_latency(latencies_s: Floats) -> Floats:
-    """The logarithm of each latency over the 1st percentile of all (Phoebe sec. III-D).
+    """Return the logarithm of each latency over the 1st percentile of all (Phoebe sec. III-D).
 
     The division only shifts the logarithm: clusters are the same without it, and a regression of the logarithm predicts the same.
-    The published prototype computes (L - median) / (1st percentile - minimum) instead, which makes the lower half all equal and is left out.
+    The published prototype computes (L - median) / (1st percentile - minimum) instead, which makes the lower half all equal and is not used.
 
     >>> log_latency(np.array([2.0, 2.0, 2.0 * np.e])).round(3).tolist()
     [0.0, 0.0, 1.0]

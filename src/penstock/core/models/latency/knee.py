@@ -10,10 +10,24 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 
+POWERS = np.linspace(0.0, 1.0, 11)
+"""Powers of the scale-out in the rate it carries that are tried, from none to proportional."""
+SCATTERS = (0.02, 0.06, 0.2)
+"""Scatter of scale-outs about a common power law that is tried, as logarithms; the profile decides."""
+LEVELS = 48
+"""Number of levels of the power law that are tried, over the range that the profile allows."""
+PLACES = 33
+"""Grid points between the last stable and the first unstable rate."""
+WIDEST = log(8.0)
+"""Where a scale-out carried none of its rates, its limit is searched down to this far below the smallest, as a logarithm."""
+LEAST = 1e-9
+LEFT_OUT = 12.0
+"""Power laws whose log-likelihood is this much below that of the best are ignored."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knee:
-    """One scale-out: the largest rate that it carried, and the smallest that was too much; None where there was none."""
+    """The largest rate that a scale-out kept up with, and the smallest at which it did not; None where there was none."""
 
     scaleout: int
     last_stable_rows_per_s: float | None
@@ -21,10 +35,10 @@ class Knee:
 
 
 def knees(profile: Sequence[tuple[int, float, bool]]) -> tuple[Knee, ...]:
-    """The knee of each scale-out in a profile of (scale-out, rate, valid), never falling with the scale-out.
+    """Return the knee of each scale-out in a profile of (scale-out, rate, valid), never falling with the scale-out.
 
-    Where rows contradict each other (a valid rate above an invalid one; a larger scale-out failing below a smaller one), the fewest are overruled,
-    and of equally good answers the lower rates are taken.
+    Where rows contradict each other (a valid rate above an invalid one; a larger scale-out failing below a smaller one), the fewest are
+    overruled, and of equally good solutions the lower rates are taken.
 
     >>> profile = [(2, 10.0, True), (2, 20.0, False), (4, 10.0, True), (4, 20.0, True), (4, 30.0, False)]
     >>> [(knee.last_stable_rows_per_s, knee.first_unstable_rows_per_s) for knee in knees(profile)]
@@ -43,7 +57,7 @@ def knees(profile: Sequence[tuple[int, float, bool]]) -> tuple[Knee, ...]:
 
 
 def _most_carried(profile: Sequence[Sequence[tuple[float, bool]]]) -> list[float]:
-    """For each scale-out, ascending, the largest rate taken as carried (0 for none): not falling, and contradicting the fewest rows.
+    """Return for each scale-out, ascending, the largest rate taken as carried (0 for none): not falling, and contradicting the fewest rows.
 
     `cost[k, j]` are the fewest contradictions of the scale-outs up to k if k carries exactly the j-th candidate.
     """
@@ -62,24 +76,9 @@ def _most_carried(profile: Sequence[Sequence[tuple[float, bool]]]) -> list[float
     return chosen[::-1]
 
 
-POWERS = np.linspace(0.0, 1.0, 11)
-"""The power of the scale-out in the rate it carries, from none to proportional."""
-SCATTERS = (0.02, 0.06, 0.2)
-"""How far scale-outs are from a common power law, as logarithms: what fits the profile decides."""
-LEVELS = 48
-"""Heights of the power law that are tried, over all that the profile leaves open."""
-PLACES = 33
-"""Places between the two rates where a limit may be."""
-WIDEST = log(8.0)
-"""Where a scale-out carried no rate that was tried, its limit is looked for down to this far below the smallest."""
-LEAST = 1e-9
-LEFT_OUT = 12.0
-"""Laws whose log-likelihood is this much below the best's are left out."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bracket:
-    """The logarithms of two rates between which a scale-out stops keeping up; one of them may be infinite."""
+    """Logarithms of the rates between which a scale-out stops keeping up; one of them may be infinite."""
 
     scaleout: int
     low: float
@@ -87,10 +86,10 @@ class Bracket:
 
 
 def likely_limits(found: Sequence[Knee]) -> dict[int, float]:
-    """The rate of each scale-out that was overloaded, at which a rate is as likely carried as not; empty where there is but one to learn from.
+    """Return for each overloaded scale-out the rate that it carries with a chance of one half; empty where only one scale-out was overloaded.
 
-    Limits scatter about a power law of the scale-out with a power of at most one. One scale-out is stable at 8 and not at 16, a twice as large one at 22
-    but not at 24: the smaller one is then likely to carry a rate of 11.
+    Limits scatter about a power law of the scale-out with a power of at most one. If a scale-out is stable at 8 and not at 16, and one twice as large at 22
+    but not at 24, the smaller one is likely to carry a rate of 11.
 
     >>> smaller = Knee(scaleout=2, last_stable_rows_per_s=8.0, first_unstable_rows_per_s=16.0)
     >>> larger = Knee(scaleout=4, last_stable_rows_per_s=22.0, first_unstable_rows_per_s=24.0)
@@ -116,7 +115,7 @@ def likely_limits(found: Sequence[Knee]) -> dict[int, float]:
 
 
 def _brackets(found: Sequence[Knee]) -> list[Bracket]:
-    """As more executors never carry less, a smaller scale-out's stable and a larger one's unstable rate hold for a scale-out too."""
+    """Return the bracket of each scale-out; stable rates of smaller and unstable ones of larger scale-outs hold for it too."""
     stable = [-inf if not knee.last_stable_rows_per_s else log(knee.last_stable_rows_per_s) for knee in found]
     unstable = [inf if knee.first_unstable_rows_per_s is None else log(knee.first_unstable_rows_per_s) for knee in found]
     brackets = [Bracket(scaleout=knee.scaleout, low=max(stable[: place + 1]), high=min(unstable[place:])) for place, knee in enumerate(found)]
@@ -124,7 +123,7 @@ def _brackets(found: Sequence[Knee]) -> list[Bracket]:
 
 
 def _laws(low: Floats, high: Floats, log_sizes: Floats) -> tuple[Floats, Floats]:
-    """The power laws to weigh: the logarithm of what each lets every scale-out carry (laws by scale-outs), and the scatter about it (laws by 1)."""
+    """Return the power laws to weigh: the logarithm of the limit of each scale-out (laws by scale-outs), and the scatter about it (laws by 1)."""
     edges = np.stack([np.where(np.isfinite(low), low, high - WIDEST), np.where(np.isfinite(high), high, low)])
     tilted = edges[None] - POWERS[:, None, None] * log_sizes
     lowest, highest = tilted.min(axis=(1, 2)), tilted.max(axis=(1, 2))
@@ -134,22 +133,19 @@ def _laws(low: Floats, high: Floats, log_sizes: Floats) -> tuple[Floats, Floats]
 
 
 def _share_below(edge: Floats, centre: Floats, scatter: Floats) -> Floats:
-    """The share of limits about a centre that is below an edge: the logistic distribution, whose tails forgive a scale-out that is like no other."""
+    """Return the share of limits about a centre that is below an edge, by a logistic distribution: its tails tolerate an exceptional scale-out."""
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * (edge - centre) / scatter)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceiling:
-    """A rate over scale-outs that never falls: straight between known points, a power law beyond them, never below what was carried.
-
-    More executors never bring less than was seen with fewer, nor more than in proportion to them.
-    """
+    """A rate over scale-outs that never falls: linear between known points, a power law beyond them with a power of at most 1, never below what was carried."""
 
     points: tuple[tuple[int, float], ...]
     carried: tuple[tuple[int, float], ...]
 
     def at(self, scaleout: int) -> float:
-        """The rate at a scale-out.
+        """Return the rate at a scale-out.
 
         >>> ceiling = Ceiling(points=((2, 100.0), (4, 200.0)), carried=())
         >>> [round(ceiling.at(scaleout), 6) for scaleout in (3, 1, 8)]
@@ -159,7 +155,7 @@ class Ceiling:
         return max(carried, self._through_points(scaleout))
 
     def over(self, scaleouts: Floats) -> Floats:
-        """The rates at many scale-outs."""
+        """Return the rates at many scale-outs."""
         limits = {scaleout: self.at(int(scaleout)) for scaleout in np.unique(scaleouts).tolist()}
         return np.array([limits[scaleout] for scaleout in scaleouts.tolist()], dtype=float)
 
@@ -172,7 +168,7 @@ class Ceiling:
         return float(np.interp(scaleout, [each for each, _ in self.points], [rate for _, rate in self.points]))
 
     def _exponent(self, alone: float) -> float:
-        """The exponent of the power law through all points, between 0 and 1; `alone` of a single point."""
+        """Return the exponent of the power law through all points, between 0 and 1; `alone` for a single point."""
         if len(self.points) < 2 or min(rate for _, rate in self.points) <= 0:
             return alone
         logarithms = np.log(np.array(self.points))
@@ -180,7 +176,7 @@ class Ceiling:
 
 
 def too_much(found: Sequence[Knee]) -> Ceiling | None:
-    """T_max over scale-outs by the first unstable rate; None where no rate was too much.
+    """Return T_max over scale-outs by the first unstable rate; None where none was unstable.
 
     >>> too_much([Knee(scaleout=2, last_stable_rows_per_s=10.0, first_unstable_rows_per_s=20.0)]).at(2)
     20.0
@@ -189,7 +185,7 @@ def too_much(found: Sequence[Knee]) -> Ceiling | None:
 
 
 def borderline(found: Sequence[Knee]) -> Ceiling | None:
-    """Where an unseen rate is as likely valid as not: between the last stable and the first unstable rate, as the other scale-outs suggest, or midway.
+    """Return the rates that are valid with a chance of one half: between the last stable and the first unstable rate, by `likely_limits` or midway.
 
     >>> borderline([Knee(scaleout=2, last_stable_rows_per_s=10.0, first_unstable_rows_per_s=20.0)]).at(2)
     15.0

@@ -14,12 +14,12 @@ from penstock.core.models.latency.profile_fit import fit
 from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 
 RATES = 80
-"""Rates of a table, evenly spread: a step of about one percent of the largest."""
+"""Rates of a table, evenly spaced: a step of about one percent of the largest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What is expected of a size at a rate: its latency, and whether it keeps up."""
+    """The expected latency at a rate, and whether the executors keep up."""
 
     latency_s: float
     valid: bool
@@ -27,7 +27,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyTable:
-    """Phoebe's M_L on a grid; `rows` is how many rows its profile had learnt when it was made.
+    """Phoebe's M_L on a grid; `rows` is how many rows its profile had learnt.
 
     >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=8)
     >>> table.at(2, 150.0), table.at(4, 150.0)
@@ -41,14 +41,14 @@ class LatencyTable:
     rows: int
 
     def at(self, executors: int, rate_rows_per_s: float) -> Expected:
-        """Linear in the rate; valid as the next rate up is, and nothing above the grid is. A size between two of the grid counts as the smaller."""
+        """Interpolate in the rate; valid as the next rate up is, never above the grid. Executors between two rows of the grid count as the smaller."""
         row = max(0, int(np.searchsorted(self.sizes, executors, side="right")) - 1)
         above = int(np.searchsorted(self.rates_rows_per_s, rate_rows_per_s))
         valid = above < len(self.rates_rows_per_s) and self.valid[row][above]
         return Expected(latency_s=float(np.interp(rate_rows_per_s, self.rates_rows_per_s, self.latency_s[row])), valid=valid)
 
     def at_pace(self, share: float) -> LatencyTable:
-        """The same of a job that is only so fast: what was expected at a rate comes at that share of it.
+        """Return the table of a job that is slower by this factor: latencies occur at that share of the rate.
 
         >>> table = LatencyTable(sizes=(2,), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0),), valid=((True, False),), rows=8)
         >>> table.at_pace(0.5).at(2, 75.0)
@@ -57,7 +57,7 @@ class LatencyTable:
         return self if share == 1.0 else replace(self, rates_rows_per_s=tuple(share * rate for rate in self.rates_rows_per_s))
 
     def within(self, most_rows_per_s: Mapping[int, float]) -> LatencyTable:
-        """The same where no size keeps up with more than it is known to carry.
+        """Return the table with rates above the known capacity of each size marked invalid.
 
         >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, True), (True, True)), rows=8)
         >>> table.within({2: 150.0}).valid
@@ -69,7 +69,7 @@ class LatencyTable:
 
 
 def tabulate(profile: ScaleoutLatency, sizes: Sequence[int], most_rows_per_s: float) -> LatencyTable | NotReady:
-    """What a profile says of these sizes, ascending, at rates up to the largest; slow, as the forms that answer are chosen by held-out error first."""
+    """Tabulate a profile at these sizes, ascending, and rates up to the largest; slow, as the forms are chosen by held-out error first."""
     forms = profile.forms()
     if isinstance(forms, NotReady):
         return forms

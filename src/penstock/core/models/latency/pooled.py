@@ -1,4 +1,4 @@
-"""The latency quantiles of a whole run, from those of its readings."""
+"""Latency quantiles of a whole run from those of its readings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from penstock.core.models.arrays import Floats
 
 KNOTS = 512
 APART_S = 1e-9
-"""Equal quantiles are moved apart by so little, so that a jump of the distribution is a steep slope and can be inverted."""
+"""Equal quantiles are moved apart by this much, so that a distribution with a jump can be inverted."""
 
 
 def pooled_quantiles(latencies: Sequence[Quantiles], weights: Floats) -> Quantiles | None:
-    """The quantiles of all rows together, each reading weighted by the rows it stands for; None if nothing is known.
+    """Return the quantiles of all rows together, each reading weighted by its rows; None without readings.
 
-    A reading's distribution is taken as linear between 0, p50, p95 and p99, and as ending there: an estimate, exact for a single reading.
+    The distribution of a reading is taken as linear between 0, p50, p95 and p99, and as ending there; exact for a single reading.
     Nine quiet readings and one slow one have a median among the quiet ones and a p99 among the slow:
 
     >>> quiet, slow = Quantiles(p50_s=1, p95_s=2, p99_s=2), Quantiles(p50_s=10, p95_s=20, p99_s=20)

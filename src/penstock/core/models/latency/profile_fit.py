@@ -27,13 +27,16 @@ Forms = tuple[LatencyForm, ValidityForm]
 LATENCY_FORMS: tuple[LatencyForm, ...] = ("boosted", "queueing", "corrected")
 VALIDITY_FORMS: tuple[ValidityForm, ...] = ("knee", "clusters")
 """The first of equally good ones is taken."""
+BUSIEST = 0.95
+"""Highest utilisation at which the queueing form is evaluated: its pole at 1 was not measured."""
+PRIORS = (Prior(),) * 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileReading:
-    """How a profile is read: a latency that is known to be the limit makes clusters needless; a form left open is chosen by held-out error.
+    """How a profile is read: a known `threshold_s` of valid latencies replaces the clusters; a form that is None is chosen by held-out error.
 
-    Phoebe's text names 1 s as the latency of a healthy job, its data do not show it (median 1.2 s at 24 workers), so there is no default.
+    Phoebe's text calls 1 s the latency of a healthy job; its data do not show it (median 1.2 s at 24 workers), so there is no default.
     """
 
     threshold_s: float | None = None
@@ -43,21 +46,16 @@ class ProfileReading:
 
 @once(4)
 def mark_of(rows: tuple[ProfileSeen, ...]) -> int:
-    """The number that a profile is known by, the same for the same rows; 0 for one without any."""
+    """Return a checksum that identifies a profile; 0 for one without rows."""
     values = [(row.scaleout, float(row.rate_rows_per_s), float(row.latency_s), row.valid) for row in rows]
     return crc32(repr(values).encode()) if rows else 0
 
 
-BUSIEST = 0.95
-"""Utilisation beyond which the form says no more than there: its pole is not a measurement."""
-PRIORS = (Prior(),) * 3
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queueing:
-    """L = base + work*u + queue*u/(1-u), with u = rate / T_max(scale-out): a fixed delay, time to work, and waiting behind others.
+    """L = base + work*u + queue*u/(1-u), with u = rate / T_max(scale-out): a fixed delay, work, and waiting in a queue.
 
-    All three are at least 0, so the latency rises with the rate and falls with the scale-out; it is never below `least_s`, the smallest that was seen.
+    All three are at least 0, so the latency rises with the rate and falls with the scale-out; it is never below `least_s`, the smallest seen.
     """
 
     base_s: float
@@ -67,7 +65,7 @@ class Queueing:
     least_s: float = 0.0
 
     def at(self, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
-        """The latency in seconds.
+        """Return the latency in seconds.
 
         >>> form = Queueing(base_s=1.0, work_s=0.0, queue_s=0.5, ceiling=Ceiling(points=((2, 100.0),), carried=()))
         >>> form.at(np.array([2.0]), np.array([50.0])).tolist()
@@ -78,7 +76,7 @@ class Queueing:
 
 
 def queueing(ceiling: Ceiling, scaleouts: Floats, rates_rows_per_s: Floats, latencies_s: Floats) -> Queueing | None:
-    """The form with the smallest robust squared relative errors; None where the rows cannot tell its three parameters.
+    """Fit the form by robust least squares of relative errors; None where the rows do not determine its three parameters.
 
     >>> ceiling = Ceiling(points=((1, 10.0),), carried=())
     >>> fitted = queueing(ceiling, np.ones(4), np.array([0.0, 2.0, 5.0, 8.0]), np.array([1.0, 1.25, 2.0, 5.0]))
@@ -98,13 +96,13 @@ def _columns(ceiling: Ceiling, scaleouts: Floats, rates_rows_per_s: Floats) -> F
 
 
 def columns(rows: Sequence[ProfileSeen]) -> tuple[Floats, Floats, Floats]:
-    """Scale-outs, rates in rows/s and latencies in seconds."""
+    """Return scale-outs, rates in rows/s and latencies in seconds."""
     table = np.array([(row.scaleout, row.rate_rows_per_s, row.latency_s) for row in rows], dtype=float).reshape(-1, 3)
     return table[:, 0], table[:, 1], table[:, 2]
 
 
 def labels(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Flags:
-    """Which rows kept up: as given, else by the known limit, else by clusters of the latency."""
+    """Mark the rows that kept up: as given, else by the threshold, else by clusters of the latency."""
     latencies_s = columns(rows)[2]
     known = np.array([row.valid is not None for row in rows], dtype=bool)
     if known.all():
@@ -117,7 +115,7 @@ def labels(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Flags:
 
 
 def limit_between(latencies_s: Floats, valid: Flags) -> float:
-    """The latency that separates valid from invalid rows with the fewest errors, halfway in the logarithm; infinite where none is invalid.
+    """Return the latency that separates valid from invalid rows with the fewest errors, halfway in the logarithm; infinite where none is invalid.
 
     >>> limit_between(np.array([1.0, 4.0, 9.0]), np.array([True, True, False]))
     6.0
@@ -135,7 +133,7 @@ def limit_between(latencies_s: Floats, valid: Flags) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProfileFit:
-    """M_L: latency and validity over (scale-out, rate), both monotone in both, in each of their forms; a form is fitted when it is first asked."""
+    """M_L: latency and validity over (scale-out, rate), monotone in both, in each of their forms; a form is fitted when it is first used."""
 
     scaleouts: Floats
     rates_rows_per_s: Floats
@@ -144,7 +142,7 @@ class ProfileFit:
     knees: tuple[Knee, ...]
 
     def valid(self, form: ValidityForm, scaleouts: Floats, rates_rows_per_s: Floats) -> Flags:
-        """L_C. "clusters": the expected latency falls into the valid cluster (Phoebe sec. III-D); "knee": the rate is below the knee of the scale-out."""
+        """Return L_C. "clusters": the expected latency is in the valid cluster (Phoebe sec. III-D); "knee": the rate is below the knee of the scale-out."""
         if form == "clusters":
             return np.asarray(np.exp(self.boosted.at(scaleouts, rates_rows_per_s)) <= limit_between(self.latencies_s, self.kept_up))
         if self.borderline is None:
@@ -152,10 +150,10 @@ class ProfileFit:
         return np.asarray(rates_rows_per_s <= self.borderline.over(scaleouts))
 
     def latency_s(self, forms: Forms, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
-        """L_avg. "boosted": over all rows (Phoebe sec. III-D); "queueing": the physical form over valid rows; "corrected": that, times a boosted correction.
+        """Return L_avg. "boosted": over all rows (Phoebe sec. III-D); "queueing": over valid rows; "corrected": the latter times a boosted correction.
 
-        Where the physical forms have no rows the boosted one answers. From the first rate that was too much, latency is not less than the profile saw there:
-        below it nobody saw an overload, also where a rate is likelier invalid than not.
+        Where the physical forms have no rows the boosted one is used. From the first unstable rate on, latency is not below that of the profile there;
+        below that rate no overload was seen, even where a rate is more likely invalid than valid.
         """
         form, _ = forms
         if form == "boosted" or self.queueing is None:
@@ -174,7 +172,7 @@ class ProfileFit:
 
     @cached_property
     def boosted(self) -> Boosted:
-        """The logarithm of the latency, over all rows; to normalise it first would change nothing, see `log_latency`."""
+        """The logarithm of the latency over all rows; normalising it first would change nothing, see `log_latency`."""
         return monotone(self.scaleouts, self.rates_rows_per_s, np.log(self.latencies_s))
 
     @cached_property
@@ -184,7 +182,7 @@ class ProfileFit:
 
     @cached_property
     def correction(self) -> Boosted | None:
-        """The logarithm of what the physical form leaves, over the rows that kept up; boosted, as no smooth leftover keeps the order of a profile."""
+        """The logarithm of measured over physical latency, over the rows that kept up; boosted, so that it is monotone too."""
         if self.queueing is None:
             return None
         scaleouts, rates = self.scaleouts[self.kept_up], self.rates_rows_per_s[self.kept_up]
@@ -192,7 +190,7 @@ class ProfileFit:
 
 
 def fit(rows: Sequence[ProfileSeen], reading: ProfileReading) -> ProfileFit:
-    """All forms from the same rows; at least one of them must be there."""
+    """Prepare all forms on the same rows, of which there must be at least one."""
     scaleouts, rates, latencies_s = columns(rows)
     kept_up = labels(rows, reading)
     found = knees([(row.scaleout, row.rate_rows_per_s, bool(flag)) for row, flag in zip(rows, kept_up, strict=True)])

@@ -1,4 +1,4 @@
-"""How wrong each form of M_L is on rows it has not seen, which forms therefore answer, and how wrong their answer is."""
+"""Choose the forms of M_L by their error on held-out rows, and score the choice."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from penstock.core.models.latency.profile_fit import LATENCY_FORMS, VALIDITY_FOR
 from penstock.core.models.score import Score, mape
 
 CHOICE_PARTS = 5
-"""Parts that a profile is held out in, to choose the forms and to know their bounds."""
+"""Parts of a profile for cross-validation, to choose the forms and to compute their bounds."""
 SCORE_PARTS = 10
-"""Parts for a score, each with a choice of its own."""
+"""Parts of a profile for a score, each with its own choice of forms."""
 SAME_RATE = 0.03
-"""Rates within this share of each other are measurements of one nominal rate."""
+"""Rates within this share of each other are repetitions of one nominal rate."""
 FEWEST_POINTS = 4
-"""Different (scale-out, rate) below which nothing can be held out and nothing be said."""
+"""Different (scale-out, rate) needed for cross-validation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """Each row predicted by a fit that has not seen its point; its latency only where it kept up, the others are 0."""
+    """Cross-validated predictions: latencies of the rows that kept up (0 for the others), and the validity of all."""
 
     truth_s: Floats
     valid: Flags
@@ -36,13 +36,15 @@ class Trial:
 
     @property
     def forms(self) -> Forms:
-        """Those with the fewest wrong validities and, beside it, the smallest error on rows that kept up: past the knee latency grows with time, and no
-        form of rate can know it."""
+        """The validity form with the fewest errors, and with it the latency form with the smallest error on rows that kept up.
+
+        Past the knee latency grows with time, which no form of the rate predicts.
+        """
         validity = max(self.found_valid, key=self.accuracy)
         return min((forms for forms in self.latency_s if forms[1] == validity), key=self.mape)
 
     def mape(self, forms: Forms) -> float:
-        """Zero where no row kept up: nothing to tell the forms apart."""
+        """Return the error of a pair of forms; 0 where no row kept up."""
         return mape(self.latency_s[forms][self.valid].tolist(), self.truth_s[self.valid].tolist()) if bool(self.valid.any()) else 0.0
 
     def accuracy(self, form: ValidityForm) -> float:
@@ -50,12 +52,12 @@ class Trial:
 
     @property
     def log_errors(self) -> Floats:
-        """ln(truth / predicted) of the rows that kept up, by the forms that answer."""
+        """ln(truth / predicted) of the rows that kept up, by the chosen forms."""
         return np.asarray(np.log(self.truth_s[self.valid] / self.latency_s[self.forms][self.valid]))
 
 
 def trial(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Trial:
-    """Hold out each part in turn. The truth of the validity is what was given, else what the clusters of the whole profile say."""
+    """Hold out each part in turn; the true validity is the given one, else that by clusters of the whole profile."""
     scaleouts, rates, truth_s = columns(rows)
     valid = labels(rows, reading)
     validities = VALIDITY_FORMS if reading.validity_form is None else (reading.validity_form,)
@@ -72,9 +74,9 @@ def trial(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Trial:
 
 
 def left_out(rows: Sequence[ProfileSeen], reading: ProfileReading) -> tuple[Score, float]:
-    """The error of the expected latency on rows that kept up, and the share of rows whose validity is foretold: held out from the choice of the forms too.
+    """Return the score of latencies on rows that kept up, and the share of rows with the right validity, held out from the choice of the forms too.
 
-    Beside it the mean of the rows that kept up, and plain gradient boosting.
+    The score compares with the mean of the rows that kept up and with plain gradient boosting.
     """
     scaleouts, rates, truth_s = columns(rows)
     valid = labels(rows, reading)
@@ -92,7 +94,7 @@ def left_out(rows: Sequence[ProfileSeen], reading: ProfileReading) -> tuple[Scor
 
 
 def chosen(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Forms:
-    """The forms that were asked for, else those that a trial prefers, else the first ones where too little was seen for a trial."""
+    """Return the requested forms, else those chosen by a trial, else the first ones where there are too few points for a trial."""
     if reading.latency_form is not None and reading.validity_form is not None:
         return reading.latency_form, reading.validity_form
     if points(rows) < FEWEST_POINTS:
@@ -101,12 +103,12 @@ def chosen(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Forms:
 
 
 def points(rows: Sequence[ProfileSeen]) -> int:
-    """How many different (scale-out, rate) were profiled."""
+    """Count the different (scale-out, rate) that were profiled."""
     return int(point_numbers(rows).max()) + 1 if rows else 0
 
 
 def point_numbers(rows: Sequence[ProfileSeen]) -> npt.NDArray[np.int64]:
-    """The number of the (scale-out, rate) of each row, in their order; rates that hardly differ at a scale-out are repetitions of one.
+    """Number the different (scale-out, rate) in their order and return the number of each row; rates that hardly differ are repetitions.
 
     >>> rows = [ProfileSeen(scaleout=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(2, 10.1), (1, 20.0), (2, 10.0), (1, 10.0)]]
     >>> point_numbers(rows).tolist()
@@ -123,7 +125,7 @@ def point_numbers(rows: Sequence[ProfileSeen]) -> npt.NDArray[np.int64]:
 
 
 def parts(rows: Sequence[ProfileSeen], most: int) -> Iterator[tuple[Flags, list[ProfileSeen]]]:
-    """Which rows are held out, and the others: rows of one (scale-out, rate) together, neighbours apart.
+    """Yield which rows are held out, and the others; rows of one (scale-out, rate) stay together, neighbours are apart.
 
     >>> rows = [ProfileSeen(scaleout=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(1, 10.0), (1, 20.0), (1, 10.0), (2, 10.0)]]
     >>> [held.tolist() for held, _ in parts(rows, most=2)]

@@ -23,7 +23,7 @@ MOST_ROWS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedLatency:
-    """M_L's answer: `valid` is Phoebe's L_C; past it the latency grows with time, so its bound is infinite."""
+    """A prediction of M_L: `valid` is Phoebe's L_C; where it is False latency grows with time, so its upper bound is infinite."""
 
     latency: Estimate
     valid: bool
@@ -34,8 +34,8 @@ class ScaleoutLatency:
     """Latency and validity over (scale-out, rate), learnt from profiling runs (Phoebe sec. III-D).
 
     The latency falls with the scale-out and rises with the rate; more rate never makes an invalid point valid, more executors never a valid one
-    invalid. Beside the paper's boosting there are physical forms; the one with the smallest held-out error on this profile answers.
-    `forgotten` is how many rows were learnt before those that are known.
+    invalid. Beside the paper's boosting there are physical forms; the one with the smallest held-out error on this profile is used.
+    `forgotten` counts the rows that were learnt and are no longer kept.
     """
 
     observations: tuple[ProfileSeen, ...] = ()
@@ -44,7 +44,7 @@ class ScaleoutLatency:
 
     @property
     def rows(self) -> int:
-        """How many rows were learnt so far, those that are forgotten included."""
+        """Rows learnt so far, forgotten ones included."""
         return self.forgotten + len(self.observations)
 
     def learn(self, seen: Sequence[ProfileSeen]) -> ScaleoutLatency:
@@ -52,7 +52,7 @@ class ScaleoutLatency:
         return replace(self, observations=known[-MOST_ROWS:], forgotten=self.forgotten + max(0, len(known) - MOST_ROWS))
 
     def predict(self, scaleout: int, rate_rows_per_s: float) -> ExpectedLatency | NotReady:
-        """The expected latency with its bounds, and whether the scale-out keeps up with the rate."""
+        """Predict the latency with bounds, and whether the scale-out keeps up with the rate."""
         if (missing := self._missing()) is not None:
             return missing
         held_out, fitted = _trial(self), _fit(self)
@@ -62,10 +62,7 @@ class ScaleoutLatency:
         return ExpectedLatency(latency=expected if valid else replace(expected, high=inf), valid=valid)
 
     def t_max(self, scaleout: int) -> Estimate | NotReady:
-        """The rate at which a profiled scale-out stops keeping up: the first that was too much, bounded below by the last that was not.
-
-        Other scale-outs are for the capacity over scale-outs to answer.
-        """
+        """Return the first unstable rate of a profiled scale-out, with the last stable one as its lower bound."""
         knee = next((knee for knee in self.knees() if knee.scaleout == scaleout), None)
         if knee is None:
             return NotReady(why=f"no profile at scale-out {scaleout}")
@@ -74,26 +71,26 @@ class ScaleoutLatency:
         return Estimate(value=knee.first_unstable_rows_per_s, low=knee.last_stable_rows_per_s or 0.0, high=knee.first_unstable_rows_per_s)
 
     def knees(self) -> tuple[Knee, ...]:
-        """The last stable and the first unstable rate of each profiled scale-out."""
+        """Return the last stable and the first unstable rate of each profiled scale-out."""
         return _fit(self).knees if self.observations else ()
 
     def forms(self) -> Forms | NotReady:
-        """The forms that answer, chosen by held-out error unless they were asked for."""
+        """Return the forms in use, chosen by held-out error unless requested."""
         missing = self._missing()
         return _trial(self).forms if missing is None else missing
 
     def score(self) -> Score | NotReady:
-        """The error of the expected latency on rows that kept up, held out from everything, the choice of the forms included; beside it plain boosting."""
+        """Return the error on rows that kept up, held out from the choice of the forms too, compared with plain boosting."""
         missing = self._missing()
         return _left_out(self)[0] if missing is None else missing
 
     def validity_accuracy(self) -> float | NotReady:
-        """The share of rows whose validity is foretold without having seen them: as given, else as the clusters of the whole profile have it."""
+        """Return the share of held-out rows whose validity is predicted right: the given one, else that by clusters of the whole profile."""
         missing = self._missing()
         return _left_out(self)[1] if missing is None else missing
 
     def constant_validity_accuracy(self) -> float | NotReady:
-        """The same of who calls every row what most of them are."""
+        """Return the same share for a constant prediction, the validity of most rows."""
         missing = self._missing()
         if missing is not None:
             return missing

@@ -9,7 +9,7 @@ from typing import Self
 
 from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.models.estimate import Estimate, NotReady, student_estimate_by_ratio
-from penstock.core.models.score import Foretold, Score
+from penstock.core.models.score import PrequentialErrors, Score
 
 PRIOR_WEIGHT = 2.0
 """Observations that a prior is worth; for the mean, each observation halves that, as downtimes vary little (Phoebe sec. III-B)."""
@@ -91,7 +91,7 @@ class Downtimes:
 
     priors: Priors = field(default_factory=Priors)
     learnt: dict[DisturbanceKind, LogMoments] = field(default_factory=dict)
-    errors: dict[DisturbanceKind, Foretold] = field(default_factory=dict)
+    errors: dict[DisturbanceKind, PrequentialErrors] = field(default_factory=dict)
 
     def learn(self, seen: Sequence[DowntimeSeen]) -> Self:
         model = self
@@ -120,10 +120,12 @@ class Downtimes:
 
     def score(self, kind: DisturbanceKind) -> Score | NotReady:
         """Return the errors of one-step-ahead predictions, compared with the mean of earlier downtimes and the fixed ones of Daedalus sec. 3.4."""
-        return self.errors.get(kind, Foretold()).score()
+        return self.errors.get(kind, PrequentialErrors()).score()
 
     def _including(self, kind: DisturbanceKind, downtime_s: float) -> Self:
         predicted = self.predict(kind)
-        errors = self.errors.get(kind, Foretold()).with_one(downtime_s, predicted.value if isinstance(predicted, Estimate) else None, self.priors.of(kind))
+        errors = self.errors.get(kind, PrequentialErrors()).with_one(
+            downtime_s, predicted.value if isinstance(predicted, Estimate) else None, self.priors.of(kind)
+        )
         moments = self.learnt.get(kind, LogMoments()).including(math.log(downtime_s))
         return replace(self, learnt={**self.learnt, kind: moments}, errors={**self.errors, kind: errors})
