@@ -12,8 +12,8 @@ from planned import DECLARED, Thumb, terms
 from penstock.core.domain.command import Command
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
+from penstock.core.redaction import Redactor
 from penstock.runtime.controller import Controller
 from penstock.runtime.desk import Desk
 from penstock.runtime.fakes import FakeClock, FakePlant

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.core.knowledge.assessment import Assessment
+from changes import sized
+
 from penstock.core.domain.job import Limits, Promises
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
@@ -17,14 +19,14 @@ STOPS = frozenset({"rescale_up", "rescale_down"})
 
 
 def assessed(**known: Any) -> Assessment:
-    """A continuous job of 1 to 12 executors that has 4, of which nothing is known but what is given; `lag_rows` is its excess lag."""
+    """A continuous job of 1 to 12 executors that has 4, of which nothing is known but what is given; `executors` replaces 4, `lag_rows` is its excess lag."""
     lag_rows = known.pop("lag_rows", None)
     simple: dict[str, Any] = {
         "at_s": NOW_S,
         "plant": "continuous",
         "reading": blank_reading(NOW_S, excess_lag_rows=lag_rows),
-        "current": 4,
-        "declared": 4,
+        "current": sized(known.pop("executors", 4)),
+        "declared": sized(4),
         "limits": Limits(min_executors=1, max_executors=12),
         "promises": Promises(),
         "interval_s": 10.0,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from changes import scaling
 
-from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact, ExecutorFact, StageFact
@@ -66,7 +66,7 @@ def streaming_log(
                 stage += len(batch.stages)
         wanted = (changes or {}).get(at_s - START_S)
         if wanted is not None:
-            engine.perform(ScaleExecutors(number=1, executors=wanted), lambda outcome: None)
+            engine.perform(scaling(1, 0, wanted), lambda outcome: None)
     return [*lines, line(Event="SparkListenerApplicationEnd", Timestamp=ms(START_S + length_s))]
 
 

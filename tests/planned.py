@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from penstock.core.knowledge.assessment import Assessment
+from changes import sized
+
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Command
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits, Promises
-from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.domain.policy_memory import OwnMemory
+from penstock.core.domain.reading import Quantiles
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge
-from penstock.core.loop import Turn, turn
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Need
-from penstock.core.knowledge.steering import Steering
+from penstock.core.knowledge.steering import Effects, Proposals, Schedule, Trust
 from penstock.core.knowledge.terms import Terms
+from penstock.core.loop import Turn, turn
 from penstock.runtime.fakes import FakeClock, FakePlant, blank_reading
 
 LIMITS = Limits(min_executors=1, max_executors=8)
-DECLARED = Desired(executors=3)
+DECLARED = sized(3)
+PARTS: dict[str, type[Any]] = {"schedule": Schedule, "trust": Trust, "proposals": Proposals, "effects": Effects}
 
 
 def assessed(at_s: float = 1000.0, current: int = 3, **known: Any) -> Assessment:
     """What a policy sees of a job of which nothing is known but what is given."""
     reading = blank_reading(at_s, executors_running=current, executors_requested=current)
-    plain: dict[str, Any] = {"plant": "micro_batch", "reading": reading, "declared": 3, "limits": LIMITS, "promises": Promises()}
-    return Assessment(**{"at_s": at_s, "current": current, "interval_s": 5.0, "uptime_s": 600.0, **plain, **known})
+    plain: dict[str, Any] = {"plant": "micro_batch", "reading": reading, "declared": DECLARED, "limits": LIMITS, "promises": Promises()}
+    return Assessment(**{"at_s": at_s, "current": sized(current), "interval_s": 5.0, "uptime_s": 600.0, **plain, **known})
 
 
 def wants(executors: int, current: int = 3, code: str = "smallest_that_holds", **more: Any) -> Decision:
-    return Decision(policy="thumb", executors=executors, current=current, why=Comparison(code=code), **more)
+    return Decision(policy="thumb", configuration=sized(executors), current=sized(current), why=Comparison(code=code), **more)
 
 
-def knowing(mode: Mode = "active", *, executors: int = 3, last: Reading | None = None, **steering: Any) -> Knowledge:
-    """Knowledge of a job that was declared with three executors."""
-    return Knowledge(declared=DECLARED, desired=replace(DECLARED, executors=executors), last=last, steering=Steering(mode=mode, **steering))
+def knowing(mode: Mode = "active", *, executors: int = 3, **known: Any) -> Knowledge:
+    """Knowledge of a job that was declared with three executors; fields of its schedule, trust, proposals and effects are given by their own names."""
+    parts: dict[str, Any] = {}
+    for part, kind in PARTS.items():
+        parts[part] = kind(**{each.name: known.pop(each.name) for each in fields(kind) if each.name in known and each.name != "next_number"})
+    parts["schedule"] = replace(parts["schedule"], mode=mode)
+    return Knowledge(declared=DECLARED, desired=sized(executors), **{**parts, **known})
 
 
 def terms(mode: Mode = "active", *, latency_p95_s: float | None = None, recovery_s: float | None = None, **autopilot: Any) -> Terms:
@@ -53,7 +61,7 @@ def late(p95_s: float) -> Quantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thumb:
-    """An executor for every hundred rows/s that arrive, up to a thousand, beyond which it is at a loss; `memo` counts its decisions."""
+    """An executor for every hundred rows/s that arrive, up to a thousand, beyond which it is at a loss; its memory counts its decisions."""
 
     name: str = "thumb"
     period_s: float = 30.0
@@ -65,8 +73,9 @@ class Thumb:
         if rate is None or rate > 1000:
             raise ValueError("no thumb is as long")
         executors = min(max(round(rate / 100), seen.limits.min_executors), seen.limits.max_executors)
-        memo = {"decisions": seen.memo.get("decisions", 0.0) + 1}
-        return Decision(policy=self.name, executors=executors, current=seen.current, why=Comparison(code="capacity_below_load"), memo=memo)
+        before = seen.memory.numbers["decisions"] if isinstance(seen.memory, OwnMemory) else 0.0
+        wanted, memory = replace(seen.current, executors=executors), OwnMemory(numbers={"decisions": before + 1})
+        return Decision(policy=self.name, configuration=wanted, current=seen.current, why=Comparison(code="capacity_below_load"), memory=memory)
 
 
 @dataclass(kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from changes import scaling
 
-from penstock.core.domain.instruction import Instruction, ScaleExecutors
+from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.shapes.chance import FloatArray
@@ -68,8 +69,8 @@ def lived(running: Running, until_s: float, asked: dict[float, Instruction] | No
     return running.records
 
 
-def scale(executors: int, number: int = 1) -> ScaleExecutors:
-    return ScaleExecutors(number=number, executors=executors)
+def scale(executors: int, number: int = 1, before: int = 0) -> Instruction:
+    return scaling(number, before, executors)
 
 
 def until(column: FloatArray) -> FloatArray:

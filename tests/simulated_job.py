@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from changes import scaling
 
-from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings
@@ -33,8 +34,8 @@ def asked(engine: ContinuousEngine, instruction: Instruction) -> list[Outcome]:
     return outcomes
 
 
-def scale(executors: int) -> ScaleExecutors:
-    return ScaleExecutors(number=1, executors=executors)
+def scale(executors: int, before: int = 0) -> Instruction:
+    return scaling(1, before, executors)
 
 
 def recovery(record: Record) -> float:

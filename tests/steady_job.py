@@ -7,20 +7,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from penstock.core.analyze.analyze import analyze
-from penstock.core.analyze.assess import assess
-from penstock.core.knowledge.assessment import Assessment
+from changes import rescaled, sized
+
+from penstock.core.analyze.analyze import analyze, assessed
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Need
-from penstock.core.knowledge.steering import Rescale
+from penstock.core.knowledge.steering import Applied
 from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
@@ -89,30 +90,30 @@ class Analysed:
 
     def __init__(self, job: SteadyJob, terms: Terms = TERMS, needs: frozenset[Need] = LEARNING) -> None:
         self.job, self.terms, self.needs = job, terms, needs
-        self.knowledge = Knowledge(declared=Desired(executors=job.executors), desired=Desired(executors=job.executors))
+        self.knowledge = Knowledge(declared=sized(job.executors), desired=sized(job.executors))
         self.events: list[Event] = []
 
     def turn(self, *, outcomes: tuple[Outcome, ...] = (), fits: tuple[FitDone, ...] = (), reading: Reading | None = None) -> FitAsked | None:
         reading = reading or self.job.reading()
         self.knowledge = replace(self.knowledge, last=reading)
         inputs = Inputs(at_s=reading.at_s, reading=reading, outcomes=outcomes, fits=fits)
-        self.knowledge, events, asked = analyze(self.knowledge, inputs, self.terms, self.needs)
-        self.events += events
-        return asked
+        done = analyze(self.knowledge, inputs, self.terms, self.needs, decides=False)
+        self.knowledge, self.events = done.knowledge, [*self.events, *done.events]
+        return done.fit
 
     def turns(self, number: int) -> None:
         for _ in range(number):
             self.turn()
 
     def seen(self) -> Assessment:
-        self.knowledge, seen = assess(self.knowledge, self.job.at_s, self.terms, self.needs)
+        self.knowledge, seen = assessed(self.knowledge, self.job.at_s, self.terms, self.needs, decides=True)
         return seen
 
     def rescale(self, executors: int, number: int = 1) -> None:
-        """As the loop does when it asks for another size: the job stops at once, and the size is the desired one."""
-        asked = Rescale(number=number, before=self.job.executors, after=executors, at_s=self.job.at_s)
-        steering = replace(self.knowledge.steering, rescale=asked, rescaled_s=self.job.at_s)
-        self.knowledge = replace(self.knowledge, desired=replace(self.knowledge.desired, executors=executors), steering=steering)
+        """As the loop does when it asks for another number of executors: the job stops at once, and the number is the desired one."""
+        asked = Applied(number=number, decision_id=None, change=rescaled(self.job.executors, executors), at_s=self.job.at_s)
+        schedule = replace(self.knowledge.schedule, rescaled_s=self.job.at_s)
+        self.knowledge = replace(self.knowledge.wanting(sized(executors)), applied=(*self.knowledge.applied, asked), schedule=schedule)
         self.job.executors = executors
         self.job.stop()
 

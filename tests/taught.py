@@ -90,6 +90,6 @@ def learnt() -> Learnt:
         live=("rescale_up",),
         failures=2,
         query_failures=1,
-        rescale_number=3,
+        applied_number=3,
         excess_lag_rows=0.1,
     )

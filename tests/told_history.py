@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from changes import sized
+
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Candidate, Comparison, Decision
@@ -15,10 +17,10 @@ from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Quantiles, Reading
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.redaction import Redactor
-from penstock.core.knowledge.terms import Terms
 from penstock.ports import Source
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import blank_reading
@@ -33,13 +35,15 @@ from penstock.stores.recorder import this_penstock
 
 START_S = 1_760_000_000.0
 READING_S = 15.0
+TOO_FEW = Comparison(code="capacity_below_load", value=1990.0, limit=2500.0)
 WEIGHED = (
-    Candidate(executors=2, capacity_rows_per_s=1990.0, recovery_s=float("inf"), refused=Comparison(code="capacity_below_load", value=1990.0, limit=2500.0)),
-    Candidate(executors=3, capacity_rows_per_s=2980.0, recovery_s=125.0, latency_s=1.2),
+    Candidate(configuration=sized(2), capacity_rows_per_s=1990.0, recovery_s=float("inf"), refused=TOO_FEW),
+    Candidate(configuration=sized(3), capacity_rows_per_s=2980.0, recovery_s=125.0, latency_s=1.2),
 )
-FORECAST = Prediction(kind="forecast", made_s=START_S + 60, value=2600.0, low=2300.0, high=2900.0, executors=3, due_s=START_S + 120, about="60 s")
-CAPACITY = Prediction(kind="capacity", made_s=START_S + 60, value=2980.0, low=2800.0, high=3100.0, executors=3, expires_s=START_S + 960)
-LATER = Prediction(kind="forecast", made_s=START_S + 60, value=2700.0, low=2300.0, high=3100.0, executors=3, due_s=START_S + 960, about="900 s")
+MADE: dict[str, Any] = {"decision": 2, "made_s": START_S + 60, "configuration": sized(3)}
+FORECAST = Prediction(id="decision 2.1", kind="forecast", value=2600.0, low=2300.0, high=2900.0, due_s=START_S + 120, about="60 s", **MADE)
+CAPACITY = Prediction(id="decision 2.2", kind="capacity", value=2980.0, low=2800.0, high=3100.0, expires_s=START_S + 960, **MADE)
+LATER = Prediction(id="decision 2.3", kind="forecast", value=2700.0, low=2300.0, high=3100.0, due_s=START_S + 960, about="900 s", **MADE)
 
 
 def written(path: Path, events: Iterable[Event] = (), readings: Iterable[Reading] = (), knowledge: Knowledge | None = None) -> Path:
@@ -65,21 +69,20 @@ def reading(after_s: float, **known: Any) -> Reading:
 
 def decided(after_s: float, wanted: int = 3, current: int = 4, effect: Any = "shadow", mode: Any = "shadow", **more: Any) -> Decided:
     why = Comparison(code="smallest_that_holds") if wanted != current else Comparison(code="not_ready")
-    decision = Decision(policy="daedalus", executors=wanted, current=current, why=why, candidates=WEIGHED if wanted != current else ())
+    decision = Decision(policy="daedalus", configuration=sized(wanted), current=sized(current), why=why, candidates=WEIGHED if wanted != current else ())
     seen: dict[str, Any] = {"load_rows_per_s": 2500.0, "peak_rows_per_s": 2750.0, "capacity_rows_per_s": 2980.0}
-    return Decided(**{"at_s": START_S + after_s, "mode": mode, "policy": "auto:daedalus", "decision": decision, "effect": effect, **seen, **more})
+    seen |= {"id": round(after_s / 60) + 1, "at_s": START_S + after_s, "mode": mode}
+    return Decided(**{"policy": "auto:daedalus", "decision": decision, "effect": effect, **seen, **more})
 
 
 def graded(made: Prediction, after_s: float, actual: float) -> Graded:
-    return Graded(
-        at_s=START_S + after_s, kind=made.kind, about=made.about, made_s=made.made_s, predicted=made.value, low=made.low, high=made.high, actual=actual,
-        executors=made.executors,
-    )  # fmt: skip
+    same: dict[str, Any] = {each: getattr(made, each) for each in ("kind", "about", "made_s", "low", "high", "configuration")}
+    return Graded(at_s=START_S + after_s, prediction=made.id, decision_id=made.decision, predicted=made.value, actual=actual, **same)
 
 
 def told(path: Path, more: Sequence[Event] = ()) -> Path:
     """Ten minutes in shadow: one decision to go down a minute after the start, graded in part, and one a minute that keeps."""
-    change = decided(60.0, predictions=(FORECAST, CAPACITY, LATER))
+    change = decided(60.0, others=(FORECAST, CAPACITY, LATER))
     keeps = [decided(60.0 * minute, 3, 3, effect="kept") for minute in range(2, 11)]
     events = [started(), decided(0.0, 4, 4, effect="kept"), change, graded(FORECAST, 125.0, 2500.0), *keeps, *more]
     return written(path, events, [reading(15.0 * number) for number in range(41)])
@@ -123,7 +126,7 @@ def simulated(
     plant = SimulatedPlant(ContinuousEngine(settings, Load.of(load, START_S), executors=8, faults=faults), clock, config)
     with History.open(path, config=config, redactor=Redactor(), recorder=this_penstock()) as history:
         controller = Controller(
-            source=Seen(plant, seen), actuator=plant, memory=history, clock=clock, terms=terms, declared=Desired(executors=8),
+            source=Seen(plant, seen), actuator=plant, memory=history, clock=clock, terms=terms, declared=sized(8),
             fitter=InlineFitter() if failures_s else None,
         )  # fmt: skip
         controller.note([started(mode)])

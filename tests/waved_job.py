@@ -8,10 +8,10 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.shapes.chance import FloatArray
 from penstock.core.shapes.shape import parse_shape
-from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate

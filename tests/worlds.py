@@ -8,26 +8,24 @@ from functools import cache
 from typing import Any
 
 from assessed import NOW_S, about
+from changes import sized
 from hypothesis import strategies as st
 
-from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.policy_memory import AutoMemory, DraMemory, Ds2Memory, HpaMemory, PolicyMemory, Wanted
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
 from penstock.core.domain.trigger import Plant, Trigger
+from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.forecast.forecast import Forecast
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.recovery.arrivals import Arrivals, forecast_arrivals
-from penstock.core.policies.spark_dra import IDLE_SINCE
-from penstock.core.policies.choosing import WANTED_AT
 from penstock.runtime.fakes import blank_reading
 
 STEP_S = 60.0
 PARTS = ("load_rows_per_s", "capacities", "batch_laws", "t_max", "table", "forecast", "arrivals", "stages", "batch_s", "executors", "queries", "latency")
 """Of an assessment or its reading: each of them may be unknown."""
-REMEMBERING = ("hpa", "hpa_paper", "reactive", "ds2")
-"""Policies that keep in mind what they wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +69,9 @@ class World:
         return BatchLaw(overhead_s=self.overhead_s, row_s=self.slots / self.each, partitions=self.partitions, cores_per_executor=self.slots)
 
     @property
-    def memo(self) -> dict[str, float]:
-        wanted = {f"{name}{WANTED_AT}{NOW_S - age_s!r}": float(size) for name in REMEMBERING for age_s, size in self.wanted}
-        return {**wanted, f"{IDLE_SINCE}0": NOW_S - 100.0}
+    def memory(self) -> AutoMemory:
+        wanted = tuple(Wanted(at_s=NOW_S - age_s, executors=executors) for age_s, executors in self.wanted)
+        return AutoMemory(hpa=HpaMemory(wanted=wanted), ds2=Ds2Memory(wanted=wanted))
 
     def capacity(self, size: int) -> float:
         return self.each * float(size**self.bend) if self.law is None else self.law.capacity_rows_per_s(size, self.interval_s)
@@ -89,8 +87,8 @@ class World:
             at_s=NOW_S,
             plant=self.plant,
             reading=self.reading(current, load),
-            current=current,
-            declared=self.most,
+            current=sized(current),
+            declared=sized(self.most),
             limits=Limits(min_executors=self.least, max_executors=self.most),
             promises=self.promises,
             interval_s=self.interval_s,
@@ -108,8 +106,8 @@ class World:
             stops=frozenset() if self.live else frozenset({"rescale_up", "rescale_down"}),
             table=table_of(self.sizes, tuple(map(self.capacity, self.sizes)), self.capacity(1) / 2),
             stages=(StageNeed(position=0, name="source", rate_rows_per_s=self.each / self.slots, selectivity=1.0),),
-            earlier=() if self.decided_s is None else (Recommended(at_s=at_s - self.decided_s, executors=current),),
-            memo=self.memo,
+            earlier=() if self.decided_s is None else (Recommended(at_s=at_s - self.decided_s, configuration=sized(current)),),
+            memory=self.memory,
         )
         return without(replace(whole, **known), self.unknown)
 
@@ -164,6 +162,14 @@ def without(seen: Assessment, unknown: frozenset[str]) -> Assessment:
     of_reading: dict[str, Any] = {part: blank.get(part) for part in unknown & {"executors", "queries", "latency"}}
     of_seen: dict[str, Any] = {part: blank.get(part) for part in unknown - of_reading.keys()}
     return replace(seen, reading=replace(seen.reading, **of_reading), **of_seen)
+
+
+def remembering(seen: Assessment, policy: str) -> Assessment:
+    """The same with what this policy would remember, of what `auto` does."""
+    if not isinstance(seen.memory, AutoMemory):
+        return seen
+    own: dict[str, PolicyMemory] = {"auto": seen.memory, "ds2": seen.memory.ds2, "spark_dra": DraMemory(idle_since_s={"0": NOW_S - 100.0})}
+    return replace(seen, memory=own.get(policy, seen.memory.hpa))
 
 
 DOWNTIMES = st.floats(0.5, 150.0)

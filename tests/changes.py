@@ -1,0 +1,31 @@
+"""Configurations, changes and instructions in a few words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.core.domain.configuration import Change, Configuration, Move, QueryConfiguration, difference
+from penstock.core.domain.instruction import Instruction
+from penstock.core.domain.trigger import Trigger
+
+
+def sized(executors: int = 3, **triggers: str) -> Configuration:
+    """This many executors, and queries with these triggers."""
+    return Configuration(executors=executors, queries={name: QueryConfiguration(trigger=Trigger.parse(text)) for name, text in triggers.items()})
+
+
+def rescaled(before: int, after: int) -> Change:
+    return difference(sized(before), sized(after))
+
+
+def scaling(number: int, before: int, after: int, decision: int | None = None) -> Instruction:
+    return Instruction(number=number, decision=decision, change=rescaled(before, after))
+
+
+def changing(number: int, query: str, decision: int | None = None, **moves: tuple[Any, Any]) -> Instruction:
+    """An instruction for one query: value before and after by the name of a knob, with _ for -."""
+    return Instruction(
+        number=number,
+        decision=decision,
+        change=Change(moves=tuple(Move(knob=knob.replace("_", "-"), query=query, before=was, after=now) for knob, (was, now) in moves.items())),
+    )
