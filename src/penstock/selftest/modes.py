@@ -13,7 +13,7 @@ from penstock.core.domain.command import SetKnob
 from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
 from penstock.core.monitor.facts import OutputSample
-from penstock.core.monitor.outputs import latency_of_outputs
+from penstock.core.monitor.latency import latency_of_outputs
 from penstock.kafka.tail import TopicTail
 from penstock.selftest.spark_runs import ANSWER_S, OUTPUT, QUERY, clicks_job, wait_for
 from penstock.wiring.running_job import RunningJob

@@ -7,7 +7,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.monitor.lag import healthy_lag_rows
+from penstock.core.monitor.flow import healthy_lag_rows
 
 
 @given(rate=st.floats(0.0, 1e6), interval_s=st.floats(0.1, 600.0), busy=st.floats(0.0, 1.0), now_s=st.floats(0.0, 1e5))

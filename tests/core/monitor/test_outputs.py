@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.core.domain.reading import Quantiles
 from penstock.core.monitor.facts import OutputSample
 from penstock.core.monitor.latency import SKEW_TOLERANCE_S
-from penstock.core.monitor.outputs import Outputs, latency_of_outputs, recent_outputs
+from penstock.core.monitor.latency import Outputs, latency_of_outputs, recent_outputs
 
 WINDOW_S = 15.0
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.monitor.rate import Samples, rate_per_s, sampled
+from penstock.core.monitor.window import Samples, rate_per_s, sampled
 
 LEAST_S = 2.5
 

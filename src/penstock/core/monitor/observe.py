@@ -3,22 +3,62 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from penstock.core.config import Config
 from penstock.core.domain.configuration import knobs_of
-from penstock.core.domain.reading import BatchParts, QueryReading, Reading, total
-from penstock.core.monitor.batched import batched_flow
-from penstock.core.monitor.combine import worst
-from penstock.core.monitor.continuous import Live, continuous_flow, executor_rates, followed
-from penstock.core.monitor.executors import mean_busyness, read_executors
-from penstock.core.monitor.facts import BatchFact, Observation, QueryFacts
-from penstock.core.monitor.lag import lag_seconds
-from penstock.core.monitor.partitions import partition_readings
-from penstock.core.monitor.rate import Samples, rate_per_s, sampled, sampled_each
-from penstock.core.monitor.stages import stage_readings
-from penstock.core.monitor.window import Window, window_of
+from penstock.core.domain.reading import BatchParts, ExecutorReading, PartitionReading, QueryReading, Reading, total
+from penstock.core.monitor.facts import BatchFact, Observation, PartitionFact, QueryFacts
+from penstock.core.monitor.flow import Live, batched_flow, continuous_flow, executor_rates, followed, lag_seconds, waiting_rows
+from penstock.core.monitor.stages import executor_shares, stage_readings
+from penstock.core.monitor.window import Samples, Window, rate_per_s, sampled, sampled_each, window_of
+
+Rates = Mapping[str, float | None]
+"""Something per second by executor; one that is not named has none of it."""
+
+
+def read_executors(seen: Observation, windows: Iterable[Window | None], continuous_rows: Iterable[Rates], cpu_cores: Rates) -> tuple[ExecutorReading, ...]:
+    """Every executor; `windows` are those of micro-batch queries, `continuous_rows` the rows per second that each real-time query tells.
+
+    One real-time query keeps its slots full at any load, so while there is one, nobody's busyness is known.
+    """
+    batched = [window for window in windows if window is not None and window.length_s > 0]
+    busy_s_per_s, batched_rows = batched_rates(batched)
+    told: list[Rates] = [batched_rows] if batched else []
+    told += [rows for rows in continuous_rows if rows]
+    has_busyness = bool(batched) and not any(query.is_real_time for query in seen.queries)
+    return tuple(
+        ExecutorReading(
+            executor_id=executor.executor_id,
+            host=executor.host,
+            slots=executor.slots,
+            uptime_s=seen.at_s - executor.added_s,
+            throughput_rows_per_s=total(rows.get(executor.executor_id, 0.0) for rows in told),
+            busyness=min(1.0, busy_s_per_s.get(executor.executor_id, 0.0) / executor.slots) if has_busyness else None,
+            cpu_cores=cpu_cores.get(executor.executor_id) if executor.cpu_cores is None else executor.cpu_cores,
+        )
+        for executor in seen.executors
+    )
+
+
+def batched_rates(windows: Sequence[Window]) -> tuple[dict[str, float], dict[str, float]]:
+    """Task time and source rows per second by executor, summed over the windows of several queries."""
+    busy_s_per_s: dict[str, float] = defaultdict(float)
+    rows_per_s: dict[str, float] = defaultdict(float)
+    for window in windows:
+        task_time, rows = executor_shares(window.batches)
+        for executor_id, seconds in task_time.items():
+            busy_s_per_s[executor_id] += seconds / window.length_s
+        for executor_id, count in rows.items():
+            rows_per_s[executor_id] += count / window.length_s
+    return busy_s_per_s, rows_per_s
+
+
+def mean_busyness(executors: Iterable[ExecutorReading]) -> float | None:
+    known = [executor.busyness for executor in executors if executor.busyness is not None]
+    return sum(known) / len(known) if known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,3 +191,24 @@ def batch_parts(window: Window | None) -> BatchParts | None:
         for name, seconds in batch.parts_s.items():
             parts[name] += seconds / len(window.batches)
     return BatchParts(total_s=sum(batch.duration_s for batch in window.batches) / len(window.batches), parts_s=dict(parts))
+
+
+def partition_readings(partitions: Iterable[PartitionFact], newest: Mapping[str, Samples], window_s: float) -> tuple[PartitionReading, ...]:
+    """Each partition with its arrival rate over the window and its lag now."""
+    return tuple(
+        PartitionReading(
+            name=partition.name,
+            arrival_rows_per_s=rate_per_s(newest.get(partition.name, ()), window_s),
+            lag_rows=waiting_rows(partition.newest_rows, partition.processed_rows),
+        )
+        for partition in partitions
+    )
+
+
+T = TypeVar("T")
+
+
+def worst(values: Iterable[T | None], badness: Callable[[T], float]) -> T | None:
+    """The worst of what is known."""
+    known = [value for value in values if value is not None]
+    return max(known, key=badness) if known else None
