@@ -126,7 +126,7 @@ def test_micro_batches_are_steered_too() -> None:
     assert run.score.rescales > 0 and run.score.average_workers < 12.0 and run.score.latency is not None
 
 
-def test_a_policy_that_foretells_decides_as_it_did() -> None:
+def test_a_policy_that_also_predicts_recoveries_decides_as_before() -> None:
     policy = Hpa()
     wrapped = RecoveryPredicting(policy=policy)
     assert (wrapped.name, wrapped.period_s, wrapped.faithful) == (policy.name, policy.period_s, policy.faithful)
@@ -173,7 +173,7 @@ def test_daedalus_uses_fewer_workers_than_static_and_keeps_recovery() -> None:
 
 
 @pytest.mark.slow
-def test_phoebe_gets_a_profile_first_and_its_cost_is_told_by_itself() -> None:
+def test_phoebe_gets_a_profile_first_and_its_cost_is_reported_apart() -> None:
     run = in_order(simulate(setup("phoebe", sine(1.0), promises=Promises(recovery_s=180.0, latency_p95_s=2.0))))
     assert run.profiling_worker_seconds is not None and run.profiling_worker_seconds > 0
     assert run.setup.terms.profile and run.score.rescales > 0
