@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,17 @@ def test_a_snapshot_that_is_none_is_refused_in_one_line(kept: Kept, tmp_path: Pa
     with pytest.raises(UserMistake, match="snapshot"):
         restore_history(kept.beside, tmp_path / "elsewhere.db")
     assert not (tmp_path / "elsewhere.db").exists()
+
+
+def test_a_snapshot_with_another_schema_version_is_refused_with_its_place(kept: Kept, tmp_path: Path) -> None:
+    kept.snapshots().take()
+    with closing(sqlite3.connect(kept.beside.folder / NAME)) as snapshot:
+        snapshot.execute("PRAGMA user_version = 3")
+    for history in (kept.path, tmp_path / "elsewhere" / "history.db"):
+        with pytest.raises(
+            UserMistake, match=r"^history\.db beside the checkpoint: the history has schema version 3, this Penstock needs version 1: .*move it away"
+        ):
+            restore_history(kept.beside, history)
 
 
 def test_snapshots_are_taken_again_and_again_and_once_more_at_the_end(kept: Kept, tmp_path: Path) -> None:

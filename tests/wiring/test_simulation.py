@@ -84,12 +84,12 @@ def test_without_failures_none_are_listed() -> None:
 
 
 def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
-    def foretold(made_s: float, value: float) -> Prediction:
+    def predicted(made_s: float, value: float) -> Prediction:
         return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, executors=4, about="query_restart")
 
     record = Record(0.0)
     record.struck.extend([Struck(at_s=100.0, kind="crash", recovered_s=160.0), Struck(at_s=300.0, kind="crash"), Struck(at_s=900.0, kind="timeout")])
-    made = [foretold(90.0, 1.0), foretold(105.0, 55.0), foretold(120.0, 2.0), foretold(930.0, 80.0)]
+    made = [predicted(90.0, 1.0), predicted(105.0, 55.0), predicted(120.0, 2.0), predicted(930.0, 80.0)]
     assert failures_of(MicroBatchSettings(timeout_s=20.0), record, made)[2].predicted_s == 100.0, "micro-batches count a loss when it is noticed"
     assert failures_of(ContinuousSettings(capacity_rows_per_s=5000.0), record, made) == (
         Failure(at_s=100.0, predicted_s=55.0, measured_s=60.0),
@@ -126,7 +126,7 @@ def test_micro_batches_are_steered_too() -> None:
     assert run.score.rescales > 0 and run.score.average_workers < 12.0 and run.score.latency is not None
 
 
-def test_a_policy_that_foretells_decides_as_it_did() -> None:
+def test_a_policy_that_also_predicts_recoveries_decides_as_before() -> None:
     policy = Hpa()
     wrapped = RecoveryPredicting(policy=policy)
     assert (wrapped.name, wrapped.period_s, wrapped.faithful) == (policy.name, policy.period_s, policy.faithful)
@@ -173,7 +173,7 @@ def test_daedalus_uses_fewer_workers_than_static_and_keeps_recovery() -> None:
 
 
 @pytest.mark.slow
-def test_phoebe_gets_a_profile_first_and_its_cost_is_told_by_itself() -> None:
+def test_phoebe_gets_a_profile_first_and_its_cost_is_reported_apart() -> None:
     run = in_order(simulate(setup("phoebe", sine(1.0), promises=Promises(recovery_s=180.0, latency_p95_s=2.0))))
     assert run.profiling_worker_seconds is not None and run.profiling_worker_seconds > 0
     assert run.setup.terms.profile and run.score.rescales > 0

@@ -110,9 +110,7 @@ def student_estimate(value: float, variance: float, freedom: float) -> Estimate:
     >>> round(estimate.low, 2), round(estimate.high, 2)
     (93.59, 106.41)
     """
-    half = _reach(freedom) * math.sqrt(variance)
-    value = max(0.0, value)
-    return Estimate(value=value, low=max(0.0, value - half), high=value + half)
+    return student_estimates(np.array([value]), np.array([variance]), np.array([freedom])).each()[0]
 
 
 def student_estimates(value: Floats, variance: Floats, freedom: Floats) -> Estimates:

@@ -96,7 +96,7 @@ def test_where_utilisation_is_noisy_and_low_the_batch_cost_answers_though_the_re
     assert value(model.capacity(3, INTERVAL_S)) == pytest.approx(most, rel=0.15)
 
 
-def test_before_there_are_a_few_batches_no_line_is_believed() -> None:
+def test_the_regression_is_not_used_before_there_are_a_few_batches() -> None:
     seen = [replace(each, batches=()) for each in turns(random.Random(9), count=12)]
     assert isinstance(EMPTY.learn(seen).capacity(3, INTERVAL_S), NotReady)
     assert isinstance(CapacityModel().learn(seen).capacity(3, None), Estimate), "without micro-batches there is nothing to wait for"
@@ -165,7 +165,7 @@ def test_the_physical_form_answers_unless_the_regression_is_far_surer(batches: f
     assert f"1,000 rows/s, ± {100 * batches:.0f} %" in choice.why and f"800 rows/s, ± {100 * utilization:.0f} %" in choice.why
 
 
-def test_a_regression_that_says_nothing_can_be_processed_is_not_believed() -> None:
+def test_a_regression_with_a_capacity_of_zero_is_not_chosen() -> None:
     assert choose_capacity_model(sure(1000.0, 0.9), sure(0.0, 0.0)).model == MICRO_BATCH
 
 

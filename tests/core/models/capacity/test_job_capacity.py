@@ -130,12 +130,12 @@ def test_without_noise_it_is_exact_and_the_workers_add_up(method: Method) -> Non
     assert model.skew() == pytest.approx(3000.0 / 2400.0)
 
 
-def test_an_idle_share_of_utilisation_is_told_from_load() -> None:
+def test_an_idle_share_of_utilisation_is_separated_from_load() -> None:
     workers = replace(QUIET, idle=0.1)
     assert answer(JobCapacity().learn(workers.ramp(random.Random(0), rising(0.1, 0.5, 20)))).value == pytest.approx(2400.0)
 
 
-def test_workers_that_are_not_idle_alike_are_told_apart_and_the_first_to_be_full_decides() -> None:
+def test_workers_may_differ_in_idle_utilisation_and_the_first_to_be_full_decides() -> None:
     workers = replace(QUIET, proportions=(0.95, 1.0, 0.6), idles=(0.2, 0.0, 0.1))
     model = JobCapacity(idle_spread=0.2).learn(workers.ramp(random.Random(0), rising(0.1, 0.4, 20)))
     assert answer(model).value == pytest.approx(2550.0, rel=1e-3), "worker 1 is full first, though worker 0 was the busiest of all that was seen"
@@ -284,7 +284,7 @@ def test_readings_close_together_make_it_surer_where_each_is_an_average_over_les
     assert by_minutes.high - by_minutes.low > 1.2 * (by_seconds.high - by_seconds.low)
 
 
-def test_what_utilisations_mean_is_told_from_all_workers_and_not_from_the_highest_noise() -> None:
+def test_throughput_is_predicted_from_the_mean_utilisation_and_not_from_the_highest_noise() -> None:
     chance = random.Random(5)
     workers = skewed(chance, utilization_noise=0.05)
     model = JobCapacity().learn(workers.ramp(chance, rising(0.1, 0.5, 80))).settled()

@@ -30,11 +30,11 @@ class TestConformance(Conformance):
     case = Case(empty=Pace(), world=world, ask=lambda model: model.predict())
 
 
-def test_a_profile_is_believed_until_an_overload_was_seen() -> None:
+def test_the_share_is_one_until_an_overload_was_seen() -> None:
     assert Pace().share == 1.0 and Pace().learn(health(0.1, 0.4, 0.9)).share == 1.0
 
 
-def test_a_few_readings_of_overload_are_not_believed() -> None:
+def test_a_few_readings_of_overload_do_not_count() -> None:
     glitch = Pace().learn(overload(0.1, 0.1) + health(0.4) + overload(0.1, 0.1))
     assert SHORT_READINGS == 3 and glitch.share == 1.0 and not glitch.is_short
 

@@ -1,4 +1,4 @@
-"""How wrong capacity from utilisation is, told by the model itself."""
+"""The score of capacity from utilisation, measured on samples that the model keeps."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def steady(utilization: float, times: int) -> list[WorkersReading]:
     return [WorkersReading(at_s=0.0, scaleout=1, since_change_s=None, workers=(worker,))] * times
 
 
-def test_a_worker_without_noise_is_foretold_exactly_and_a_constant_is_not() -> None:
+def test_a_worker_without_noise_is_predicted_exactly_and_a_constant_is_not() -> None:
     score = scored(JobCapacity().learn([reading for part in range(2, 16) for reading in steady(part / 20, 2)]))
     assert score.mape == pytest.approx(0.0, abs=1e-6) and score.paper_mape == pytest.approx(0.0, abs=1e-6)
     assert score.constant_mape > 0.3
 
 
-def test_the_busiest_third_is_foretold_by_the_rest_with_less_error_than_the_papers_regression_where_utilisation_is_noisy() -> None:
+def test_the_busiest_third_is_predicted_by_the_rest_with_less_error_than_the_papers_regression_where_utilisation_is_noisy() -> None:
     scores = []
     for seed in range(12):
         chance = random.Random(seed)

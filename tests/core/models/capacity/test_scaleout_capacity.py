@@ -247,7 +247,7 @@ def test_equal_capacities_stay_together_under_the_noise_that_their_repetitions_s
 
     found = [groups(seed) for seed in range(40)]
     assert sum((6, 7, 8, 9, 10, 11) in each for each in found) >= 32
-    assert all((12,) in each and (3,) in each for each in found), "what differs by a third is told apart"
+    assert all((12,) in each and (3,) in each for each in found), "capacities that differ by a third are no tie"
 
 
 def test_scaleouts_with_the_same_number_of_waves_are_a_tie() -> None:

@@ -1,4 +1,4 @@
-"""A glitch is told from a change."""
+"""Glitches and warm-up are recognised, changes of load are neither."""
 
 from __future__ import annotations
 

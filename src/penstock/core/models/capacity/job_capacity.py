@@ -233,8 +233,8 @@ def _settled_stay(model: JobCapacity) -> Stay | None:
     if model.stay is None or not model.waiting:
         return model.stay
     off = glitches(*as_arrays(model.waiting))
-    believed = [reading for reading, glitch in zip(model.waiting, off, strict=True) if not glitch]
-    return model.stay.learned(believed, model.half_life_s, model.averaging_s)
+    kept = [reading for reading, glitch in zip(model.waiting, off, strict=True) if not glitch]
+    return model.stay.learned(kept, model.half_life_s, model.averaging_s)
 
 
 @once(16)

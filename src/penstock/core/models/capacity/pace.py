@@ -36,7 +36,7 @@ class Pace:
     """
 
     run: Running = field(default_factory=Running)
-    believed: Running = field(default_factory=Running)
+    overload: Running = field(default_factory=Running)
     shown: float = 0.0
     errors: PrequentialErrors = field(default_factory=PrequentialErrors)
 
@@ -53,10 +53,10 @@ class Pace:
 
     def predict(self) -> Estimate | NotReady:
         """Return the share, with bounds from the scatter of the newest overload."""
-        deviation = self.believed.deviation
+        deviation = self.overload.deviation
         if deviation is None:
             return NotReady(why="no overload was seen yet")
-        shown = student_estimate(self.believed.mean, deviation**2 / self.believed.count, self.believed.count - 1.0)
+        shown = student_estimate(self.overload.mean, deviation**2 / self.overload.count, self.overload.count - 1.0)
         return Estimate(value=self.share, low=min(1.0, max(shown.low, self.shown)), high=min(1.0, max(shown.high, self.shown)))
 
     def score(self) -> Score | NotReady:
@@ -65,7 +65,7 @@ class Pace:
 
     @property
     def share(self) -> float:
-        return min(1.0, max(self.believed.mean, self.shown)) if self.believed.count else 1.0
+        return min(1.0, max(self.overload.mean, self.shown)) if self.overload.count else 1.0
 
     @property
     def is_short(self) -> bool:
@@ -76,4 +76,4 @@ class Pace:
         run = self.run.with_value(share)
         errors = self.errors.with_one(share, self.share, PROFILE) if share > 0.0 else self.errors
         pace = replace(self, run=run, errors=errors)
-        return replace(pace, believed=run, shown=0.0) if run.count >= SHORT_READINGS else pace
+        return replace(pace, overload=run, shown=0.0) if run.count >= SHORT_READINGS else pace
