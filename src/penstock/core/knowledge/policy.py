@@ -31,13 +31,10 @@ class Policy(Protocol):
     def decide(self, seen: Assessment) -> Decision: ...
 
 
-class Predicting(Protocol):
-    """A policy that also says what its own models predict of a configuration: that is what its decisions are graded by."""
-
-    def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]: ...
-
-
 def predicted_by(policy: Policy, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
-    """Return what the models of a policy predict of a configuration; nothing from a policy without models. `decider` is the whole name of who decided."""
+    """Return what the models of a policy predict of a configuration: that is what its decisions are graded by.
+
+    A policy with models has `predict(seen, configuration, decider)`, where `decider` is the whole name of who decided; one without predicts nothing.
+    """
     predict = getattr(policy, "predict", None)
     return () if predict is None else tuple(predict(seen, configuration, decider))
