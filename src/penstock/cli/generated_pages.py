@@ -1,4 +1,4 @@
-"""Generate docs/settings.md and the parameter tables of docs/policies.md from the declarations: .venv/bin/python -m penstock.cli.generated_pages"""
+"""Generate docs/settings.md, docs/knobs.md and the parameter tables of docs/policies.md: .venv/bin/python -m penstock.cli.generated_pages"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.config import Config
+from penstock.core.domain.knobs import KNOBS
 from penstock.core.policies.registry import POLICIES, parameters_of
 
 HEADER = """\
@@ -26,7 +27,7 @@ This page is generated from `src/penstock/core/config.py`, and a test compares t
 
 
 def settings_table() -> str:
-    """The whole page."""
+    """Return the page of settings."""
     rows = [("setting", "default", "lowest", "highest", "meaning"), ("---", "---:", "---:", "---:", "---")]
     for each in fields(Config):
         bounds = each.metadata
@@ -35,12 +36,39 @@ def settings_table() -> str:
 
 
 def number(value: object) -> str:
-    """A number as a job file would have it.
+    """Return a value as a job file has it.
 
-    >>> number(30 * 86400), number(0.2), number(60.0)
-    ('2592000', '0.2', '60')
+    >>> number(30 * 86400), number(0.2), number(60.0), number(False)
+    ('2592000', '0.2', '60', 'false')
     """
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return f"{value:.10g}" if isinstance(value, (int, float)) else str(value)
+
+
+KNOBS_HEADER = """\
+# Knobs
+
+What can be changed on a running job, by an operator or by a policy. An operator sets a knob for all queries, or for one, and holds it for an hour:
+
+    penstock scale 3
+    penstock trigger 10s --query counts --for 20m
+
+`penstock release` ends all holds. A knob of a query is named with it in events and in `status`: `trigger:counts`.
+A change that cannot be applied live is made by one stop and start of the queries it concerns, right after a commit; in Real-Time Mode executors are
+taken away during such a stop. Each kind of change has its own learnt downtime. `kept-share` is not applied by any engine yet.
+This page is generated from `src/penstock/core/domain/knobs.py`, and a test compares the two.
+
+"""
+
+
+def knobs_table() -> str:
+    """Return the page of knobs."""
+    rows = [("knob", "command", "unit", "of", "applied", "allowed", "meaning"), ("---",) * 7]
+    for knob in KNOBS.values():
+        command = f"`penstock {knob.command} {knob.example}`" if knob.command else "none"
+        rows.append((f"`{knob.name}`", command, knob.unit, knob.scope, knob.applied, knob.bounds, knob.meaning))
+    return KNOBS_HEADER + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 HEADING = "## Parameters\n"
@@ -79,4 +107,5 @@ def _cells(parameter: Field[Any]) -> tuple[str, str, str, str]:
 if __name__ == "__main__":
     settings, policies = Path("docs/settings.md"), Path("docs/policies.md")
     settings.write_text(settings_table())
+    Path("docs/knobs.md").write_text(knobs_table())
     policies.write_text(renewed(policies.read_text()))

@@ -85,7 +85,7 @@ def policies_of(name: str) -> tuple[str, ...]:
     return tuple(POLICIES) if name == ALL else (name,)
 
 
-def parameters_of(policy: str, given: Sequence[str]) -> dict[str, float]:
+def parameters_of(policy: str, given: Sequence[str]) -> dict[str, float | bool]:
     """What `--param` says, checked against the policy."""
     if policy == ALL:
         if given:
@@ -99,16 +99,18 @@ def parameters_of(policy: str, given: Sequence[str]) -> dict[str, float]:
     return parameters
 
 
-def parameter_of(text: str) -> tuple[str, float]:
+def parameter_of(text: str) -> tuple[str, float | bool]:
     """
-    >>> parameter_of("grace_s=120")
-    ('grace_s', 120.0)
+    >>> parameter_of("grace_s=120"), parameter_of("failures_too=true")
+    (('grace_s', 120.0), ('failures_too', True))
     """
     name, _, value = text.partition("=")
+    if value in ("true", "false"):
+        return name.strip(), value == "true"
     try:
         return name.strip(), float(value)
     except ValueError:
-        raise UserMistake(f'--param: found "{text}", a name and a number are needed: grace_s=120') from None
+        raise UserMistake(f'--param: found "{text}", a name and a number, or true or false, are needed: grace_s=120') from None
 
 
 def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault, ...]:

@@ -39,7 +39,7 @@ class Autopilot:
 
     mode: Mode = "observe"
     policy: str = "auto"
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float | bool] = field(default_factory=dict)
     only: Only = "both"
     max_step: int | None = None
     quota_executors: int | None = None

@@ -48,7 +48,7 @@ def policy_of(terms: Terms) -> Policy:
     return policy
 
 
-def with_parameters(name: str, parameters: Mapping[str, float]) -> Policy:
+def with_parameters(name: str, parameters: Mapping[str, float | bool]) -> Policy:
     """Return a policy by its name with these parameters; raise `UserMistake` for a name, a parameter or a value that is not allowed."""
     if name not in POLICIES:
         raise UserMistake(f'autopilot.policy: there is no policy "{name}"; {nearest(name, POLICIES)}')

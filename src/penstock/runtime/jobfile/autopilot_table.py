@@ -78,12 +78,12 @@ class AutopilotBuilder:
             self.mistakes.add(keys, f"found {self.mistakes.shown(keys)}, there is no such policy; {meant}")
         return policy
 
-    def _parameters(self, policy: str, given: Mapping[str, Any]) -> dict[str, float]:
+    def _parameters(self, policy: str, given: Mapping[str, Any]) -> dict[str, float | bool]:
         """Return the parameters of a policy; those of a policy of the owner's own are only checked to be numbers."""
         if self.mistakes.is_known((TABLE, "policy")):
             return {}
         declared = {} if is_own(policy) else parameters_of(policy)
-        parameters: dict[str, float] = {}
+        parameters: dict[str, float | bool] = {}
         for name, value in given.items():
             keys = (TABLE, "parameters", name)
             if name not in declared and not is_own(policy):
@@ -91,7 +91,8 @@ class AutopilotBuilder:
                 continue
             kind = kinds.of_setting(declared[name]) if name in declared else kinds.any_number(name)
             try:
-                parameters[name] = float(kind.read(value))  # type: ignore[arg-type]
+                read: Any = kind.read(value)
+                parameters[name] = read if isinstance(read, bool) else float(read)
             except kinds.NOT_READ:
                 self.mistakes.found(keys, kind.allowed)
         return parameters

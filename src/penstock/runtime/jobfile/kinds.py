@@ -75,9 +75,19 @@ def number(lowest: float, highest: float, *, seconds: bool = False) -> Kind:
     return Kind(f"{what} from {lowest:.10g} to {highest:.10g}{' seconds' if seconds else ''}", read)
 
 
+def _flag(value: object) -> bool:
+    must(isinstance(value, bool))
+    return bool(value)
+
+
+FLAG = Kind("true or false", _flag)
+
+
 def of_setting(setting: Setting[Any]) -> Kind:
-    """The number that a setting takes, as it is declared."""
+    """Return the kind of value that a setting takes, as it is declared."""
     lowest, highest = setting.metadata["lowest"], setting.metadata["highest"]
+    if isinstance(setting.default, bool):
+        return FLAG
     if isinstance(setting.default, int):
         return whole_number(lowest, highest)
     return number(lowest, highest, seconds=setting.name.endswith("_s"))
