@@ -62,7 +62,7 @@ def test_people_get_a_row_a_job_then_a_row_a_policy(logs: Path) -> None:
         "saves h",
         "simulator on the recorded run",
         "confidence: low",
-        "±: how far the simulator is off on the recorded run, what the policy takes where a row costs as much, or as little",
+        "±: how far the simulator is off on the recorded run, the policy's executors where a row costs as much, or as little",
         "±: ≥ for at least",
         "note: ",
     ):

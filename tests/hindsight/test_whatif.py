@@ -151,7 +151,7 @@ def test_where_a_query_cannot_be_simulated_what_is_saved_is_not_known() -> None:
     assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None and two.likely == {}
     sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
     sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, sizes=2))
-    assert str(confidence(sure)) == "low: 1 query is not simulated, and nobody knows the executors needed for that"
+    assert str(confidence(sure)) == "low: 1 query is not simulated, and the executors needed for that are not known"
     assert row_of_policy(two) == ("?", "?")
 
 

@@ -106,7 +106,7 @@ def flow_settings(found: Calibrated) -> ContinuousSettings:
 def test_calibration_finds_the_settings_of_a_simulated_run(batches: History) -> None:
     found = calibrated(batches.readings, batches.events, CONFIG)
     settings = batch_settings(found)
-    assert (found.kind, found.executors) == ("micro_batch", 3) and found.notes == ("no restart of the query was seen: it is taken to last 1 s",)
+    assert (found.kind, found.executors) == ("micro_batch", 3) and found.notes == ("no restart of the query was seen: 1 s are assumed",)
     assert (settings.partitions, settings.cores_per_executor, settings.trigger, settings.query) == (12, 2, JOB.trigger, "query")
     assert settings.overhead_s == pytest.approx(0.6, rel=0.05)
     assert settings.row_s * settings.skew == pytest.approx(0.001, rel=0.05)
@@ -261,7 +261,7 @@ def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_a_note() -> 
     law = batch_settings(found).law
     assert law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
     assert any("one size" in note for note in found.notes)
-    assert sum("it is taken to last" in note for note in found.notes) == 3
+    assert sum("s are assumed" in note for note in found.notes) == 3
 
 
 def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(batches: History, flowing: History) -> None:
@@ -284,7 +284,7 @@ def test_batches_of_one_size_may_be_all_rows_or_no_more_than_their_tasks() -> No
     for each in (dear, cheap):
         assert each.law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
     untold = [replace(each, queries=tuple(replace(query, stages=()) for query in each.queries)) for each in seen.readings]
-    assert calibrated(untold, seen.events, CONFIG).likely() == (), "nobody knows where tasks do not tell"
+    assert calibrated(untold, seen.events, CONFIG).likely() == (), "unknown without task times"
 
 
 def test_a_source_that_does_not_tell_what_arrives_is_replaced_by_what_was_processed(batches: History) -> None:

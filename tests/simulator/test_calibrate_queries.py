@@ -116,14 +116,14 @@ def test_a_query_with_nothing_to_read_is_neither_simulated_nor_missed(shared: li
     [
         ({"trigger": Trigger(kind="real_time", interval_s=5.0)}, "it ran in Real-Time Mode, and the busiest one did not"),
         ({"batch": None}, "it shows no batch that could be measured"),
-        ({"arrival_rows_per_s": None, "throughput_rows_per_s": None, "lag_rows": None}, "nobody knows what it read"),
+        ({"arrival_rows_per_s": None, "throughput_rows_per_s": None, "lag_rows": None}, "the rows it read are not known"),
     ],
 )
 def test_a_query_that_cannot_be_simulated_is_left_out_and_that_is_said(shared: list[Reading], change: dict[str, object], why: str) -> None:
     readings = [replace(each, queries=(each.queries[0], replace(each.queries[1], **change))) for each in shared]  # type: ignore[arg-type]
     found = calibrated(readings, (), CONFIG)
     assert [query.name for query in found.queries] == ["words"] and found.left_out == ("dear",)
-    assert f"query dear is not simulated, and what it needs counts as nothing: {why}" in found.notes
+    assert f"query dear is not simulated, and the executors it needs are not counted: {why}" in found.notes
 
 
 def test_nothing_arrives_for_a_query_while_it_is_away(shared: list[Reading]) -> None:
@@ -166,7 +166,7 @@ def test_the_own_error_is_that_of_the_query_that_is_furthest_off(shared: list[Re
 def test_what_was_not_to_be_found_of_another_query_is_said_with_its_name(shared: list[Reading]) -> None:
     untold = [replace(each, queries=(each.queries[0], replace(each.queries[1], arrival_rows_per_s=None, stages=()))) for each in shared]
     notes = calibrated(untold, (), CONFIG).notes
-    assert "query dear: the source does not tell what arrives: what was processed is taken for it" in notes
+    assert "query dear: the source does not report arrivals: the throughput is used instead" in notes
     assert sum("no scale-up was seen" in note for note in notes) == 1, "what is of executors is said once"
 
 
@@ -185,6 +185,6 @@ def test_where_tasks_run_all_the_time_a_row_of_one_query_is_taken_to_cost_what_o
         settings = query.settings
         assert isinstance(settings, ContinuousSettings) and settings.query == true.query and settings.interval_s == true.interval_s
         assert settings.capacity_rows_per_s == pytest.approx(2000.0, rel=0.05)
-    assert any("a row of one is taken to cost what a row of another does" in note for note in found.notes)
+    assert any("a row is assumed to cost the same in each" in note for note in found.notes)
     error = rerun(found, readings, CONFIG).error
     assert error.throughput == pytest.approx(0.0, abs=0.02) and error.latency_p95 == pytest.approx(0.0, abs=0.1)

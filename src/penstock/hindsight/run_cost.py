@@ -118,16 +118,16 @@ def rows_of(reading: Reading) -> float:
 
 
 UNSEEN = 3.0
-"""A failure shows in the readings within so many windows."""
+"""A failure shows in the readings within this many windows."""
 
 
 def overdue_s(readings: Sequence[Reading], promised_s: float | None, window_s: float) -> float:
-    """Seconds that recoveries from failures took beyond what is promised."""
+    """Return the seconds by which recoveries from failures exceeded the promised duration."""
     return 0.0 if promised_s is None else sum(max(0.0, took_s - promised_s) for took_s in recoveries_s(readings, window_s))
 
 
 def recoveries_s(readings: Sequence[Reading], window_s: float) -> list[float]:
-    """How long each recovery from a failure took, of one that is not over until the last reading; readings look back over `window_s`."""
+    """Return the duration of each recovery from a failure, as the loop measures it; one that is not over counts until the last reading."""
     took_s: list[float] = []
     if not readings:
         return took_s
