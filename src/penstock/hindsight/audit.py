@@ -13,7 +13,7 @@ from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import EventLog
-from penstock.hindsight.audit_findings import costs_of, late_recoveries, needed_of, risks, why_beyond
+from penstock.hindsight.audit_findings import late_recoveries, needed_of, risks, why_beyond
 from penstock.hindsight.from_eventlog import Watched, watched
 from penstock.hindsight.run_cost import Ran, lasted, ran
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
@@ -114,7 +114,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         Asked(policies=asked.policies, limits=limits, promises=asked.promises, seed=asked.seed),
         lambda done_s, total_s: progress(done_s / total_s),
     )
-    costs = costs_of(like.found)
+    costs = {query.name: query.settings for query in like.found.queries}
     needed = needed_of(seen.readings, costs, asked.promises, most)
     lasted_s, had = lasted(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = ran(seen.readings, asked.promises)

@@ -42,11 +42,6 @@ class Needed:
     beyond: npt.NDArray[np.bool_]
 
 
-def costs_of(found: Calibrated) -> dict[str, Settings]:
-    """Return the settings of each query, by its name."""
-    return {query.name: query.settings for query in found.queries}
-
-
 def needed_of(readings: Sequence[Reading], costs: Mapping[str, Settings], promises: Promises, had: int) -> Needed:
     """Return the executors needed by queries of these costs, for a job that had at most `had` executors."""
     most = max([SEARCHED * had, *map(useful, costs.values())])

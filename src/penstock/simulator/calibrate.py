@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -18,7 +19,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.plan.shadow import SILENT_S
 from penstock.simulator.calibrate_batches import batch_settings, whole_batches
 from penstock.simulator.calibrate_flow import flow_beside, flow_settings
-from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Found, Settings
+from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Found
 from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.from_history import (
     LONGEST,
@@ -158,11 +159,8 @@ def own_settings(job: Beside, seen: Seen) -> Found:
     if not whole_batches(seen):
         raise UserMistake("it shows no batch that could be measured")
     found = batch_settings(seen, job.events, job.changes, job.up_s)
-    return replace(found, settings=on_executors_of(main, found.settings), likely=tuple(on_executors_of(main, each) for each in found.likely))
-
-
-def on_executors_of(main: Settings, own: Settings) -> Settings:
-    return replace(own, **{name: getattr(main, name) for name in OF_THE_ENGINE[type(main)]})
+    shared: dict[str, Any] = {name: getattr(main, name) for name in OF_THE_ENGINE[type(main)]}
+    return replace(found, settings=replace(found.settings, **shared), likely=tuple(replace(each, **shared) for each in found.likely))
 
 
 def none_while_away(arrivals: Arrivals, seen: Seen, readings: Sequence[Reading], config: Config) -> Arrivals:

@@ -38,7 +38,7 @@ class CalibratedQuery(Found):
     def name(self) -> str:
         return self.settings.query
 
-    def each(self, change: Callable[[Settings], Settings]) -> CalibratedQuery:
+    def each(self, change: Callable[[Any], Settings]) -> CalibratedQuery:
         """Return the query with all of its settings changed alike."""
         return replace(self, settings=change(self.settings), likely=tuple(map(change, self.likely)))
 

@@ -77,11 +77,6 @@ class Pool:
         self.changed_s = at_s
         return True
 
-    def take_came(self) -> list[Executor]:
-        """Return and forget the new executors."""
-        came, self.came = self.came, []
-        return came
-
     def call_off(self, most: int) -> None:
         """Call off starting executors beyond `most` in all, newest first."""
         while self.coming and self.expected > most:

@@ -89,7 +89,7 @@ class MicroBatchEngine:
         for query in self._queries:
             batch = query.batch
             if batch and len(self._queries) > 1 and self._now_s < batch.works_from_s < at_s:
-                at_s, act = batch.works_from_s, _nothing
+                at_s, act = batch.works_from_s, lambda: None  # only the sharing of slots changes
         for query in self._queries:
             starts_s = query.starts_s(self._now_s)
             if starts_s < at_s:
@@ -114,7 +114,8 @@ class MicroBatchEngine:
             self._scaling.gap(self._now_s)
 
     def _join(self) -> None:
-        for newcomer in self._pool.take_came():
+        came, self._pool.came = self._pool.came, []
+        for newcomer in came:
             if not any([query.join(newcomer, self._now_s, self._pool.running) for query in self._queries]):
                 self._unused.add(newcomer.executor_id)
 
@@ -180,7 +181,7 @@ class MicroBatchEngine:
                 query.batch = batch.longer(share_s / left + shared.retry_s) if left else batch.again(at_s + shared.replace_s + shared.retry_s)
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
-        query = self._asked(instruction)
+        query = self._named(instruction)
         under_way = [each.changing.instruction.knob for each in self._queries if each.changing] + ["executors"] * self._scaling.is_under_way
         refused = refusal(instruction, query.name, under_way, misfit)
         if refused:
@@ -197,7 +198,7 @@ class MicroBatchEngine:
             else:
                 self._stop(query, changing, self._now_s)
 
-    def _asked(self, instruction: Instruction) -> MicroBatchQuery:
+    def _named(self, instruction: Instruction) -> MicroBatchQuery:
         """Return the query of the instruction; the first one if it names none."""
         return next((each for each in self._queries if isinstance(instruction, ChangeQuery) and each.name == instruction.query), self._queries[0])
 
@@ -223,7 +224,3 @@ class MicroBatchEngine:
             queries=tuple(query.facts(self._now_s) for query in self._queries),
             executors_lost=self._pool.lost,
         )
-
-
-def _nothing() -> None:
-    """The tasks of a batch start, which changes only the sharing of slots."""

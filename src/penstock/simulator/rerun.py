@@ -115,7 +115,13 @@ def furthest(errors: Iterable[float | None]) -> float | None:
 
 
 def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> list[Reading]:
-    """Return a simulated reading for each recorded one; what a recorded reading shows changed is asked for right after the one before it."""
+    """Return a simulated reading for each recorded one; what a recorded reading shows changed is asked for right after the one before it.
+
+    Outcomes are ignored: what is refused because a change is under way is asked for again at the next reading.
+    """
+
+    def ignore(outcome: Outcome) -> None: ...
+
     clock = SimulatedClock(found.start_s)
     plant = SimulatedPlant(engine, clock, config)
     again: list[Reading] = []
@@ -136,10 +142,6 @@ def of_one_name(recorded: Reading, simulated: Reading, kind: Plant) -> list[Flow
     """Return the queries that are in both readings, if the recorded one ran in the simulated mode."""
     known = {query.name: query for query in simulated.queries}
     return [(query, known[query.name]) for query in recorded.queries if query.name in known and (query.trigger.kind == "real_time") == (kind == "continuous")]
-
-
-def ignore(outcome: Outcome) -> None:
-    """Ignore refusals: what is refused because a change is under way is asked for again at the next reading."""
 
 
 def first_engine(found: Calibrated, seen: Seen, seed: int) -> Engine:
@@ -190,17 +192,13 @@ def with_newcomers(found: Calibrated, seen: Seen, changes: Sequence[Rescale], co
     new = [any(0 < reading.at_s - change.done_s <= NEW_S for change in changes if change.grows) for reading, _ in recorded]
     if not any(new):
         return found
-    choices = [replace_newcomers(tried, first_task_s, factor) for first_task_s, factor in product(FIRST_TASKS_S, FACTORS)]
-    best = min(choices, key=lambda choice: missed_s(choice, recorded, new, config))
+
+    def costing(first_task_s: float, factor: float) -> Calibrated:
+        queries = (query.each(lambda settings: replace(settings, first_task_s=first_task_s, warm_up_factor=factor)) for query in tried.queries)
+        return replace(tried, queries=tuple(queries))
+
+    best = min((costing(*costs) for costs in product(FIRST_TASKS_S, FACTORS)), key=lambda choice: missed_s(choice, recorded, new, config))
     return replace(found, queries=best.queries)
-
-
-def replace_newcomers(found: Calibrated, first_task_s: float, factor: float) -> Calibrated:
-    def like(settings: Settings) -> Settings:
-        assert isinstance(settings, MicroBatchSettings)
-        return replace(settings, first_task_s=first_task_s, warm_up_factor=factor)
-
-    return replace(found, queries=tuple(query.each(like) for query in found.queries))
 
 
 def missed_s(choice: Calibrated, recorded: Seen, new: Sequence[bool], config: Config) -> float:
@@ -249,8 +247,7 @@ def priced(query: CalibratedQuery, overhead_s: float, noise_share: float) -> Cal
     assert isinstance(best, MicroBatchSettings)
     before_s = best.overhead_s
 
-    def other(settings: Settings) -> Settings:
-        assert isinstance(settings, MicroBatchSettings)
+    def other(settings: MicroBatchSettings) -> MicroBatchSettings:
         return replace(settings, overhead_s=max(0.0, settings.overhead_s - before_s + overhead_s), noise=noise_share * settings.noise)
 
     return query.each(other)
@@ -261,8 +258,7 @@ def by_tasks(query: CalibratedQuery) -> CalibratedQuery:
     best = query.settings
     assert isinstance(best, MicroBatchSettings)
 
-    def of_rows(settings: Settings) -> Settings:
-        assert isinstance(settings, MicroBatchSettings)
+    def of_rows(settings: MicroBatchSettings) -> MicroBatchSettings:
         dearer = settings.row_s * settings.skew / (best.row_s * best.skew) if best.row_s > 0 else 1.0
         return replace(settings, row_s=dearer * best.row_s, skew=1.0)
 
