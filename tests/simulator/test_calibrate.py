@@ -128,7 +128,7 @@ def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups() -> No
     assert error is not None and usual is not None and abs(error) < abs(usual)
 
 
-def test_where_nobody_came_new_executors_cost_what_they_usually_do() -> None:
+def test_without_a_scale_up_new_executors_cost_the_default() -> None:
     seen = micro_batches(changes={})
     settings, usual = batch_settings(calibrated(seen.readings, seen.events, CONFIG)), MicroBatchSettings()
     assert (settings.first_task_s, settings.warm_up_factor) == (usual.first_task_s, usual.warm_up_factor)
