@@ -42,7 +42,7 @@ def test_readings_from_a_log_are_those_of_the_job(log: EventLog) -> None:
     assert len(latencies) == len(late) and np.mean(latencies) == pytest.approx(2.5 + 1.65, abs=0.4), "half a trigger and a batch"
     busy = [reading.busyness for reading in late if reading.busyness is not None]
     assert np.mean(busy) == pytest.approx(2500 * 0.001 / 12, rel=0.15)
-    assert any("those of its topics" in note for note in seen.notes) and any("5s is taken" in note for note in seen.notes)
+    assert any("those of its topics" in note for note in seen.notes) and any("5s is assumed" in note for note in seen.notes)
 
 
 def test_the_simulator_is_calibrated_to_the_truth_and_says_how_far_it_is_off(audited: Audited) -> None:
