@@ -10,9 +10,7 @@ from asked import drawn, found, mistake
 from event_logs import streaming_log, written
 from typer.testing import CliRunner
 
-from penstock.cli import simulate_options
 from penstock.cli.app import app
-from penstock.core.policies.registry import POLICIES
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +22,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         written(folder / f"eventlog_v2_app-counts/events_{number}_app-counts.lz4", part, "lz4")
     written(folder / "app-nightly", event_logs.batch_log())
     return folder
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all policies only two, for the sake of time."""
-    kept = {name: POLICIES[name] for name in ("static", "hpa")}
-    monkeypatch.setattr(simulate_options, "POLICIES", kept)
 
 
 @pytest.mark.usefixtures("few")

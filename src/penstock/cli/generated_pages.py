@@ -26,7 +26,7 @@ This page is generated from `src/penstock/core/config.py`, and a test compares t
 
 
 def settings_table() -> str:
-    """The whole page."""
+    """Return docs/settings.md."""
     rows = [("setting", "default", "lowest", "highest", "meaning"), ("---", "---:", "---:", "---:", "---")]
     for each in fields(Config):
         bounds = each.metadata
@@ -35,7 +35,7 @@ def settings_table() -> str:
 
 
 def number(value: object) -> str:
-    """A number as a job file would have it.
+    """Format a number as in a job file.
 
     >>> number(30 * 86400), number(0.2), number(60.0)
     ('2592000', '0.2', '60')

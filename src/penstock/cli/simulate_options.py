@@ -1,4 +1,4 @@
-"""The options of `penstock simulate` as what a simulation is made from, or as one line that says what is wrong with them."""
+"""Parse and check the options that `simulate`, `replay` and `audit` share; a mistake is one line."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 ALL = "all"
 USUAL_MOST = 12
-MOST_WORKERS = 10_000
-"""More than any job has; every size is weighed at every decision."""
+MOST_EXECUTORS = 10_000
+"""More than any job has; every number of executors is weighed at every decision."""
 USUAL_LAST = "24h"
-"""Of a recorded run, unless told."""
+"""The default of `--last`."""
 LEAST_LAST_S = 300.0
-"""Less of a recorded run tells nothing of a policy."""
+"""A shorter part of a recorded run says nothing about a policy."""
 
 
 def needed(lowest: float, *, above: bool = False, **numbers: float | None) -> None:
@@ -47,13 +47,13 @@ def one_of(name: str, given: str, allowed: Sequence[str]) -> None:
 
 
 def limits_of(least: int | None, most: int | None, start: int | None, like: Like | None) -> Limits:
-    """As told; else those of the recorded job, which began with as many as it began with then. Fewer at most than it needed at least are allowed."""
+    """Return the given limits, else those of the recorded job and its first number of executors. The given maximum may be below the job's minimum."""
     most = most if most is not None else USUAL_MOST if like is None else like.max_executors
     least = least if least is not None else 1 if like is None else max(1, min(like.min_executors, most))
     start = start if start is not None or like is None or not least <= like.found.executors <= most else like.found.executors
     needed(1, max_scaleout=most, min_scaleout=least)
-    if most > MOST_WORKERS:
-        raise UserMistake(f"--max-scaleout: found {most}, at most {MOST_WORKERS} is allowed")
+    if most > MOST_EXECUTORS:
+        raise UserMistake(f"--max-scaleout: found {most}, at most {MOST_EXECUTORS} is allowed")
     if least > most:
         raise UserMistake(f"--min-scaleout: found {least}, at most --max-scaleout ({most}) is allowed")
     if start is not None and not least <= start <= most:
@@ -62,7 +62,7 @@ def limits_of(least: int | None, most: int | None, start: int | None, like: Like
 
 
 def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like | None) -> Promises:
-    """As told, else as the recorded job promises."""
+    """Return the given promises, else those of the recorded job."""
     started = None if like is None else like.started
     recorded = Promises() if started is None else Promises(latency_p95_s=started.latency_p95_s, recovery_s=started.recovery_s)
     return Promises(
@@ -71,7 +71,7 @@ def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like |
 
 
 def last_of(text: str) -> float:
-    """Seconds of `--last`."""
+    """Return the seconds of `--last`."""
     try:
         seconds = parse_duration_s(text)
     except UserMistake as mistake:
@@ -86,7 +86,7 @@ def policies_of(name: str) -> tuple[str, ...]:
 
 
 def parameters_of(policy: str, given: Sequence[str]) -> dict[str, float]:
-    """What `--param` says, checked against the policy."""
+    """Return the parameters of `--param`, checked against the policy."""
     if policy == ALL:
         if given:
             raise UserMistake("--param: it belongs to one policy, and --policy all was given")
@@ -112,7 +112,7 @@ def parameter_of(text: str) -> tuple[str, float]:
 
 
 def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault, ...]:
-    """When workers fail, in order, each at a time of its own; with a time-out they freeze."""
+    """Return the faults in order of time: crashes, or freezes if there is a time-out."""
     faults: list[Fault] = []
     for each in map(str.strip, text.split(",")) if text.strip() else ():
         try:
@@ -136,12 +136,12 @@ def span_words(load: Arrivals) -> str:
 
 
 def plain(at_s: float) -> str:
-    """A time with all its digits: a trace may count from 1970."""
+    """Format a time with all its digits, as a trace may count from 1970."""
     return f"{at_s:.13g}"
 
 
 def recorded_job(history: str | None, last: str | None, seed: int) -> Like | None:
-    """The job of `--like`, by the last so long of its history."""
+    """Calibrate by the job of `--like`; None if it is not given."""
     if history is None:
         if last is not None:
             raise UserMistake("--last: it is about the history of --like, and no recorded job is given")
@@ -152,7 +152,7 @@ def recorded_job(history: str | None, last: str | None, seed: int) -> Like | Non
 
 
 def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
-    """What arrives, with a name for it: the trace, or what the recorded job got."""
+    """Return the arrivals and their name: the trace, or those of the recorded job."""
     if trace is not None:
         name, load = trace.name, read_trace(trace)
     elif like is not None:

@@ -1,4 +1,4 @@
-"""`penstock validate`: check a job file, and the code it names, without running it."""
+"""`penstock validate`: check a job file and the code it names without running it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.runtime.jobfile.own_policy import import_words
 
 
 def validate(job: Annotated[Path, typer.Argument(help="The job file.", metavar="JOB.TOML")], as_json: JsonOption = False) -> None:
-    """Check a job file and load its functions, without Spark: what would run, or every mistake as a line and exit code 2."""
+    """Check a job file and load its functions without Spark. Prints what would run; or prints each mistake on a line and exits with code 2."""
     summary: dict[str, Any] | None = None
     try:
         found = examine_job(job)
@@ -44,7 +44,7 @@ def validate(job: Annotated[Path, typer.Argument(help="The job file.", metavar="
 
 
 def check_code(found: Examined) -> None:
-    """Load what `penstock run` would load, and add what is wrong with it; what it prints by itself is no part of the answer."""
+    """Load the code that `penstock run` would load, and add its mistakes; what the code prints goes to standard error."""
     from penstock.spark.refusals import refuse_other_spark
 
     refuse_other_spark()
@@ -63,7 +63,7 @@ def check_code(found: Examined) -> None:
 
 
 def summary_of(spec: JobSpec) -> dict[str, Any]:
-    """What would run, for machines."""
+    """Return the JSON object of what would run."""
     limits, promises, autopilot = spec.limits, spec.promises, spec.autopilot
     return {
         "name": spec.name,
@@ -85,7 +85,7 @@ def sink_of(sink: SinkSpec) -> str:
 
 
 def show(console: Console, file: Path, summary: dict[str, Any]) -> None:
-    console.print(f"{file} is right", style="bold", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{file} is valid", style="bold", markup=False, highlight=False, soft_wrap=True)
     table = Table(box=None, show_header=False)
     for name, value in rows_of(summary):
         table.add_row(Text(name), Text(value))
@@ -93,7 +93,7 @@ def show(console: Console, file: Path, summary: dict[str, Any]) -> None:
 
 
 def rows_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """The same for people."""
+    """Return the same as rows of a table."""
     limits, promises = summary["limits"], summary["promises"]
     times = {"latency p95": promises["latency_p95_s"], "recovery": promises["recovery_s"]}
     promised = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in times.items() if seconds is not None)

@@ -1,4 +1,4 @@
-"""What a what-if has found: what was run, the same sizes in the simulator, and a row for each policy."""
+"""Show the result of a what-if: the recorded run, the same executors simulated, and a row for each policy."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from penstock.wiring.simulation import Simulated
 
 COLUMNS = ("executor-seconds", "±", "executors", "rescales", "saves", "p50 ms", "p95 ms", "p99 ms", "within", "broken s")
 PARTS = (5, 5)
-"""What it costs, and what it keeps."""
-RECORDED, AGAIN = "as recorded", "the same sizes, simulated"
+"""Columns of cost, then columns of promises, where the table is split."""
+RECORDED, AGAIN = "as recorded", "the same executors, simulated"
 
 
 def present_what_if(found: WhatIf, *, as_json: bool, plot: Path | None) -> None:
@@ -56,28 +56,21 @@ def object_of(found: WhatIf) -> dict[str, Any]:
 
 
 def ran_object(ran: Ran) -> dict[str, Any]:
-    return {
-        "duration_s": ran.duration_s,
-        "worker_seconds": ran.worker_seconds,
-        "average_workers": ran.average_workers,
-        "rescales": ran.rescales,
-        **kept_object(ran),
-    }
+    return {**{name: getattr(ran, name) for name in ("duration_s", "worker_seconds", "average_workers", "rescales")}, **kept_object(ran)}
 
 
 def kept_object(ran: Ran) -> dict[str, Any]:
-    """What readings tell of latency and promises."""
     latency = None if ran.latency is None else {name: 1000 * getattr(ran.latency, f"{name}_s") for name in ("p50", "p95", "p99")}
     return {"latency_ms": latency, "within_latency": ran.within_latency, "violation_s": ran.violation_s}
 
 
 def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
-    """What it keeps, measured as what was run is where readings tell, and what it saves, with its error where that is known."""
-    told, kept = as_object(run), {key: value for key, value in kept_object(found.kept(run)).items() if value is not None}
-    latency_ms = {**told["latency_ms"], **kept.get("latency_ms", {})}
+    """Return the result of a policy: its promises, measured like the recorded run if possible, and its savings with their error if known."""
+    simulated, kept = as_object(run), {key: value for key, value in kept_object(found.kept(run)).items() if value is not None}
+    latency_ms = {**simulated["latency_ms"], **kept.get("latency_ms", {})}
     saved, error = found.saved_worker_seconds(run), found.error_worker_seconds(run)
     at_least = error is None or is_at_least(found)
-    return {**told, **kept, "latency_ms": latency_ms, "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": at_least}
+    return {**simulated, **kept, "latency_ms": latency_ms, "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": at_least}
 
 
 def table_of(found: WhatIf) -> Table:
@@ -89,14 +82,14 @@ def table_of(found: WhatIf) -> Table:
         table.add_row(*map(Text, (name, f"{ran.worker_seconds:,.0f}", "", f"{ran.average_workers:.2f}", f"{ran.rescales}", "", *kept_words(ran))))
     for run in found.runs:
         score, error = run.score, found.error_worker_seconds(run)
-        told = error_words(found, None if error is None else f"{error:,.0f}")
-        cost = (f"{score.worker_seconds:,.0f}", told, f"{score.average_workers:.2f}", f"{score.rescales}", saves_words(found, run))
+        off = error_words(found, None if error is None else f"{error:,.0f}")
+        cost = (f"{score.worker_seconds:,.0f}", off, f"{score.average_workers:.2f}", f"{score.rescales}", saves_words(found, run))
         table.add_row(*map(Text, (run.policy, *cost, *kept_words(found.kept(run)))))
     return table
 
 
 def error_words(found: WhatIf, error: str | None) -> str:
-    """An error that is known, or the least it can be."""
+    """Format an error, or its lower bound."""
     return "?" if error is None else f"≥ {error}" if is_at_least(found) else error
 
 
@@ -105,13 +98,13 @@ def error_rows(found: WhatIf) -> list[tuple[str, str]]:
 
 
 def saves_words(found: WhatIf, run: Simulated) -> str:
-    """As a share of what was run."""
+    """Return the savings as a share of the recorded executor-seconds."""
     saved, had_s = found.saved_worker_seconds(run), found.recorded.average_workers * run.score.duration_s
     return "?" if saved is None else f"{saved / had_s:+.0%}" if had_s else ""
 
 
 def kept_words(ran: Ran) -> tuple[str, ...]:
-    """Quantiles of the latency in milliseconds, the share within the promise, and for how long promises were broken."""
+    """Return the latency quantiles in milliseconds, the share within the promise, and the seconds of broken promises."""
     latency = ("", "", "") if ran.latency is None else tuple(f"{1000 * each:,.0f}" for each in (ran.latency.p50_s, ran.latency.p95_s, ran.latency.p99_s))
     return (*latency, share_words(ran.within_latency), "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")
 

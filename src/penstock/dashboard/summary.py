@@ -1,4 +1,4 @@
-"""A run in a dozen numbers."""
+"""The summary of a run: cost, latency, promises and decisions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What a run did and what it cost; None is unknown, and for the share within the promise also "nothing promised"."""
+    """The numbers of a run; None is unknown, and for `within_promise` also "nothing promised"."""
 
     readings: int
     duration_s: float
@@ -45,7 +45,6 @@ class RunSummary:
     decided: DecidedSummary | None = None
 
     def rows(self) -> list[tuple[str, str]]:
-        """The summary as names and words, to print."""
         if not self.readings:
             return [("run", NOTHING)]
         return [
@@ -74,7 +73,7 @@ class RunSummary:
 
 
 def summarise(readings: Sequence[Reading], events: Sequence[Event], promises: Promises, max_executors: int) -> RunSummary:
-    """Add up a run: a reading's numbers hold until the next one; time when nobody looked counts for nothing."""
+    """Summarise a run: a reading holds until the next one, and gaps count for nothing."""
     ordered = sorted(readings, key=lambda reading: reading.at_s)
     at_s = np.array([reading.at_s for reading in ordered])
     widths = widths_s(at_s)
@@ -100,7 +99,7 @@ def summarise(readings: Sequence[Reading], events: Sequence[Event], promises: Pr
 
 
 def _rows_processed(throughput: Array, widths: Array) -> float | None:
-    """The area under the throughput, as far as it is known (trapezoids)."""
+    """Integrate the throughput where it is known (trapezoids)."""
     pieces = (throughput[:-1] + throughput[1:]) / 2 * widths[:-1]
     counted = np.isfinite(pieces) & (widths[:-1] > 0)
     return float(pieces[counted].sum()) if counted.any() else None
@@ -118,10 +117,7 @@ def _or_unknown(value: T | None, words: Callable[[T], str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedSummary:
-    """The last policy of a run, how often it went up and down, promises broken meanwhile, and how many of its graded predictions held.
-
-    A proposal counts when it is approved.
-    """
+    """The last policy of a run, its scale-ups and scale-downs (a proposal counts when approved), broken promises, and graded predictions."""
 
     policy: str
     in_shadow: bool
@@ -140,7 +136,7 @@ class DecidedSummary:
 
 
 def summarise_decisions(events: Sequence[Event]) -> DecidedSummary | None:
-    """None where no policy decided."""
+    """Summarise the decisions of the policy; None if it decided nothing."""
     decided = [event for event in events if isinstance(event, Decided)]
     if not decided:
         return None
