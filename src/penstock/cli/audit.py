@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli import complain
-from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known
-from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, needed, parameters_of, policies_of
+from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known, needed
+from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, parameters_of, policies_of
 from penstock.cli.simulated import left_out_rows, like_rows
 from penstock.cli.terminal import Whole
 from penstock.cli.whatif import error_rows, error_words, kept_words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.cli.simulate_options import needed, one_of
+from penstock.cli.report import needed, one_of
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings

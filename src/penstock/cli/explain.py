@@ -18,7 +18,7 @@ from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
 from penstock.core.analyze.explained import Explained, Judged, decisions, explained
-from penstock.core.domain.decision import Candidate, Comparison, short, sized
+from penstock.core.domain.decision import Comparison, short, sized
 from penstock.core.domain.events.autopilot import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject
 from penstock.core.domain.units import duration_words, parse_duration_s
@@ -196,12 +196,8 @@ def candidates_table(decided: Decided) -> Table:
     for each in decided.decision.candidates:
         chosen = each.executors == decided.decision.executors
         cells = str(each.executors), count(each.capacity_rows_per_s), seconds(each.recovery_s), seconds(each.latency_s)
-        table.add_row("→" if chosen else "", *map(Text, cells), Text(refusal(each)), style="bold" if chosen else "")
+        table.add_row("→" if chosen else "", *map(Text, cells), Text(each.refused.words() if each.refused else ""), style="bold" if chosen else "")
     return table
-
-
-def refusal(each: Candidate) -> str:
-    return "" if each.refused is None else each.refused.words()
 
 
 def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:

@@ -48,7 +48,7 @@ def grade(
     if as_json:
         rows = [{**asdict(each), "good_error": GOOD_ERROR[each.kind], "verdict": verdict(each)} for each in found]
         answer = {"grades": rows, "bounds_hold": COVERAGE, "reason": nothing or None}
-        typer.echo(json.dumps({**answer, "models": as_objects(scores)} if models else answer))
+        typer.echo(json.dumps({**answer, "models": [model_object(each) for each in scores]} if models else answer))
         return
     if found:
         show(Console(), found)
@@ -103,22 +103,16 @@ def verdict(each: Grade) -> str:
     return "good" if each.within >= LEAST_WITHIN else "bounds too narrow"
 
 
-def as_objects(found: Sequence[ModelScore]) -> list[dict[str, Any]]:
+def model_object(each: ModelScore) -> dict[str, Any]:
     """
     >>> one = ModelScore(model="load forecast", paper="AutoARIMA alone", score=Score(mape=0.1, constant_mape=0.3, paper_mape=0.2, held_out=9))
-    >>> as_objects([one])[0]["mape"], as_objects([one])[0]["reason"]
+    >>> model_object(one)["mape"], model_object(one)["reason"]
     (0.1, None)
     """
-    return [as_object(each) for each in found]
-
-
-def as_object(each: ModelScore) -> dict[str, Any]:
     score = each.score if isinstance(each.score, Score) else None
     return {
         "model": each.model,
-        "mape": score and score.mape,
-        "constant_mape": score and score.constant_mape,
-        "paper_mape": score and score.paper_mape,
+        **{name: getattr(score, name, None) for name in ("mape", "constant_mape", "paper_mape")},
         "paper": each.paper,
         "held_out": score.held_out if score else 0,
         "reason": None if isinstance(each.score, Score) else each.score.why,

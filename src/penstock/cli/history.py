@@ -14,12 +14,11 @@ from penstock.cli.histories import FileOption, history_of, since
 from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
 from penstock.cli.report import known, writable
-from penstock.cli.terminal import Whole, clock_time
+from penstock.cli.terminal import UNKNOWN, Whole, clock_time, count, percent
 from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.routine import is_routine
-from penstock.core.domain.units import count_words
 from penstock.core.errors import UserMistake
 from penstock.stores.reader import EventRow, HistoryReader
 from penstock.stores.recorder import Recorder
@@ -125,12 +124,8 @@ def recorded_by(recorders: list[Recorder]) -> str:
 def columns(reading: Reading) -> list[str]:
     latency = reading.latency
     return [
-        *(words(each) for each in (reading.arrival_rows_per_s, reading.throughput_rows_per_s, reading.lag_rows, reading.excess_lag_rows)),
-        *(["–"] * 3 if latency is None else [f"{seconds:.1f}" for seconds in (latency.p50_s, latency.p95_s, latency.p99_s)]),
+        *(count(each) for each in (reading.arrival_rows_per_s, reading.throughput_rows_per_s, reading.lag_rows, reading.excess_lag_rows)),
+        *([UNKNOWN] * 3 if latency is None else [f"{seconds:.1f}" for seconds in (latency.p50_s, latency.p95_s, latency.p99_s)]),
         f"{reading.executors_running}/{reading.executors_requested}",
-        "–" if reading.busyness is None else f"{reading.busyness:.0%}",
+        percent(reading.busyness),
     ]
-
-
-def words(rows: float | None) -> str:
-    return "–" if rows is None else count_words(rows)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
+from penstock.cli.report import JsonOption, PlotOption, Report, finite, needed, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.forecast.series import LONGEST_GAP_S, USUAL_GAPS
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -37,7 +37,7 @@ def recovery(
     The failure strikes just before a checkpoint, which is the worst case (Phoebe, section III-B).
     """
     finite(at=at, capacity=capacity, interval=interval, downtime=downtime, lag=lag)
-    not_negative(capacity=capacity, interval=interval, downtime=downtime, lag=lag)
+    needed(0, capacity=capacity, interval=interval, downtime=downtime, lag=lag)
     arrivals = read_trace(trace)
     if not arrivals.time_s[0] <= at <= arrivals.last_s:
         raise UserMistake(f"--at: found {at:g}, the trace goes from {arrivals.time_s[0]:g} s to {arrivals.last_s:g} s")
@@ -52,12 +52,6 @@ def recovery(
 
     found = as_object(arrivals, outage, capacity, took_s)
     present(Report(title=f"a failure at {at:g} s", found=found, rows=as_rows(found, arrivals, outage, capacity), draw=draw), as_json, plot)
-
-
-def not_negative(**numbers: float) -> None:
-    for name, number in numbers.items():
-        if number < 0:
-            raise UserMistake(f"--{name}: found {number:g}, a number of at least 0 is needed")
 
 
 def refuse_a_gap(trace: Path, arrivals: Arrivals, start_s: float, end_s: float) -> None:

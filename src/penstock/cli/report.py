@@ -88,6 +88,23 @@ def finite(**numbers: float) -> None:
             raise UserMistake(f"--{name.replace('_', '-')}: found {number}, a number is needed")
 
 
+def needed(lowest: float, *, above: bool = False, **numbers: float | None) -> None:
+    """Refuse numbers below `lowest`, or at it where they must be `above` it; None is "not given".
+
+    >>> needed(0, above=True, interval=0.0)
+    Traceback (most recent call last):
+    penstock.core.errors.UserMistake: --interval: found 0, a number above 0 is needed
+    """
+    for name, number in numbers.items():
+        if number is not None and not (math.isfinite(number) and (number > lowest if above else number >= lowest)):
+            raise UserMistake(f"--{name.replace('_', '-')}: found {number:g}, a number {'above' if above else 'of at least'} {lowest:g} is needed")
+
+
+def one_of(name: str, given: str, allowed: Sequence[str]) -> None:
+    if given not in allowed:
+        raise UserMistake(f'--{name}: found "{given}", {", ".join(allowed[:-1])} or {allowed[-1]} is allowed')
+
+
 def known(value: Any) -> Any:
     """Return a value for JSON, in which infinite and unknown numbers are null.
 

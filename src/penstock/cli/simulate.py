@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 from typer import Option
 
 from penstock.cli.engine_options import ENGINES, EngineOptions
-from penstock.cli.report import JsonOption, PlotOption, bar
-from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, needed, one_of, parameters_of, policies_of, promises_of, recorded_job
+from penstock.cli.report import JsonOption, PlotOption, bar, needed, one_of
+from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, parameters_of, policies_of, promises_of, recorded_job
 from penstock.cli.simulated import present_runs
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.report import needed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import UserMistake
@@ -27,23 +27,6 @@ USUAL_LAST = "24h"
 """The default of `--last`."""
 LEAST_LAST_S = 300.0
 """A shorter part of a recorded run says nothing about a policy."""
-
-
-def needed(lowest: float, *, above: bool = False, **numbers: float | None) -> None:
-    """Refuse numbers below `lowest`, or at it where they must be `above` it; None is "not given".
-
-    >>> needed(0, above=True, interval=0.0)
-    Traceback (most recent call last):
-    penstock.core.errors.UserMistake: --interval: found 0, a number above 0 is needed
-    """
-    for name, number in numbers.items():
-        if number is not None and not (math.isfinite(number) and (number > lowest if above else number >= lowest)):
-            raise UserMistake(f"--{name.replace('_', '-')}: found {number:g}, a number {'above' if above else 'of at least'} {lowest:g} is needed")
-
-
-def one_of(name: str, given: str, allowed: Sequence[str]) -> None:
-    if given not in allowed:
-        raise UserMistake(f'--{name}: found "{given}", {", ".join(allowed[:-1])} or {allowed[-1]} is allowed')
 
 
 def limits_of(least: int | None, most: int | None, start: int | None, like: Like | None) -> Limits:

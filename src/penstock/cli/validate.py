@@ -15,7 +15,7 @@ from rich.text import Text
 
 from penstock.cli import EXIT_MISTAKE, EXIT_OK
 from penstock.cli.report import JsonOption
-from penstock.core.domain.job import JobSpec, SinkSpec
+from penstock.core.domain.job import JobSpec
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import PenstockError, UserMistake
 from penstock.core.redaction import Redactor
@@ -69,7 +69,13 @@ def summary_of(spec: JobSpec) -> dict[str, Any]:
         "name": spec.name,
         "master": spec.master,
         "queries": [
-            {"name": query.name, "function": query.function, "sources": list(query.sources), "trigger": str(query.trigger), "sink": sink_of(query.sink)}
+            {
+                "name": query.name,
+                "function": query.function,
+                "sources": list(query.sources),
+                "trigger": str(query.trigger),
+                "sink": query.sink.format or str(query.sink.foreach_batch),
+            }
             for query in spec.queries
         ],
         "limits": {"min_executors": limits.min_executors, "max_executors": limits.max_executors, "start_executors": limits.first},
@@ -78,10 +84,6 @@ def summary_of(spec: JobSpec) -> dict[str, Any]:
         "policy": autopilot.policy,
         "parameters": dict(autopilot.parameters),
     }
-
-
-def sink_of(sink: SinkSpec) -> str:
-    return sink.format or str(sink.foreach_batch)
 
 
 def show(console: Console, file: Path, summary: dict[str, Any]) -> None:

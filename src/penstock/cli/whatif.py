@@ -106,8 +106,4 @@ def saves_words(found: WhatIf, run: Simulated) -> str:
 def kept_words(ran: Ran) -> tuple[str, ...]:
     """Return the latency quantiles in milliseconds, the share within the promise, and the seconds of broken promises."""
     latency = ("", "", "") if ran.latency is None else tuple(f"{1000 * each:,.0f}" for each in (ran.latency.p50_s, ran.latency.p95_s, ran.latency.p99_s))
-    return (*latency, share_words(ran.within_latency), "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")
-
-
-def share_words(share: float | None) -> str:
-    return "" if share is None else f"{share:.1%}"
+    return (*latency, "" if ran.within_latency is None else f"{ran.within_latency:.1%}", "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")
