@@ -41,3 +41,9 @@ def drawn(folder: Path, *arguments: object) -> str:
     done = CliRunner().invoke(app, [*map(str, arguments), "--plot", str(picture)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return picture.read_text()
+
+
+def written(path: Path, text: str) -> Path:
+    """Write a file to ask about."""
+    path.write_text(text)
+    return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact
@@ -18,6 +19,14 @@ the defaults of retry and warm-up were chosen by its crash. What it was not fitt
 def engine(job: MicroBatchSettings, arrivals: Arrivals | float, executors: int, faults: tuple[Fault, ...] = (), seed: int = 0) -> MicroBatchEngine:
     rates = arrivals if isinstance(arrivals, Arrivals) else Arrivals.constant(arrivals)
     return MicroBatchEngine(job, Load.of(rates, 0.0), executors=executors, seed=seed, faults=faults)
+
+
+def scaled(running: MicroBatchEngine, at_s: float, executors: int, number: int = 1) -> list[Outcome]:
+    """Ask for so many executors at a time; where the outcome will be."""
+    outcomes: list[Outcome] = []
+    running.advance(at_s)
+    running.perform(ScaleExecutors(number=number, executors=executors), outcomes.append)
+    return outcomes
 
 
 def batches(running: MicroBatchEngine, until_s: float) -> tuple[BatchFact, ...]:

@@ -10,9 +10,7 @@ from asked import drawn, found, mistake
 from event_logs import streaming_log, written
 from typer.testing import CliRunner
 
-from penstock.cli import simulate_options
 from penstock.cli.app import app
-from penstock.core.policies.registry import POLICIES
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +22,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         written(folder / f"eventlog_v2_app-counts/events_{number}_app-counts.lz4", part, "lz4")
     written(folder / "app-nightly", event_logs.batch_log())
     return folder
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all policies only two, for the sake of time."""
-    kept = {name: POLICIES[name] for name in ("static", "hpa")}
-    monkeypatch.setattr(simulate_options, "POLICIES", kept)
 
 
 @pytest.mark.usefixtures("few")
@@ -62,7 +53,7 @@ def test_people_get_a_row_a_job_then_a_row_a_policy(logs: Path) -> None:
         "saves h",
         "simulator on the recorded run",
         "confidence: low",
-        "±: how far the simulator is off on the recorded run, what the policy takes where a row costs as much, or as little",
+        "±: how far the simulator is off on the recorded run, the policy's executors where a row costs as much, or as little",
         "±: ≥ for at least",
         "note: ",
     ):
@@ -104,7 +95,8 @@ def test_a_bad_option_is_one_line(logs: Path, options: tuple[object, ...], said:
 def test_a_log_that_is_too_short_says_from_where_it_counts(tmp_path: Path) -> None:
     written(tmp_path / "app-counts", streaming_log(length_s=90.0))
     said = mistake("audit", tmp_path)
-    assert "it is too short: " in said and "are left of it after the job had caught up with what waited at its start, at least 60 s are needed" in said
+    assert "it is too short: " in said and "are left of it after the job had caught up with what waited at its start" in said
+    assert "and only these are simulated; at least 60 s are needed" in said
 
 
 def test_where_nothing_can_be_audited_each_log_is_one_line(logs: Path, tmp_path: Path) -> None:

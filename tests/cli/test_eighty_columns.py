@@ -54,7 +54,7 @@ def test_a_simulation_shows_on_eighty_columns_all_that_it_shows_on_wide_ones(tmp
     trace = tmp_path / "a trace.csv"
     trace.write_text("t,rate\n0,80000\n900,90000\n")
     narrow, wide = (shown("simulate", "--trace", trace, "--policy", "all", "--failures", 300, columns=columns) for columns in (80, 200))
-    assert cells(wide) <= cells(narrow) and {*LONG, "worker-seconds", "never"} <= cells(narrow)
+    assert cells(wide) <= cells(narrow) and {*LONG, "executor-seconds", "never"} <= cells(narrow)
 
 
 @pytest.mark.parametrize("command", ["history", "readiness", "explain --last-change", "grade"])

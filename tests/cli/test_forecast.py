@@ -1,4 +1,4 @@
-"""`penstock forecast`: how well the load of a trace is foretold."""
+"""`penstock forecast`: how well the load of a trace is predicted."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_a_forecast_is_scored_beside_what_simple_forecasters_say(tmp_path: Path)
 
 def test_a_trace_sampled_more_slowly_than_the_step_is_forecast_from_the_right_moment(tmp_path: Path) -> None:
     fitted = found("forecast", written(tmp_path, rising(9000, 60)), "--origins", 3, "--no-baselines")
-    assert fitted["wape"] < 0.005, "a straight line is foretold, at the time at which it comes"
+    assert fitted["wape"] < 0.005, "a straight line is predicted, at the time at which it comes"
     assert fitted["baselines"] == {} and fitted["better_than_best_baseline"] is None
 
 
 @pytest.mark.parametrize(("step", "horizon", "every_s"), [(30, 300, 10), (5, 120, 5), (20, 90, 40), (20, 70, 40)])
-def test_a_line_is_foretold_in_steps_of_any_length_also_where_they_do_not_fit_into_the_horizon(tmp_path: Path, step: int, horizon: int, every_s: int) -> None:
+def test_a_line_is_predicted_in_steps_of_any_length_also_where_they_do_not_fit_into_the_horizon(tmp_path: Path, step: int, horizon: int, every_s: int) -> None:
     fitted = found("forecast", written(tmp_path, rising(3000, every_s)), "--history", 900, "--horizon", horizon, "--step", step, "--origins", 4)
     assert fitted["wape"] < 0.005 and fitted["origins"] == 4 and set(fitted["baselines"]) == {"autoarima", "autoets", "naive"}
 
@@ -63,7 +63,7 @@ def shuffled(rows: list[tuple[object, object]]) -> list[tuple[object, object]]:
     ],
     ids=["unsorted", "every time twice", "gaps", "empty cells", "seconds of an epoch", "before zero", "a long silence"],
 )
-def test_a_line_is_foretold_whatever_its_file_looks_like(tmp_path: Path, rows: list[tuple[object, object]]) -> None:
+def test_a_line_is_predicted_whatever_its_file_looks_like(tmp_path: Path, rows: list[tuple[object, object]]) -> None:
     fitted = found("forecast", written(tmp_path, rows), *QUICK)
     assert fitted["wape"] < 0.005 and fitted["origins"] == 3
 
@@ -108,6 +108,6 @@ def test_a_million_rows_are_answered(tmp_path: Path) -> None:
     assert found("forecast", path, *QUICK)["wape"] < 0.001
 
 
-def test_a_picture_shows_what_came_and_what_was_foretold(tmp_path: Path) -> None:
+def test_a_picture_shows_what_came_and_what_was_predicted(tmp_path: Path) -> None:
     words = drawn(tmp_path, "forecast", written(tmp_path, rising(3000)), *QUICK)
     assert all(word in words for word in ("Forecasts of 300 s", "trace.csv", "measured", "forecast", "4 of 5 cases", "rows/s"))

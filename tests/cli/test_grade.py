@@ -99,7 +99,7 @@ def test_each_model_is_shown_beside_a_constant_and_the_papers_way(failed_often: 
     learnt = models["recovery from query restart (M_R)"]
     assert learnt["held_out"] == 10 and learnt["mape"] < learnt["constant_mape"] and learnt["paper"] == "plane"
     text = " ".join(shown("--file", failed_often, "--models").split())
-    assert "recovery from query restart (M_R) 10" in text and "that of the paper's plain way" in text
+    assert "recovery from query restart (M_R) 10" in text and "the errors of a constant and of the paper's method" in text
     assert "models" not in found("grade", "--file", failed_often)
 
 

@@ -47,7 +47,7 @@ def test_status_tells_the_last_decision_the_open_proposal_the_pause_and_what_can
         "autopilot: 12s ago: thumb: executors 4 -> 3, because (proposed)",
         "proposal: 7: 3 executors, expires in 8m20s; penstock approve 7, or reject 7",
         "paused: by ann for 10m more (release day); penstock resume",
-        "infeasible: no size can keep the promised latency, carry the load; penstock history --events says why",
+        "infeasible: no number of executors can keep the promised latency, carry the load; penstock history --events says why",
     ]
     assert lines(paused={**PAUSED, "until_s": None, "reason": ""})[1] == "paused: by ann until it is resumed; penstock resume"
 

@@ -46,7 +46,7 @@ def test_the_terms_of_the_job_count(shadow: Path) -> None:
 
 def test_people_read_the_comparison(shadow: Path) -> None:
     text = shown("--file", shadow)
-    for words in ("executor-seconds", "in shadow", "as it ran", "times scaled up", "promises broken", "of the time, smaller"):
+    for words in ("executor-seconds", "in shadow", "as it ran", "times scaled up", "promises broken", "of the time, fewer"):
         assert words in text
     assert text.splitlines()[0] in ("ready", "not ready") and "None" not in text
 
@@ -60,7 +60,7 @@ def test_only_the_part_in_shadow_is_looked_at(tmp_path: Path) -> None:
 
 def test_a_job_that_was_never_in_shadow_is_one_line(tmp_path: Path) -> None:
     active = written(tmp_path / "active.db", [started("active"), decided(0.0, mode="active", effect="asked")], [reading(0.0)])
-    assert shown("--file", active).startswith("it never decided in shadow: ") and len(shown("--file", active).splitlines()) == 1
+    assert shown("--file", active).startswith("the policy never decided in shadow: ") and len(shown("--file", active).splitlines()) == 1
     assert found("readiness", "--file", active)["ready"] is False
     observed = written(tmp_path / "observed.db", [started("observe")], [reading(0.0)])
     assert shown("--file", observed).startswith("not ready: nothing was decided: the mode is observe")

@@ -15,7 +15,6 @@ import pytest
 from asked import drawn, found, mistake
 from typer.testing import CliRunner
 
-from penstock.cli import simulate_options
 from penstock.cli.app import app
 from penstock.cli.replay import what_if_of
 from penstock.core.config import Config
@@ -65,13 +64,6 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     controller.close()
     memory.close()
     return path
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all policies only two, for the sake of time."""
-    kept = {name: POLICIES[name] for name in ("static", "hpa")}
-    monkeypatch.setattr(simulate_options, "POLICIES", kept)
 
 
 @pytest.mark.usefixtures("few")
@@ -127,14 +119,14 @@ def test_only_the_last_part_of_a_long_history_is_looked_at(history: Path) -> Non
 
 def test_people_get_a_table_with_the_recorded_run_and_the_own_error(history: Path) -> None:
     done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["replay", str(history), "--policy", "static"], catch_exceptions=False)
-    for words in ("as recorded", "the same sizes, simulated", "static", "executor-seconds", "saves", "simulator on the recorded run", "confidence: "):
+    for words in ("as recorded", "the same executors, simulated", "static", "executor-seconds", "saves", "simulator on the recorded run", "confidence: "):
         assert words in done.stdout
     assert "simulated seconds" in done.stderr and "{" not in done.stdout
 
 
 def test_the_picture_is_that_of_the_simulation(history: Path, tmp_path: Path) -> None:
     picture = drawn(tmp_path, "replay", history, "--policy", "static")
-    assert "static on" in picture and "Workers" in picture
+    assert "static on" in picture and "Executors" in picture
 
 
 def test_a_recorded_run_is_verified_byte_for_byte(history: Path) -> None:
@@ -163,14 +155,14 @@ def test_a_difference_is_shown_and_ends_with_exit_code_1(tampered: Path) -> None
     assert difference["at_s"] > START_S + 500 and difference["recorded"] != difference["replayed"]
     assert difference["recorded_by"] == answer["replayed_by"] == asdict(this_penstock())
     shown = CliRunner().invoke(app, ["replay", str(tampered), "--verify"], catch_exceptions=False)
-    assert shown.exit_code == 1 and "is the first that says something else\n" in shown.stdout and "replayed: " in shown.stdout
+    assert shown.exit_code == 1 and "is the first that differs\n" in shown.stdout and "replayed: " in shown.stdout
 
 
 @pytest.mark.parametrize(
     ("recorder", "said"),
     [
-        ('{"version":"0.0.9","core":"5f2a90c1b7de"}', "something else; recorded by another version (0.0.9, core 5f2a90c1b7de; this is {this}): decisions may"),
-        ('{"version":"0.0.9"}', "something else; recorded by another version (0.0.9; this is {this}): decisions may differ for that reason"),
+        ('{"version":"0.0.9","core":"5f2a90c1b7de"}', "differs; recorded by another version (0.0.9, core 5f2a90c1b7de; this is {this}): decisions may"),
+        ('{"version":"0.0.9"}', "differs; recorded by another version (0.0.9; this is {this}): decisions may differ for that reason"),
     ],
 )
 def test_decisions_that_differ_are_said_to_be_of_another_version_where_they_are(tampered: Path, recorder: str, said: str) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from asked import drawn, found, mistake, table
+from asked import drawn, found, mistake, table, written
 from typer.testing import CliRunner
 
 from penstock.cli import simulate_options
@@ -35,16 +35,7 @@ KEYS = {
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     """Half an hour in which 15,000 rows/s become 25,000 and fewer again."""
-    path = tmp_path / "trace.csv"
-    path.write_text("t,rate\n0,15000\n600,15000\n900,25000\n1200,25000\n1500,15000\n1800,15000\n")
-    return path
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all policies only two, for the sake of time."""
-    kept = {name: POLICIES[name] for name in ("static", "hpa")}
-    monkeypatch.setattr(simulate_options, "POLICIES", kept)
+    return written(tmp_path / "trace.csv", "t,rate\n0,15000\n600,15000\n900,25000\n1200,25000\n1500,15000\n1800,15000\n")
 
 
 def test_the_json_has_every_key_of_the_issue(trace: Path) -> None:
@@ -82,10 +73,9 @@ def test_failures_that_are_noticed_late_take_longer(trace: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["static", "daedalus"])
 @pytest.mark.parametrize(("more", "beyond"), [((), 1.6), (("--timeout-failures", 20), 1.5), (("--engine", "micro-batch"), 2.0)])
-def test_a_failure_is_foretold_by_what_it_costs_this_engine(tmp_path: Path, policy: str, more: tuple[object, ...], beyond: float) -> None:
+def test_a_failure_is_predicted_by_what_it_costs_this_engine(tmp_path: Path, policy: str, more: tuple[object, ...], beyond: float) -> None:
     """The downtime of a restart is nothing to micro-batches, which try lost tasks again, and no restart begins before a failure is noticed."""
-    path = tmp_path / "steady.csv"
-    path.write_text("t,rate\n0,20000\n2700,20000\n")
+    path = written(tmp_path / "steady.csv", "t,rate\n0,20000\n2700,20000\n")
     failures = found("simulate", "--trace", path, "--policy", policy, "--downtime", 30, "--target-recovery", 600, "--failures", "1203,2103", *more)["failures"]
     assert all(1 / beyond < each["predicted_s"] / each["measured_s"] < beyond for each in failures), failures
 
@@ -100,8 +90,7 @@ def test_targets_that_no_size_can_meet_are_named_at_the_start(trace: Path) -> No
 
 def test_rows_that_wait_at_the_end_are_told_of_and_late(tmp_path: Path) -> None:
     """70,000 rows/s are more than 12 workers carry; fewer of them finish fewer rows, and must not look better for it."""
-    path = tmp_path / "over.csv"
-    path.write_text("t,rate\n0,70000\n600,70000\n")
+    path = written(tmp_path / "over.csv", "t,rate\n0,70000\n600,70000\n")
     asked = ("simulate", "--trace", path, "--policy", "static", "--promise-latency-ms", 5000)
     many, few = (found(*asked, "--max-scaleout", most) for most in (12, 4))
     assert 0 < many["waiting_rows"] < few["waiting_rows"] and many["oldest_waiting_s"] < few["oldest_waiting_s"] < 600
@@ -143,7 +132,7 @@ def test_people_get_a_table_that_says_the_same(trace: Path) -> None:
     shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
     for words in (
         "static on trace.csv",
-        "12.00 workers on average",
+        "12.00 executors on average",
         "rescales",
         "within 1,000 ms",
         "failure at 700 s",
@@ -162,7 +151,7 @@ def test_progress_goes_to_standard_error(trace: Path) -> None:
 
 def test_the_picture_shows_load_workers_latency_and_failures(trace: Path, tmp_path: Path) -> None:
     picture = drawn(tmp_path, "simulate", "--trace", trace, "--policy", "hpa", "--failures", 700, "--promise-latency-ms", 1000)
-    for words in ("hpa on trace.csv", "Load, rows/s", "arriving", "processed", "Workers", "Latency, s", "promised", "minutes"):
+    for words in ("hpa on trace.csv", "Load, rows/s", "arriving", "processed", "Executors", "Latency, s", "promised", "minutes"):
         assert words in picture
 
 
@@ -214,14 +203,12 @@ def test_a_bad_option_is_one_line(trace: Path, options: tuple[object, ...], said
 
 @pytest.mark.parametrize(("text", "said"), [("", "it is empty"), ("t,rate\n5,100\n", "it lasts 0 s"), ("t,load\n0,5\n", "the column rate is missing")])
 def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text(text)
+    path = written(tmp_path / "bad.csv", text)
     assert said in mistake("simulate", "--trace", path)
 
 
 def test_times_of_a_trace_that_counts_from_1970_are_told_to_the_second(tmp_path: Path) -> None:
-    path = tmp_path / "epoch.csv"
-    path.write_text("t,rate\n1700000000,100\n1700000600,100\n")
+    path = written(tmp_path / "epoch.csv", "t,rate\n1700000000,100\n1700000600,100\n")
     said = mistake("simulate", "--trace", path, "--policy", "static", "--failures", 1200)
     assert said == "--failures: found 1200, the trace goes from 1700000000 s to 1700000600 s"
     assert "found 1700000300 twice" in mistake("simulate", "--trace", path, "--policy", "static", "--failures", "1700000300,1700000300")
@@ -229,8 +216,7 @@ def test_times_of_a_trace_that_counts_from_1970_are_told_to_the_second(tmp_path:
 
 def test_policies_that_cannot_be_profiled_are_named_and_the_others_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate_options, "POLICIES", {name: POLICIES[name] for name in ("static", "phoebe", "twres")})
-    path = tmp_path / "silence.csv"
-    path.write_text("t,rate\n0,0\n600,0\n")
+    path = written(tmp_path / "silence.csv", "t,rate\n0,0\n600,0\n")
     why = "nothing arrives: there is no rate to profile the job at"
     answer = found("simulate", "--trace", path, "--policy", "all")
     assert [each["policy"] for each in answer["policies"]] == ["static"]

@@ -103,7 +103,7 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, trace: Path) -> N
     page = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text()
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     answer = found("simulate", "--trace", trace, "--graph", written(tmp_path, example), "--engine", "micro-batch", "--policy", "static")
-    assert set(answer["queries"]) == {"clicks", "views", "alerts"}
+    assert set(answer["queries"]) == {"clicks", "views-1", "views-2", "views-3", "alerts"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from rich.text import Text
 from penstock.cli.terminal import Whole
 
 HEADS = ("executor-seconds", "p95 ms", "longest recovery s", "within")
-ROWS = {"the same sizes, simulated": ("112,245", "13,276", "never", "94.9%"), "daedalus": ("9,876", "1,234,567", "62", "100.0%")}
+ROWS = {"the same executors, simulated": ("112,245", "13,276", "never", "94.9%"), "daedalus": ("9,876", "1,234,567", "62", "100.0%")}
 
 
 def table(title: str | None = None) -> Table:
@@ -47,7 +47,7 @@ def test_where_there_is_room_it_is_one_table_and_nothing_is_wrapped() -> None:
 
 
 def test_heads_go_over_two_lines_before_a_second_table_is_made() -> None:
-    told = lines(Whole(table()), 76)
+    told = lines(Whole(table()), 80)
     assert sum("daedalus" in line for line in told) == 1
     assert "longest" in told[0] and "recovery s" in told[1]
 

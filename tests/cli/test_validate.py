@@ -57,7 +57,7 @@ def test_people_get_the_same_as_a_table(tmp_path: Path) -> None:
     assert done.exit_code == 0
     table = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert table == [
-        f"{path} is right",
+        f"{path} is valid",
         "job clicks on embedded",
         "query counted clicks -> noop, trigger 5s",
         "executors 2 to 8, 8 at the start",

@@ -51,7 +51,7 @@ def test_what_becomes_of_the_trust_in_a_policy_is_marked() -> None:
     assert [(mark.kind, mark.label) for mark in marks(events)] == [
         (Kind.TRUST, "mode ask"),
         (Kind.TRUST, "5 proposed"),
-        (Kind.FAILURE, "brought nothing"),
+        (Kind.FAILURE, "no effect"),
         (Kind.FAILURE, "promise broken"),
         (Kind.FAILURE, "rolled back"),
         (Kind.TRUST, "paused"),

@@ -41,4 +41,4 @@ def test_what_was_processed_is_spread_over_the_batch_and_not_a_spike_at_its_end(
     (line,) = [each for each in axes.get_lines() if each.get_label() == "processed"]
     _, values = np.asarray(line.get_data(), dtype=float)
     assert np.nanmax(values) < 6000.0, "one executor carries 5,000 rows/s"
-    assert not any(each.get_label() == "capacity, as judged" for each in axes.get_lines()), "static judges none"
+    assert not any(each.get_label() == "estimated capacity" for each in axes.get_lines()), "static judges none"

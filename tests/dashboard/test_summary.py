@@ -35,7 +35,7 @@ def test_a_run_is_added_up() -> None:
     assert summary.within_promise == 1.0
 
 
-def test_time_when_nobody_looked_costs_nothing_and_processes_nothing() -> None:
+def test_a_gap_costs_nothing_and_processes_nothing() -> None:
     steady = [replace(READINGS[0], at_s=10.0 * i + (3600 if i > 2 else 0), throughput_rows_per_s=100.0, executors_running=1) for i in range(6)]
     summary = summarise(steady, [], PROMISES, max_executors=2)
     assert summary.executor_s == 40

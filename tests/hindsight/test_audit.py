@@ -42,7 +42,7 @@ def test_readings_from_a_log_are_those_of_the_job(log: EventLog) -> None:
     assert len(latencies) == len(late) and np.mean(latencies) == pytest.approx(2.5 + 1.65, abs=0.4), "half a trigger and a batch"
     busy = [reading.busyness for reading in late if reading.busyness is not None]
     assert np.mean(busy) == pytest.approx(2500 * 0.001 / 12, rel=0.15)
-    assert any("those of its topics" in note for note in seen.notes) and any("5s is taken" in note for note in seen.notes)
+    assert any("those of its topics" in note for note in seen.notes) and any("5s is assumed" in note for note in seen.notes)
 
 
 def test_the_simulator_is_calibrated_to_the_truth_and_says_how_far_it_is_off(audited: Audited) -> None:
@@ -113,7 +113,7 @@ def test_a_promise_that_is_not_kept_and_executors_that_do_not_carry_the_load_are
     found = audit(log_at(written(tmp_path / "app-1", lines)), STATIC)
     assert found.ran.within_latency is not None and found.ran.within_latency < 0.5 and found.ran.violation_s
     assert found.short_s > 0.5 * found.ran.duration_s
-    assert any("latency was above 9s" in risk for risk in found.risks) and any("more arrived than its executors carry" in risk for risk in found.risks)
+    assert any("latency was above 9s" in risk for risk in found.risks) and any("more arrived than its executors can process" in risk for risk in found.risks)
 
 
 def test_a_recovery_that_would_take_longer_than_promised_is_a_risk(log: EventLog, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_how_long_executors_take_to_come_may_be_told(log: EventLog) -> None:
 
     def taken(up_s: float | None) -> tuple[float, list[str]]:
         found = audit_of(log.path, seen, 6, replace(STATIC, up_s=up_s), lambda share: None)
-        return found.what_if.like.found.settings.up_s, [note for note in found.notes if "it is taken to last" in note]
+        return found.what_if.like.found.settings.up_s, [note for note in found.notes if "s are assumed" in note]
 
     up_s, notes = taken(None)
     assert up_s == 5.0 and [note.split(" was seen")[0] for note in notes] == ["no scale-up", "no scale-down", "no restart of the query"]
@@ -262,7 +262,7 @@ def test_sizes_are_looked_at_up_to_where_more_executors_find_no_task(log: EventL
     known = [replace(reading, queries=(replace(query, name="q", arrival_rows_per_s=rate),)) for rate in (39_000.0, 41_000.0)]
     needed = needed_of(known, {"q": job}, Promises(), 1)
     assert (needed.executors.tolist(), needed.beyond.tolist()) == ([20.0, 20.0], [False, True])
-    assert why_beyond({"q": job}, Promises()) == "a batch of q has 40 tasks, and more than 20 executors find none of them"
+    assert why_beyond({"q": job}, Promises()) == "a batch of q has 40 tasks, and executors beyond 20 get none"
 
 
 def test_a_promise_that_no_size_keeps_is_a_risk_of_its_own_and_needs_no_executors(tmp_path: Path) -> None:
@@ -270,8 +270,8 @@ def test_a_promise_that_no_size_keeps_is_a_risk_of_its_own_and_needs_no_executor
     log = log_at(written(tmp_path / "app-1", streaming_log(asap, length_s=600.0)))
     found = audit(log, replace(STATIC, promises=Promises(latency_p95_s=1.0)))
     assert found.needed_s == pytest.approx(found.had_s, rel=0.05) and found.short_s == 0.0
-    assert not any("more arrived than its executors carry" in risk for risk in found.risks)
-    (risk,) = [risk for risk in found.risks if risk.startswith("no number of executors carries what arrived for ")]
+    assert not any("more arrived than its executors can process" in risk for risk in found.risks)
+    (risk,) = [risk for risk in found.risks if risk.startswith("no number of executors can process what arrived for ")]
     assert "% of the time: a batch of words takes " in risk and risk.endswith(" without any row, and may take 500ms")
 
 

@@ -77,7 +77,7 @@ def test_a_query_whose_cost_is_not_known_is_named_as_it_counts_as_nothing(log: E
 
     found = audit_of(log.path, replace(seen, readings=tuple(map(with_a_second, seen.readings))), 6, STATIC, lambda share: None)
     assert found.what_if.like.found.left_out == ("mute",) and found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
-    assert "query mute is not simulated, and what it needs counts as nothing: nobody knows what it read" in found.notes
+    assert "query mute is not simulated, and the executors it needs are not counted: the rows it read are not known" in found.notes
     assert str(confidence(found.what_if)).startswith("low: 1 query is not simulated")
 
 
@@ -100,7 +100,7 @@ def test_a_query_in_real_time_mode_beside_others_is_named_and_nothing_is_claimed
         flow += second_batch(number, START_S + 30.2 * number, 30.0, 1e6, "quick")
     found = audit(log_at(written(tmp_path / "app-1", merged(streaming_log(length_s=600.0), flow))), STATIC)
     assert found.what_if.like.found.settings.query == "words", "though the other one reads more"
-    assert "query quick is not simulated, and what it needs counts as nothing: it ran in Real-Time Mode, and the busiest one did not" in found.notes
+    assert "query quick is not simulated, and the executors it needs are not counted: it ran in Real-Time Mode, and the busiest one did not" in found.notes
     assert found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
 
 
@@ -113,7 +113,7 @@ def test_a_second_query_that_runs_for_seconds_of_every_minute_cannot_be_measured
         runs.append(event_logs.query_terminated(None, SECOND_ID))
     found = audit(log_at(written(tmp_path / "app-1", merged(streaming_log(length_s=900.0), runs))), STATIC)
     assert found.what_if.like.found.left_out == ("archive",) and found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
-    assert "query archive is not simulated, and what it needs counts as nothing: it shows no batch that could be measured" in found.notes
+    assert "query archive is not simulated, and the executors it needs are not counted: it shows no batch that could be measured" in found.notes
 
 
 def test_queries_that_share_executors_recover_with_what_the_others_leave(two_queries: Audited) -> None:

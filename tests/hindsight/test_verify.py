@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,6 +115,15 @@ def events_in(path: Path) -> list[Event]:
         return [row.event for row in reader.events()]
 
 
+def recorded(path: Path, *rates: int, seconds: float = 60.0, **more: Any) -> None:
+    """Write a history of a run in mode active, with each rate for some seconds."""
+    run = Run(path, terms("active"), **more)
+    for rate in rates:
+        run.plant.rate = rate
+        run.pass_s(seconds)
+    run.close()
+
+
 def eventful(path: Path, **more: object) -> Run:
     """A run in which everything happens that can happen between and in turns."""
     run = Run(path, terms("ask", blind_s=60.0), policy=FORECASTING, **more)  # type: ignore[arg-type]
@@ -164,18 +174,13 @@ def test_a_history_that_masks_secrets_replays_too(tmp_path: Path) -> None:
 def test_several_runs_in_one_history_are_each_replayed_from_their_start(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     for _ in range(3):
-        run = Run(path, terms("active"))
-        run.plant.rate = 600
-        run.pass_s(60.0)
-        run.close()
+        recorded(path, 600)
     assert verified(path) == Verified(turns=36, keyframes=3)
 
 
 def test_another_policy_than_the_one_that_ran_differs_at_its_first_decision(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    run = Run(path, terms("active"))
-    run.pass_s(60.0)
-    run.close()
+    recorded(path, 300)
     found = verified(path, Thumb(name="rule")).first_difference
     assert found is not None and found.turn == 1
     assert found.recorded is not None and found.recorded.startswith('Decided {"at_s":1700000005.0,"policy":"thumb","mode":"active"')
@@ -205,11 +210,7 @@ def tamper(path: Path, *statements: str) -> None:
 
 
 def calm(path: Path) -> None:
-    run = Run(path, terms("active"))
-    run.pass_s(30.0)
-    run.plant.rate = 400
-    run.pass_s(60.0)
-    run.close()
+    recorded(path, 300, 400, 400, seconds=30.0)
 
 
 def test_a_tampered_reading_is_found(tmp_path: Path) -> None:
@@ -254,10 +255,7 @@ def test_a_turn_that_cannot_be_turned_any_more_is_a_difference(tmp_path: Path, m
 def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(tmp_path: Path) -> None:
     path, first, second = tmp_path / "history.db", Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
     for recorder in (second, first, second, first):
-        run = Run(path, terms("active"), recorder=recorder)
-        run.plant.rate = 600
-        run.pass_s(30.0)
-        run.close()
+        recorded(path, 600, seconds=30.0, recorder=recorder)
     assert verified(path) == Verified(turns=24, keyframes=4), "whoever recorded it"
     tamper(path, "UPDATE turns SET marks = replace(marks, '0', '1') WHERE id = 9")
     assert verified(path).recorder == first
@@ -267,10 +265,7 @@ def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(tmp_path: Pa
 
 def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    run = Run(path, terms("active"), config=Config(history_days=0.01, keyframe_interval_s=300.0))
-    run.plant.rate = 600
-    run.pass_s(1800.0)
-    run.close()
+    recorded(path, 600, seconds=1800.0, config=Config(history_days=0.01, keyframe_interval_s=300.0))
     found = verified(path)
     assert found.first_difference is None and 2 <= found.keyframes <= 4
     with HistoryReader.open(path) as reader:
@@ -281,9 +276,7 @@ def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path) -> None:
 
 def test_a_reading_that_is_gone_is_passed_over_until_the_next_keyframe(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    run = Run(path, terms("active"), config=Config(keyframe_interval_s=30.0))
-    run.pass_s(60.0)
-    run.close()
+    recorded(path, 300, config=Config(keyframe_interval_s=30.0))
     tamper(path, "DELETE FROM readings WHERE id = 4")
     assert verified(path) == Verified(turns=3 + 6, keyframes=2)
 

@@ -151,7 +151,7 @@ def test_where_a_query_cannot_be_simulated_what_is_saved_is_not_known() -> None:
     assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None and two.likely == {}
     sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
     sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, sizes=2))
-    assert str(confidence(sure)) == "low: 1 query is not simulated, and nobody knows the executors needed for that"
+    assert str(confidence(sure)) == "low: 1 query is not simulated, and the executors needed for that are not known"
     assert row_of_policy(two) == ("?", "?")
 
 
@@ -210,7 +210,7 @@ def test_readings_a_few_minutes_apart_are_of_one_run(readings: list[Reading]) ->
 
 def test_too_short_a_run_is_one_line(readings: list[Reading]) -> None:
     short = readings[:6]
-    with pytest.raises(UserMistake, match=r"clicks: it is too short: \d+ s are left of it after the job had caught up .*, at least 60 s are needed"):
+    with pytest.raises(UserMistake, match=r"clicks: it is too short: \d+ s are left of it after the job had caught up .*; at least 60 s are needed"):
         what_if(calibrated_by("clicks", short, (), 0), short, STATIC)
 
 
@@ -219,7 +219,7 @@ def believed(found: WhatIf, error: OwnError) -> str:
 
 
 def test_confidence_falls_with_the_simulators_own_error_and_with_what_was_recorded(found: WhatIf) -> None:
-    assert confidence(found).level == "low" and "was recorded" in str(confidence(found)) and "the job had one size" in str(confidence(found))
+    assert confidence(found).level == "low" and "was recorded" in str(confidence(found)) and "the job had one number of executors" in str(confidence(found))
     assert believed(found, OwnError(executors=0.0, latency_p95=-0.05, throughput=0.01)) == "good"
     assert believed(found, OwnError(executors=0.0, latency_p95=-0.2, throughput=0.01)) == "fair: the simulator is off by 20% on the recorded run"
     assert believed(found, OwnError(executors=0.0, latency_p95=0.5, throughput=0.01)).startswith("low: the simulator is off by 50%")

@@ -82,7 +82,7 @@ def test_a_feeder_by_hand_ends_after_its_rows_and_its_rate_can_be_changed(broker
             ("kafka", "feed", "a", "--bootstrap", "127.0.0.1:1", "--rate", "constant(5)", "--option", "sasl.jaas.config=${env:NO_SUCH_SECRET}"),
             "--option sasl.jaas.config: the environment variable NO_SUCH_SECRET is not set",
         ),
-        (("kafka", "rate", "5/s", "--state", "nowhere"), "--state: no feeder has remembered anything in nowhere"),
+        (("kafka", "rate", "5/s", "--state", "nowhere"), "--state: there is no state of a feeder in nowhere"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(arguments: tuple[str, ...], said: str, tmp_path: Path, state_home: Path) -> None:

@@ -56,7 +56,7 @@ def test_asking_once_more_for_a_size_that_was_asked_for_is_no_rescale() -> None:
     running = [3, 3, 2, 3, 2, 2, 2]
     readings = [blank_reading(2.0 * i, executors_running=size, executors_requested=3 if i < 2 else 2, latency=late, throughput_rows_per_s=10.0)
                 for i, size in enumerate(running)]  # fmt: skip
-    assert side_of(readings, 0.0, TERMS).rescales == 1, "an executor that came back after all is sent away again: nobody wanted another size"
+    assert side_of(readings, 0.0, TERMS).rescales == 1, "an executor that came back after all is sent away again: no other number was decided"
 
 
 def test_a_simulator_of_another_job_misses() -> None:
@@ -101,7 +101,7 @@ def test_latency_counts_only_while_the_machine_was_ours() -> None:
     readings = [blank_reading(2.0 * i, latency=stalled if 10 <= i < 14 else usual, throughput_rows_per_s=10.0) for i in range(40)]
     assert side_of(readings, 0.0, READ).latency_p95_s > 20.0
     assert side_of(readings, 0.0, READ, [(20.0, 26.0)]).latency_p95_s == pytest.approx(2.0)
-    with pytest.raises(RuntimeError, match="others had this machine for half of it"):
+    with pytest.raises(RuntimeError, match="half of it had CPU steal"):
         side_of(readings, 0.0, READ, [(20.0, 70.0)])
 
 
@@ -118,7 +118,7 @@ def test_a_run_that_others_disturbed_is_made_again_whatever_it_shows(monkeypatch
     assert quiet_run(480.0, HIGHEST, tmp_path / "run.db", made) is run and made.repeated == 1
     assert bar == [(540, 1080), (1080, 1620)], "the bar knows of one run more"
     runs += ATTEMPTS * [loud]
-    with pytest.raises(UserMistake, match="others had this machine for 200 of 480 s"):
+    with pytest.raises(UserMistake, match="for 200 of 480 s"):
         quiet_run(480.0, HIGHEST, tmp_path / "run.db", made)
 
 

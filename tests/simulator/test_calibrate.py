@@ -93,6 +93,16 @@ def flowing() -> History:
     return flow()
 
 
+@pytest.fixture(scope="module")
+def of_batches(batches: History) -> Calibrated:
+    return calibrated(batches.readings, batches.events, CONFIG)
+
+
+@pytest.fixture(scope="module")
+def of_flow(flowing: History) -> Calibrated:
+    return calibrated(flowing.readings, flowing.events, CONFIG)
+
+
 def batch_settings(found: Calibrated) -> MicroBatchSettings:
     assert isinstance(found.settings, MicroBatchSettings)
     return found.settings
@@ -103,10 +113,9 @@ def flow_settings(found: Calibrated) -> ContinuousSettings:
     return found.settings
 
 
-def test_calibration_finds_the_settings_of_a_simulated_run(batches: History) -> None:
-    found = calibrated(batches.readings, batches.events, CONFIG)
-    settings = batch_settings(found)
-    assert (found.kind, found.executors) == ("micro_batch", 3) and found.notes == ("no restart of the query was seen: it is taken to last 1 s",)
+def test_calibration_finds_the_settings_of_a_simulated_run(of_batches: Calibrated) -> None:
+    settings = batch_settings(of_batches)
+    assert (of_batches.kind, of_batches.executors) == ("micro_batch", 3) and of_batches.notes == ("no restart of the query was seen: 1 s are assumed",)
     assert (settings.partitions, settings.cores_per_executor, settings.trigger, settings.query) == (12, 2, JOB.trigger, "query")
     assert settings.overhead_s == pytest.approx(0.6, rel=0.05)
     assert settings.row_s * settings.skew == pytest.approx(0.001, rel=0.05)
@@ -128,27 +137,26 @@ def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups() -> No
     assert error is not None and usual is not None and abs(error) < abs(usual)
 
 
-def test_where_nobody_came_new_executors_cost_what_they_usually_do() -> None:
+def test_without_a_scale_up_new_executors_cost_the_default() -> None:
     seen = micro_batches(changes={})
     settings, usual = batch_settings(calibrated(seen.readings, seen.events, CONFIG)), MicroBatchSettings()
     assert (settings.first_task_s, settings.warm_up_factor) == (usual.first_task_s, usual.warm_up_factor)
 
 
-def test_asking_again_for_the_size_that_was_asked_for_says_nothing_of_how_long_scaling_takes(batches: History) -> None:
+def test_asking_again_for_the_size_that_was_asked_for_says_nothing_of_how_long_scaling_takes(batches: History, of_batches: Calibrated) -> None:
     again = [
         (InstructionGiven(at_s=at_s, number=900 + number, knob="executors", before="5", after="2", reason="desired state"),
          InstructionDone(at_s=at_s + 60.0, number=900 + number, knob="executors", took_s=60.0, delayed_rows=None))
         for number, at_s in enumerate((START_S + 1000.5, START_S + 1100.0, START_S + 1199.5))
     ]  # fmt: skip
     events = sorted([*batches.events, *(event for both in again for event in both)], key=lambda event: event.at_s)
-    assert batch_settings(calibrated(batches.readings, events, CONFIG)).down_s == batch_settings(calibrated(batches.readings, batches.events, CONFIG)).down_s
+    assert batch_settings(calibrated(batches.readings, events, CONFIG)).down_s == batch_settings(of_batches).down_s
 
 
-def test_what_arrived_arrives_again(batches: History) -> None:
-    found = calibrated(batches.readings, batches.events, CONFIG)
+def test_what_arrived_arrives_again(of_batches: Calibrated) -> None:
     truth = wave(2500.0)
     for from_s in np.arange(START_S + 60.0, START_S + LENGTH_S - 100.0, 150.0):
-        assert found.arrivals.rows(from_s, from_s + 60.0) == pytest.approx(truth.rows(from_s, from_s + 60.0), rel=0.01)
+        assert of_batches.arrivals.rows(from_s, from_s + 60.0) == pytest.approx(truth.rows(from_s, from_s + 60.0), rel=0.01)
 
 
 def test_skew_is_told_from_the_cost_of_rows_by_what_tasks_took() -> None:
@@ -158,15 +166,14 @@ def test_skew_is_told_from_the_cost_of_rows_by_what_tasks_took() -> None:
     assert settings.skew == pytest.approx(1.4, rel=0.05)
 
 
-def test_calibration_finds_the_settings_of_a_job_that_flows(flowing: History) -> None:
-    found = calibrated(flowing.readings, flowing.events, CONFIG)
-    settings = flow_settings(found)
-    assert found.kind == "continuous"
+def test_calibration_finds_the_settings_of_a_job_that_flows(of_flow: Calibrated) -> None:
+    settings = flow_settings(of_flow)
+    assert of_flow.kind == "continuous"
     assert settings.capacity_rows_per_s == pytest.approx(2000.0, rel=0.03)
     assert (settings.interval_s, settings.skew) == (15.0, 0.0)
     assert [settings.pause_s, settings.up_s, settings.down_s] == pytest.approx([0.3, 40.0, 20.0])
     assert (settings.replays, settings.grows_live) == (True, False)
-    assert [note for note in found.notes if "restart" in note]
+    assert [note for note in of_flow.notes if "restart" in note]
 
 
 def test_a_job_that_grows_live_and_does_not_replay_is_known_by_its_readings() -> None:
@@ -182,9 +189,9 @@ def test_the_downtime_is_the_one_that_restarts_took(flowing: History) -> None:
     assert not any("restart" in note for note in found.notes)
 
 
-def test_the_recorded_sizes_run_again_give_the_recorded_run(batches: History, flowing: History) -> None:
-    for seen in (batches, flowing):
-        error = rerun(calibrated(seen.readings, seen.events, CONFIG), seen.readings, CONFIG).error
+def test_the_recorded_executors_run_again_give_the_recorded_run(batches: History, of_batches: Calibrated, flowing: History, of_flow: Calibrated) -> None:
+    for seen, found in ((batches, of_batches), (flowing, of_flow)):
+        error = rerun(found, seen.readings, CONFIG).error
         assert error.executors == pytest.approx(0.0, abs=0.02)
         assert error.throughput == pytest.approx(0.0, abs=0.02)
         assert error.latency_p95 == pytest.approx(0.0, abs=0.1)
@@ -206,9 +213,9 @@ def test_a_slow_start_is_left_out_of_the_comparison() -> None:
     assert rerun(found, seen.readings, CONFIG).error.throughput == pytest.approx(0.0, abs=0.02)
 
 
-def test_a_simulator_unlike_the_job_says_so(batches: History) -> None:
-    found = calibrated(batches.readings, batches.events, CONFIG)
-    slower = replace(found, queries=(replace(found.queries[0], settings=replace(batch_settings(found), row_s=1.5 * batch_settings(found).row_s)),))
+def test_a_simulator_unlike_the_job_says_so(batches: History, of_batches: Calibrated) -> None:
+    settings = batch_settings(of_batches)
+    slower = replace(of_batches, queries=(replace(of_batches.queries[0], settings=replace(settings, row_s=1.5 * settings.row_s)),))
     error = rerun(slower, batches.readings, CONFIG).error
     assert error.latency_p95 is not None and error.latency_p95 > 0.1
 
@@ -261,20 +268,18 @@ def test_batches_of_one_size_give_a_guess_that_agrees_with_them_and_a_note() -> 
     law = batch_settings(found).law
     assert law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
     assert any("one size" in note for note in found.notes)
-    assert sum("it is taken to last" in note for note in found.notes) == 3
+    assert sum("s are assumed" in note for note in found.notes) == 3
 
 
-def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(batches: History, flowing: History) -> None:
-    found = calibrated(batches.readings, batches.events, CONFIG)
-    settings = batch_settings(found)
-    capacities = [each.law.capacity_rows_per_s(3, 4.0) for each in (*found.queries[0].likely, settings) if isinstance(each, MicroBatchSettings)]
+def test_rows_may_be_somewhat_dearer_and_cheaper_than_the_measurements_say(of_batches: Calibrated, of_flow: Calibrated) -> None:
+    settings = batch_settings(of_batches)
+    capacities = [each.law.capacity_rows_per_s(3, 4.0) for each in (*of_batches.queries[0].likely, settings) if isinstance(each, MicroBatchSettings)]
     dear, cheap, best = capacities
     assert 0.8 * best < dear < best < cheap < 1.2 * best
-    for each in found.queries[0].likely:
+    for each in of_batches.queries[0].likely:
         assert replace(each, overhead_s=settings.overhead_s, row_s=settings.row_s, skew=settings.skew) == settings, "all else is the same"
-    flows = calibrated(flowing.readings, flowing.events, CONFIG)
-    low, high = (each.capacity_rows_per_s for each in flows.queries[0].likely if isinstance(each, ContinuousSettings))
-    assert 0.8 * 2000.0 < low < flow_settings(flows).capacity_rows_per_s < high < 1.2 * 2000.0
+    low, high = (each.capacity_rows_per_s for each in of_flow.queries[0].likely if isinstance(each, ContinuousSettings))
+    assert 0.8 * 2000.0 < low < flow_settings(of_flow).capacity_rows_per_s < high < 1.2 * 2000.0
 
 
 def test_batches_of_one_size_may_be_all_rows_or_no_more_than_their_tasks() -> None:
@@ -284,7 +289,7 @@ def test_batches_of_one_size_may_be_all_rows_or_no_more_than_their_tasks() -> No
     for each in (dear, cheap):
         assert each.law.duration_s(10_000.0, 3) == pytest.approx(JOB.law.duration_s(10_000.0, 3), rel=0.02)
     untold = [replace(each, queries=tuple(replace(query, stages=()) for query in each.queries)) for each in seen.readings]
-    assert calibrated(untold, seen.events, CONFIG).likely() == (), "nobody knows where tasks do not tell"
+    assert calibrated(untold, seen.events, CONFIG).likely() == (), "unknown without task times"
 
 
 def test_a_source_that_does_not_tell_what_arrives_is_replaced_by_what_was_processed(batches: History) -> None:
@@ -293,7 +298,7 @@ def test_a_source_that_does_not_tell_what_arrives_is_replaced_by_what_was_proces
     assert found.arrivals.rows(START_S + 60.0, START_S + LENGTH_S - 60.0) == pytest.approx(
         wave(2500.0).rows(START_S + 60.0, START_S + LENGTH_S - 60.0), rel=0.02
     )
-    assert any("processed" in note for note in found.notes)
+    assert any("the throughput is used instead" in note for note in found.notes)
 
 
 def test_a_history_without_work_is_a_mistake_in_one_line(batches: History) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from simulated_batches import ON_SPARK, batches, engine
+from simulated_batches import ON_SPARK, batches, engine, scaled
 
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
@@ -15,10 +15,9 @@ from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.ground_truth import Fault
 
 
-def test_new_executors_come_live_warm_up_and_are_told_of_when_all_are_there() -> None:
-    running, outcomes = engine(ON_SPARK, 1000.0, 2), list[Outcome]()
-    before = batches(running, 31.0)
-    running.perform(ScaleExecutors(number=7, executors=6), outcomes.append)
+def test_new_executors_come_live_warm_up_and_are_reported_when_all_are_there() -> None:
+    running = engine(ON_SPARK, 1000.0, 2)
+    before, outcomes = batches(running, 31.0), scaled(running, 31.0, 6, number=7)
     running.advance(32.0)
     assert (running.observation().executors_requested, len(running.observation().executors)) == (6, 2)
     after = batches(running, 120.0)
@@ -35,9 +34,8 @@ def test_new_executors_come_live_warm_up_and_are_told_of_when_all_are_there() ->
 
 
 def test_surplus_executors_leave_between_two_batches() -> None:
-    running, outcomes = engine(ON_SPARK, 1000.0, 4), list[Outcome]()
-    running.advance(60.5)
-    running.perform(ScaleExecutors(number=1, executors=2), outcomes.append)
+    running = engine(ON_SPARK, 1000.0, 4)
+    outcomes = scaled(running, 60.5, 2)
     running.advance(61.0)
     assert len(running.observation().executors) == 4
     commit_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4)
@@ -50,8 +48,7 @@ def test_surplus_executors_leave_between_two_batches() -> None:
 
 def test_executors_are_paid_until_they_are_gone() -> None:
     running = engine(ON_SPARK, 1000.0, 4)
-    running.advance(60.5)
-    running.perform(ScaleExecutors(number=1, executors=2), lambda outcome: None)
+    scaled(running, 60.5, 2)
     running.advance(90.0)
     gone_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4) + ON_SPARK.down_s
     workers = running.record.seconds().workers
@@ -61,15 +58,13 @@ def test_executors_are_paid_until_they_are_gone() -> None:
 def test_surplus_executors_that_find_no_gap_cost_their_tasks() -> None:
     job = MicroBatchSettings(overhead_s=1.0, row_s=0.01, partitions=4, trigger=Trigger(interval_s=20.0))
     kept, torn = engine(job, 120.0, 4), engine(job, 120.0, 4)
-    torn.advance(41.0)
-    torn.perform(ScaleExecutors(number=1, executors=2), lambda outcome: None)
+    scaled(torn, 41.0, 2)
     whole, longer = (next(batch for batch in batches(each, 200.0) if batch.started_s == 40.0) for each in (kept, torn))
     assert whole.duration_s == pytest.approx(7.0)
     assert longer.duration_s == pytest.approx(7.0), "the gap came in time"
     slow = replace(job, row_s=0.05, gap_wait_s=5.0)
     torn = engine(slow, 120.0, 4)
-    torn.advance(21.0)
-    torn.perform(ScaleExecutors(number=1, executors=2), lambda outcome: None)
+    scaled(torn, 21.0, 2)
     (first, *_) = batches(torn, 200.0)
     assert first.duration_s == pytest.approx(1.0 + 30.0 + 30.0 * 2 / 2)
 
@@ -109,11 +104,11 @@ def test_what_cannot_be_is_refused_at_once(instruction: ScaleExecutors | ChangeQ
 
 
 def test_a_second_size_is_refused_while_the_first_is_under_way() -> None:
-    running, outcomes = engine(ON_SPARK, 100.0, 2), list[Outcome]()
-    running.perform(ScaleExecutors(number=1, executors=3), outcomes.append)
-    running.perform(ScaleExecutors(number=2, executors=4), outcomes.append)
+    running = engine(ON_SPARK, 100.0, 2)
+    first, second = scaled(running, 0.0, 3), scaled(running, 0.0, 4)
+    assert [outcome.done for outcome in second] == [False] and not first
     running.advance(20.0)
-    assert [(outcome.number, outcome.done) for outcome in outcomes] == [(2, False), (1, True)]
+    assert [outcome.done for outcome in first] == [True]
 
 
 LONG = MicroBatchSettings(overhead_s=1.0, row_s=0.01, partitions=12, trigger=Trigger(interval_s=60.0), up_s=10.0, up_spread=0.0, warm_up_factor=0.0)
@@ -122,8 +117,7 @@ LONG = MicroBatchSettings(overhead_s=1.0, row_s=0.01, partitions=12, trigger=Tri
 def first_batch(job: MicroBatchSettings, asked_s: float, executors: int) -> BatchFact:
     """The first batch: 12 tasks of 5 s each on two executors, from 61 s to 91 s."""
     running = engine(job, 100.0, 2)
-    running.advance(asked_s)
-    running.perform(ScaleExecutors(number=1, executors=executors), lambda outcome: None)
+    scaled(running, asked_s, executors)
     return batches(running, 119.0)[0]
 
 
@@ -142,34 +136,30 @@ def test_executors_that_come_for_the_last_wave_have_no_part_in_the_batch() -> No
     assert [share.executor_id for share in batch.stages[0].shares] == ["1", "2"]
 
 
-def test_executors_that_come_before_the_tasks_begin_have_the_whole_batch() -> None:
-    assert first_batch(LONG, 50.5, 6).committed_s == pytest.approx(61.0 + 10.0)
+@pytest.mark.parametrize(
+    ("job", "asked_s", "executors", "committed_s"),
+    [
+        pytest.param(LONG, 50.5, 6, 61.0 + 10.0, id="executors that come before the tasks start have the whole batch"),
+        pytest.param(replace(LONG, sink_s_per_row=0.002), 62.0, 4, 82.0 + 0.002 * 6000.0, id="new executors do not share a slow sink"),
+        pytest.param(replace(LONG, first_task_s=20.0), 62.0, 4, 72.0 + 20.0 + 5.0, id="a batch waits for the first task of a new executor"),
+    ],
+)
+def test_new_executors_change_the_end_of_a_batch(job: MicroBatchSettings, asked_s: float, executors: int, committed_s: float) -> None:
+    assert first_batch(job, asked_s, executors).committed_s == pytest.approx(committed_s)
 
 
 def test_executors_that_warm_up_help_a_running_batch_less() -> None:
-    cold = first_batch(replace(LONG, warm_up_factor=2.0), 62.0, 4).committed_s
-    assert 82.0 < cold < 91.0
-
-
-def test_what_a_slow_sink_takes_is_not_shared_with_new_executors() -> None:
-    job = replace(LONG, sink_s_per_row=0.002)
-    assert first_batch(job, 62.0, 4).committed_s == pytest.approx(82.0 + 0.002 * 6000.0)
-
-
-def test_a_batch_waits_for_the_first_task_of_an_executor_that_came_meanwhile() -> None:
-    """At 72 s it takes a task of 5 s that ends 20 s late; the others have done theirs by then."""
-    assert first_batch(replace(LONG, first_task_s=20.0), 62.0, 4).committed_s == pytest.approx(72.0 + 20.0 + 5.0)
+    assert 82.0 < first_batch(replace(LONG, warm_up_factor=2.0), 62.0, 4).committed_s < 91.0
 
 
 def test_an_executor_without_a_task_has_its_first_one_in_the_next_batch_alone() -> None:
     running = engine(replace(LONG, first_task_s=20.0), 100.0, 2)
-    running.advance(78.0)
-    running.perform(ScaleExecutors(number=1, executors=4), lambda outcome: None)
+    scaled(running, 78.0, 4)
     done = batches(running, 239.0)
     assert [batch.committed_s for batch in done] == pytest.approx([91.0, 121.0 + 20.0 + 5.0, 180.0 + 16.0])
 
 
-def test_nobody_left_to_go_on_makes_the_batch_wait_for_the_first_task_of_whoever_comes() -> None:
+def test_a_batch_without_executors_waits_for_the_first_task_of_a_new_one() -> None:
     crash = (Fault(at_s=65.0),)
     alone = [batches(engine(replace(LONG, first_task_s=seconds), 100.0, 1, faults=crash), 200.0)[0].committed_s for seconds in (0.0, 20.0)]
     assert alone[1] - alone[0] == pytest.approx(20.0)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_graph import BATCHES, FLOW, Graph, Running, engine, flowing, in_batches, lived, scale, until
+from simulated_job import assert_nothing_is_lost
 
 from penstock.core.config import Config
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome
@@ -17,7 +18,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
-from penstock.simulator.ground_truth import Fault, Record, Seconds
+from penstock.simulator.ground_truth import Fault, Seconds
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.simulator.sharing import Scheduler, fair, in_order
 
@@ -46,13 +47,6 @@ def test_a_graph_of_one_query_is_the_single_engine_to_the_last_digit(job: MicroB
     assert (alone.struck, alone.rescales) == (one.struck, one.rescales) and len(one.struck) == 2 and one.rescales
 
 
-def assert_rows_are_kept(record: Record) -> None:
-    seen = record.seconds()
-    balance = until(seen.arrived_rows - seen.finished_rows + seen.replayed_rows) - seen.lag_rows
-    assert np.abs(balance).max() <= 1e-6 * max(1.0, seen.arrived_rows.sum())
-    assert min(seen.lag_rows.min(), seen.finished_rows.min(), seen.oldest_s.min()) >= 0.0
-
-
 @given(
     rate=st.floats(50.0, 6000.0), selectivity=st.floats(0.0, 3.0), executors=st.integers(1, 8), after=st.integers(1, 8),
     scheduler=st.sampled_from(["fair", "fifo"]), fault_s=st.floats(5.0, 150.0), kind=st.sampled_from(["crash", "timeout"]), seed=st.integers(0, 99),
@@ -65,7 +59,7 @@ def test_what_a_query_in_batches_writes_is_what_the_next_one_gets(
     running = engine(in_batches(selectivity, scheduler), rate, executors, faults, seed)
     records = lived(running, 200.0, {70.0: scale(after), 120.0: change("clicks", 6.0, flows=False)})
     for record in records.values():
-        assert_rows_are_kept(record)
+        assert_nothing_is_lost(record)
     written, got = selectivity * until(records["clicks"].seconds().finished_rows), until(records["alerts"].seconds().arrived_rows)
     assert got == pytest.approx(written, rel=1e-9, abs=1e-6)
 
@@ -81,7 +75,7 @@ def test_what_a_flowing_query_writes_is_what_the_next_one_gets_a_second_later(
     running = engine(flowing(selectivity), rate, executors, (Fault(at_s=fault_s),), seed)
     records = lived(running, 200.0, {70.0: scale(after), 120.0: change("clicks", 6.0, flows=True)})
     for record in records.values():
-        assert_rows_are_kept(record)
+        assert_nothing_is_lost(record)
     written, got = selectivity * records["clicks"].seconds().finished_rows, records["alerts"].seconds().arrived_rows
     assert got[1:] == pytest.approx(written[:-1], rel=1e-6, abs=1e-4) and got[0] == 0.0
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import latency_by_law_s
-from simulated_batches import ON_SPARK, batches, engine
+from simulated_batches import ON_SPARK, batches, engine, scaled
 
 from penstock.core.config import Config
 from penstock.core.domain.instruction import ScaleExecutors
@@ -265,7 +265,6 @@ def test_a_query_that_fails_takes_its_batch_in_again_and_keeps_its_executors() -
 def test_executors_that_wait_for_a_gap_leave_when_the_query_fails() -> None:
     job = MicroBatchSettings(overhead_s=1.0, row_s=0.01, partitions=4, trigger=Trigger(interval_s=20.0))
     running = engine(job, 120.0, 4, (Fault(at_s=42.0, kind="restart"),))
-    running.advance(41.0)
-    running.perform(ScaleExecutors(number=1, executors=2), lambda outcome: None)
+    scaled(running, 41.0, 2)
     running.advance(42.5)
     assert len(running.observation().executors) == 2

@@ -119,12 +119,8 @@ def test_six_hours_without_a_policy_are_quick(capsys: pytest.CaptureFixture[str]
     assert struck.recovery_s is not None and 30.0 < struck.recovery_s < 120.0
 
 
-CONFIG = Config(reading_interval_s=15.0, reading_window_s=15.0)
-SETTINGS = ContinuousSettings(capacity_rows_per_s=1000.0)
-
-
 def engine_of(executors: int, load: Load) -> ContinuousEngine:
-    return ContinuousEngine(SETTINGS, load, executors=executors, seed=executors)
+    return ContinuousEngine(ContinuousSettings(capacity_rows_per_s=1000.0), load, executors=executors, seed=executors)
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def test_the_event_log_of_a_real_job_is_audited(tmp_path: Path, cluster: Any, st
     print(json.dumps(job, indent=1))
     assert job["average_executors"] == pytest.approx(2.0, abs=0.3)
     assert job["duration_s"] > 60 and job["latency_ms"]["p95"] > 500
-    assert any("2s is taken" in note for note in job["notes"]), "the trigger shows in when batches start"
+    assert any("2s is assumed" in note for note in job["notes"]), "the trigger shows in when batches start"
     assert 0.9 * 500 < job["rows_per_s"] < 500 * (1 + STARTED_S / job["duration_s"]), "what piled up until the first batch was processed too"
     assert abs(job["own_error"]["throughput"]) < 0.2
     assert job["executor_hours"]["needed"] <= job["executor_hours"]["had"]

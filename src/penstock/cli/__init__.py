@@ -14,7 +14,7 @@ EXIT_AT_ONCE = 130
 
 
 def main() -> None:
-    """The entry point of `penstock`; a mistake of the user is one line and exit code 2."""
+    """Run the command line. A mistake of the user is printed as one line, with exit code 2."""
     from penstock.cli.app import app
     from penstock.core.errors import PenstockError
 
@@ -26,6 +26,6 @@ def main() -> None:
 
 
 def complain(mistakes: str) -> None:
-    """Say what is wrong, a line for each mistake."""
+    """Print each mistake on a line of its own to standard error."""
     for line in mistakes.splitlines():
         print(f"penstock: {line}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""All commands together."""
+"""The `penstock` command: its table of subcommands, each imported at its first use, and mistakes in one line."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ COMMANDS = {
     "selftest": "selftest:app",
     "kafka": "kafka:app",
 }
-"""Where each is: a module of this package, and the function or the Typer of several commands in it."""
+"""Each command's module in this package, and the function in it, or the Typer app of a group of commands."""
 
 
 class Commands(TyperGroup):
-    """The commands of the table, each loaded at its first use."""
+    """Load each command at its first use, so that `penstock status` does not wait for the imports of `penstock fit`."""
 
     loaded: ClassVar[dict[str, Any]] = {}
 
@@ -80,12 +80,12 @@ def load(name: str) -> Any:
 
 
 Misuse: Any = typer.BadParameter.__bases__[0]
-"""What all errors in the use of a command derive from; Typer shows its name in no version, and has it from Click in some."""
+"""The base class of all usage errors. Typer does not export it; some versions take it from Click, others have their own."""
 
 
 @contextmanager
 def misuse_in_one_line() -> Iterator[None]:
-    """What was wrong, and where to look; a command without arguments still prints its help."""
+    """Turn a usage error into a UserMistake of one line that names the help page; a command without arguments still prints its help."""
     try:
         yield
     except Misuse as error:

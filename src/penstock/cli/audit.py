@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli import complain
-from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known
-from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, needed, parameters_of, policies_of
+from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known, needed
+from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, parameters_of, policies_of
 from penstock.cli.simulated import left_out_rows, like_rows
 from penstock.cli.terminal import Whole
 from penstock.cli.whatif import error_rows, error_words, kept_words
@@ -29,17 +29,17 @@ from penstock.hindsight.confidence import confidence
 
 def audit(
     paths: Annotated[list[Path], typer.Argument(help="Event logs of Spark, rolling folders (eventlog_v2_*), or folders of them.", metavar="PATH...")],
-    policy: Annotated[str, typer.Option(help="A policy by its name, or all of them.", metavar="NAME|all")] = ALL,
-    target_recovery: Annotated[float | None, typer.Option(help="Seconds within which the jobs are to recover.")] = None,
-    promise_latency_ms: Annotated[float | None, typer.Option(help="The latency that is promised.")] = None,
-    max_executors: Annotated[int | None, typer.Option(help="The most executors (those that the job had).")] = None,
-    downtime: Annotated[float | None, typer.Option(help="Seconds until an executor that is asked for is ready (5).")] = None,
-    last: Annotated[str, typer.Option(help="Only the last so long of each log.", metavar="DURATION")] = USUAL_LAST,
-    seed: Annotated[int, typer.Option(help="Another seed is another run of chance.")] = 0,
+    policy: Annotated[str, typer.Option(help="The policy to try, or all of them.", metavar="NAME|all")] = ALL,
+    target_recovery: Annotated[float | None, typer.Option(help="The promised recovery time in seconds.")] = None,
+    promise_latency_ms: Annotated[float | None, typer.Option(help="The promised p95 latency in milliseconds.")] = None,
+    max_executors: Annotated[int | None, typer.Option(help="The maximum number of executors (default: that of the job).")] = None,
+    downtime: Annotated[float | None, typer.Option(help="Seconds from the request of an executor until it is ready (5).")] = None,
+    last: Annotated[str, typer.Option(help="Audit only the last part of each log.", metavar="DURATION")] = USUAL_LAST,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Read event logs of streaming jobs: executor-hours wasted, promises at risk, and what each policy would have saved."""
+    """Audit Spark event logs of streaming jobs. Prints the executor-hours wasted, the promises at risk, and what each policy would have saved."""
     needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
     needed(0, downtime=downtime)
     needed(1, max_executors=max_executors)
@@ -66,11 +66,11 @@ JOBS = ("lasted", "rows/s", "executors", "had h", "needed h", "wasted h", "short
 POLICIES = ("executor-hours", "±", "saves h", "±", "executors", "rescales", "p95 ms", "within", "broken s")
 
 JOBS_PARTS, POLICIES_PARTS = (7, 4), (4, 5)
-"""What it costs, and what it keeps."""
+"""Columns of cost, then columns of promises, where a table is split."""
 
 
 def present_audit(audited: Sequence[Audited], skipped: Sequence[Skipped], *, as_json: bool, plot: Path | None) -> None:
-    """What could not be audited goes to standard error, a line each, or into the object."""
+    """Print tables or one JSON object; logs that could not be audited go to standard error, or into the object."""
     if as_json:
         left = [{"path": str(each.path), "why": each.why} for each in skipped]
         typer.echo(json.dumps(known({"jobs": [object_of(each) for each in audited], "skipped": left})))
@@ -150,7 +150,7 @@ def seconds(of_s: float | None) -> str:
 
 
 def object_of(each: Audited) -> dict[str, Any]:
-    """All times in seconds, executor-hours in hours; `what_if` is what `penstock replay --json` prints."""
+    """Return the JSON object of a job; it holds what `penstock replay --json` prints."""
     ran, latency = each.ran, each.ran.latency
     return {
         "path": str(each.path),

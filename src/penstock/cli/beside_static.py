@@ -1,4 +1,4 @@
-"""What a policy did beside a static deployment of the maximum, which is not run: its cost is computed, its latency simulated."""
+"""Compare a policy with a static deployment of the maximum. The static one is not run: its cost is computed, its latency simulated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideStatic:
-    """Both over the same time, from where the job had caught up with its start; `static` and `p95_off` are None where nothing could be simulated."""
+    """Both deployments over the same time, from when the job had caught up after its start. `static` and `p95_off` are None if nothing could be simulated."""
 
     policy: str
     executors: int
@@ -61,7 +61,7 @@ class BesideStatic:
         return f" ({self.measured.report.executor_s / most:.0%})" if most else ""
 
     def note(self) -> str:
-        """Which of the numbers were measured."""
+        """Say which of the numbers were measured."""
         if self.static is None:
             return "The static deployment was not run: its executor-seconds are the maximum times the same time; its latency is not known."
         off = "" if self.p95_off is None else f", which is off by {self.p95_off:+.0%} (p95) on the measured run itself"
@@ -72,7 +72,7 @@ class BesideStatic:
 
 
 def beside_static(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec) -> BesideStatic:
-    """Compare a recorded run with the most executors that its job may have, all the time."""
+    """Compare a recorded run with a static deployment of the job's maximum number of executors."""
     most = spec.limits.max_executors
     like = likeness(readings, events, spec)
     from_s = like.found.start_s + spec.config.reading_window_s if like else readings[0].at_s
@@ -88,7 +88,7 @@ def beside_static(readings: Sequence[Reading], events: Sequence[Event], spec: Jo
 
 
 def likeness(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec) -> Like | None:
-    """What to simulate the job with; None where the run does not tell."""
+    """Calibrate a simulator by the run; None if the run does not hold enough."""
     try:
         found = calibrated(readings, events, spec.config, autopilot=spec.autopilot)
         lived = rerun(found, readings, spec.config)
@@ -98,7 +98,7 @@ def likeness(readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec
 
 
 def static_run(like: Like, spec: JobSpec) -> RunSummary:
-    """The same arrivals with the most executors all the time, in a simulator like the recorded job; a window after its start, as the other."""
+    """Simulate the same arrivals with the maximum number of executors, and summarise from one window after the start."""
     most = spec.limits.max_executors
     autopilot = Autopilot(mode="active", policy="static", rollback=False)
     terms = Terms(limits=Limits(max_executors=most), promises=spec.promises, config=spec.config, autopilot=autopilot)

@@ -1,4 +1,4 @@
-"""`penstock demo`: the embedded cluster, a job, the policy that scales it, and a picture of it all."""
+"""`penstock demo`: run a job on the embedded cluster, let a policy scale it, and draw a picture of the run."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ FRESH = ("checkpoint", "demo.png", "demo.html")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """What is shown: a job of `workloads`, for how long, and what an operator says when, in seconds since its start; where nobody speaks, the policy
-    decides."""
+    """A job of `workloads`, how long it runs, and the operator's commands in seconds since its start; without commands the policy decides."""
 
     workload: str
     says: str
@@ -41,12 +40,12 @@ class Demonstration:
 
 SCALING = Demonstration(
     workload="lookup",
-    says="a rate that climbs past one executor and falls again; the policy decides how many there are",
+    says="The rate rises beyond the capacity of one executor and falls again. The policy scales the job",
     lasts_s=215.0,
 )
 REAL_TIME = Demonstration(
     workload="clicks",
-    says="Kafka in Real-Time Mode; an operator goes to micro-batches and back, and then takes an executor away",
+    says="Kafka in Real-Time Mode. An operator switches to micro-batches and back, and then removes an executor",
     lasts_s=130.0,
     operator=(
         (55.0, "trigger", {"value": "2s"}),
@@ -57,12 +56,10 @@ REAL_TIME = Demonstration(
 
 
 def demo(
-    folder: Annotated[Path | None, typer.Option("--folder", help="Where the job, its picture and its page go (default: out/demo).")] = None,
-    realtime: Annotated[
-        bool, typer.Option("--realtime", help="Show Kafka and Spark's Real-Time Mode, steered by hand, instead of a policy that scales.")
-    ] = False,
+    folder: Annotated[Path | None, typer.Option("--folder", help="The folder for the job, its picture and its page (default: out/demo).")] = None,
+    realtime: Annotated[bool, typer.Option("--realtime", help="Show Kafka and Spark's Real-Time Mode, operated by hand, instead of a policy.")] = False,
 ) -> None:
-    """Show what Penstock does, in about four minutes: nothing to prepare, nothing left running."""
+    """Show what Penstock does in about four minutes. It needs no preparation and leaves nothing running."""
     console = Console()
     shown = REAL_TIME if realtime else SCALING
     folder = folder or Path("out/demo-realtime" if realtime else "out/demo")
@@ -80,7 +77,7 @@ def demo(
 
 
 def prepare(folder: Path, workload: str) -> JobSpec:
-    """A fresh copy of the job, and no memory of an earlier demonstration."""
+    """Write a fresh copy of the job, and delete the state of an earlier demonstration."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in FRESH:
         path = folder / name
@@ -95,7 +92,7 @@ def prepare(folder: Path, workload: str) -> JobSpec:
 
 
 class Operator(threading.Thread):
-    """Says what the demonstration wants at set times, through the socket, as a person at another terminal would."""
+    """Sends the commands of the demonstration through the socket at their times, as a person at another terminal would."""
 
     def __init__(self, folder: JobFolder, shown: Demonstration) -> None:
         super().__init__(name="operator", daemon=True)
@@ -120,7 +117,6 @@ class Operator(threading.Thread):
                 self.mishaps.append(str(error))
 
     def _uptime_s(self, remote: RemoteJob) -> float:
-        """How long the job has run: its trace began when it did."""
         if not remote.lives():
             return 0.0
         reading = remote.ask("status")["reading"]
@@ -128,7 +124,7 @@ class Operator(threading.Thread):
 
 
 def show(console: Console, spec: JobSpec, folder: Path, *, beside_a_static_one: bool) -> None:
-    """What happened: a summary, what the policy saved, and where the picture and the page are."""
+    """Print a summary, what the policy saved, and the paths of the picture and the page."""
     from penstock.dashboard.page import write_page
     from penstock.dashboard.picture import draw
     from penstock.dashboard.summary import summarise

@@ -1,4 +1,4 @@
-"""The options of `penstock simulate` that say what an engine is like."""
+"""The options of `penstock simulate` that describe the engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.cli.simulate_options import needed, one_of
+from penstock.cli.report import needed, one_of
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
@@ -14,12 +14,12 @@ from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSet
 CONTINUOUS, MICRO_BATCH = ENGINES = ("continuous", "micro-batch")
 USUAL_CAPACITY_ROWS_PER_S, USUAL_DOWNTIME_S = 5000.0, 30.0
 OF_BATCHES, OF_FLOW = ("trigger", "overhead", "row_cost_us", "partitions", "cores"), ("interval",)
-"""Options that mean nothing where tasks run all the time, and that mean nothing in micro-batches."""
+"""Options of the micro-batch engine only, and of the continuous engine only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """As they were given, by their names; None is "not given"."""
+    """The options by their names; None is "not given"."""
 
     engine: str | None
     capacity_per_worker: float | None
@@ -41,7 +41,7 @@ class EngineOptions:
         return CONTINUOUS if self.engine is None else self.engine
 
     def settings(self, query: str = "query") -> ContinuousSettings | MicroBatchSettings:
-        """The engine of one query of that name, or one line that says what is wrong."""
+        """Return the settings of an engine for one query of that name, or raise a UserMistake."""
         one_of("engine", self.kind, ENGINES)
         if self.kind == CONTINUOUS:
             self._refuse(OF_BATCHES, f"it is an option of --engine {MICRO_BATCH}, and the engine is {CONTINUOUS}")
@@ -55,7 +55,7 @@ class EngineOptions:
         return replace(whole._continuous(usual), query=query)
 
     def over(self, recorded: ContinuousSettings | MicroBatchSettings) -> ContinuousSettings | MicroBatchSettings:
-        """The engine of a recorded job with what was given in the place of what was found, or one line that says what is wrong."""
+        """Return the settings of a recorded job with the given options in place of its own, or raise a UserMistake."""
         kind = CONTINUOUS if isinstance(recorded, ContinuousSettings) else MICRO_BATCH
         if self.engine not in (None, kind):
             one_of("engine", self.kind, ENGINES)
@@ -69,10 +69,10 @@ class EngineOptions:
                 raise UserMistake(f"--{name.replace('_', '-')}: {why}")
 
     def _continuous(self, usual: ContinuousSettings) -> ContinuousSettings:
-        """A rescale costs what a failure does, unless it is told what taking workers away costs."""
+        """A rescale takes as long as a failure, unless --downtime-in is given for scale-downs."""
         self._check(lowest_skew=0)
         needed(usual.pause_s, above=True, interval=self.interval)
-        told = given(
+        changed = given(
             capacity_rows_per_s=self.capacity_per_worker,
             interval_s=self.interval,
             downtime_s=self.downtime,
@@ -83,16 +83,16 @@ class EngineOptions:
             skew=self.skew,
             rate_limit_rows_per_s=self.rate_limit,
         )
-        return replace(usual, **told)
+        return replace(usual, **changed)
 
     def _micro_batch(self, usual: MicroBatchSettings) -> MicroBatchSettings:
-        """A row costs what leaves a worker the capacity it was given, unless its cost is given."""
+        """The cost of a row follows from the capacity, unless it is given."""
         self._check(lowest_skew=1)
         needed(1, partitions=self.partitions, cores=self.cores)
         needed(0, trigger=self.trigger, overhead=self.overhead)
         cores, capacity = usual.cores_per_executor if self.cores is None else self.cores, self.capacity_per_worker
         of_capacity_s = None if capacity is None else cores / capacity
-        told = given(
+        changed = given(
             overhead_s=self.overhead,
             row_s=of_capacity_s if self.row_cost_us is None else self.row_cost_us / 1e6,
             partitions=self.partitions,
@@ -105,7 +105,7 @@ class EngineOptions:
             down_s=self.downtime_in,
             timeout_s=self.timeout_failures,
         )
-        return replace(usual, **told)
+        return replace(usual, **changed)
 
     def _check(self, *, lowest_skew: float) -> None:
         needed(0, above=True, capacity_per_worker=self.capacity_per_worker, row_cost_us=self.row_cost_us, rate_limit=self.rate_limit)
@@ -114,7 +114,7 @@ class EngineOptions:
 
 
 def given(**settings: Any) -> dict[str, Any]:
-    """Those that were given.
+    """Drop the options that were not given.
 
     >>> given(overhead_s=0.5, row_s=None)
     {'overhead_s': 0.5}

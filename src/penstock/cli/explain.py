@@ -1,4 +1,4 @@
-"""`penstock explain`: a decision in words and numbers, and how what it predicted turned out."""
+"""`penstock explain`: a decision in words and numbers, and how its predictions turned out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.cli.histories import FileOption, history_of, why_undecided
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
-from penstock.core.domain.decision import Candidate, Comparison, executors_words, short
+from penstock.core.domain.decision import Comparison, executors_words, short
 from penstock.core.domain.events.autopilot import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject
 from penstock.core.domain.units import duration_words, parse_duration_s
@@ -26,21 +26,23 @@ from penstock.core.report.explained import Explained, Judged, decisions, explain
 from penstock.stores.reader import HistoryReader
 
 LOOK_BACK_S = (3600.0, 86400.0, float("inf"))
-"""How far back a decision is looked for, in seconds, each after the last found none: a history may hold weeks."""
+"""Spans to search for a decision, one after the other: a history may hold weeks."""
 
 CONTEXT_S = 3600.0
 FOLLOWED_S = 6 * 3600.0
-"""An explanation looks at the hour before a decision, and at the six after it."""
+"""An explanation reads the hour before a decision and the six hours after it."""
 
 
 def explain(
-    at: Annotated[str | None, typer.Option("--at", help='The decision in force then: "14:05", "2026-11-16 14:05", "10m ago".', metavar="TIME")] = None,
-    last_change: Annotated[bool, typer.Option("--last-change", help="The last decision that was not to keep the size.")] = False,
+    at: Annotated[
+        str | None, typer.Option("--at", help='Explain the decision in force at this time: "14:05", "2026-11-16 14:05", "10m ago".', metavar="TIME")
+    ] = None,
+    last_change: Annotated[bool, typer.Option("--last-change", help="Explain the last decision that changed something.")] = False,
     job: JobOption = None,
     file: FileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why: what was seen, which sizes were weighed, what was chosen, and how its predictions turned out."""
+    """Explain a decision of the policy. Shows the numbers seen, the candidates weighed, the choice, and how its predictions turned out."""
     with HistoryReader.open(history_of(job, file)) as reader:
         span = reader.span()
         last_s = 0.0 if span is None else span[1]
@@ -57,7 +59,7 @@ def explain(
 
 
 def last_decision(reader: HistoryReader, until_s: float, changed: bool) -> Decided | None:
-    """The last one until then; of those that change something if so wanted."""
+    """Return the last decision until then, or the last one that changed something."""
     for span_s in LOOK_BACK_S:
         found = decisions([row.event for row in reader.events(until_s - span_s, until_s)])
         found = [each for each in found if not changed or each.effect in ("shadow", "proposed", "asked")]
@@ -73,7 +75,7 @@ def explanation(reader: HistoryReader, decided: Decided, last_s: float) -> Expla
 
 
 def why_none(reader: HistoryReader, until_s: float, changed: bool) -> str:
-    """One line about a decision that is not there; asked for by a time before the first one it is a mistake."""
+    """Say in one line why there is no decision; a time before the first decision is a mistake."""
     first = next((each for row in reader.events() for each in decisions([row.event])), None)
     if first is None:
         return why_undecided(reader)
@@ -149,7 +151,7 @@ def show(console: Console, found: Explained) -> None:
     if decided.capacity_why is not None:
         line(f"capacity {decided.capacity_why}", "dim")
     if decided.decision.candidates:
-        console.print(Text("\nsizes weighed", style="bold"), Whole(candidates_table(decided)))
+        console.print(Text("\ncandidates weighed", style="bold"), Whole(candidates_table(decided)))
     if found.predictions:
         console.print(Text("\nwhat it predicted", style="bold"), Whole(predictions_table(found.predictions, decided.at_s), (3, 3)))
     if found.afterwards:
@@ -187,25 +189,21 @@ def seen_rows(found: Explained) -> list[tuple[str, str]]:
         p95_s = reading.latency.p95_s if reading.latency else None
         rows += [
             ("latency p95", seconds(p95_s)),
-            ("lag beyond what is healthy", f"{count(reading.excess_lag_rows)} rows"),
+            ("excess lag", f"{count(reading.excess_lag_rows)} rows"),
             ("executors", f"{reading.executors_running} running, {reading.executors_requested} requested, busy {percent(reading.busyness)}"),
         ]
     return rows
 
 
 def candidates_table(decided: Decided) -> Table:
-    """The size that was chosen has an arrow."""
+    """An arrow marks the chosen candidate."""
     table = columns("", "executors", "capacity rows/s", "recovery", "latency", left=1)
     table.add_column("refused because", overflow="fold")
     for each in decided.decision.candidates:
         chosen = each.executors == decided.decision.executors
         cells = str(each.executors), count(each.capacity_rows_per_s), seconds(each.recovery_s), seconds(each.latency_s)
-        table.add_row("→" if chosen else "", *map(Text, cells), Text(refusal(each)), style="bold" if chosen else "")
+        table.add_row("→" if chosen else "", *map(Text, cells), Text(each.refused.words() if each.refused else ""), style="bold" if chosen else "")
     return table
-
-
-def refusal(each: Candidate) -> str:
-    return "" if each.refused is None else each.refused.words()
 
 
 def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:
@@ -214,16 +212,16 @@ def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:
     table.add_column("")
     for each in predictions:
         made, graded = each.made, each.graded
-        of_size = f" of {executors_words(made.configuration.executors)}" if made.kind in ("capacity", "latency") else ""
-        told = "" if graded is None else "within its bounds" if graded.low <= graded.actual <= graded.high else "outside of its bounds"
+        of_executors = f" of {executors_words(made.configuration.executors)}" if made.kind in ("capacity", "latency") else ""
+        verdict = "" if graded is None else "within its bounds" if graded.low <= graded.actual <= graded.high else "outside of its bounds"
         table.add_row(
-            Text(f"{subject(made.kind, made.about)}{of_size}"),
+            Text(f"{subject(made.kind, made.about)}{of_executors}"),
             Text(f"{short(made.value)} {UNITS[made.kind]}"),
             Text(f"{short(made.low)} to {short(made.high)}"),
             Text(UNKNOWN if made.due_s is None else duration_words(max(0.0, round(made.due_s - at_s, 1)))),
             Text("" if graded is None else f"{short(graded.actual)} {UNITS[made.kind]}"),
             Text("" if graded is None else percent(graded.error)),
-            Text(told or FATES[each.fate], style="dim" if graded is None else ""),
+            Text(verdict or FATES[each.fate], style="dim" if graded is None else ""),
         )
     return table
 
@@ -239,13 +237,13 @@ def pairs(rows: list[tuple[str, str]]) -> Table:
 
 DAY_S, MINUTE_S, SECOND_S = 86400.0, 60.0, 1.0
 STILL_IN_IT_S = 0.001
-"""Before the end of a moment: what happens at its end belongs to the next."""
+"""A moment ends just before the next one begins."""
 
 
 def until_moment_s(text: str, last_s: float) -> float:
-    """The end of the moment that is named: a time of the day or an ISO time, local unless it says otherwise, or so long before the last that is known.
+    """Return the end of a named moment: a time of the day, an ISO time (local unless it has a zone), or a duration before the last known moment.
 
-    A time of the day is the last one there was; "14:05" names all of that minute.
+    A time of the day is its last occurrence; "14:05" names all of that minute.
     """
     text = text.strip()
     ago = re.fullmatch(r"(.+?)\s*ago", text)
@@ -260,7 +258,6 @@ def until_moment_s(text: str, last_s: float) -> float:
 
 
 def _of_the_day(text: str, last_s: float) -> float:
-    """The last such time of a day that is not after the last moment."""
     hour, minute, *second = (int(part) for part in text.split(":"))
     last = datetime.fromtimestamp(last_s)
     found = last.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
@@ -269,7 +266,7 @@ def _of_the_day(text: str, last_s: float) -> float:
 
 
 def _length_s(text: str) -> float:
-    """How long the moment is that is named: a day, a minute or a second.
+    """Return the length of a named moment: a day, a minute or a second.
 
     >>> [_length_s(each) for each in ("2026-11-16", "2026-11-16 14:05", "2026-11-16T14:05:30+01:00")]
     [86400.0, 60.0, 1.0]

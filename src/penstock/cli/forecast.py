@@ -1,4 +1,4 @@
-"""`penstock forecast`: how well the load of a trace can be foretold, tried at many moments of it."""
+"""`penstock forecast`: how well the load of a trace can be predicted, from many points in it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ DRAWN = 8
 
 def forecast(
     trace: Annotated[Path, typer.Argument(help="CSV with the columns t (s), rate (rows/s).", metavar="TRACE.CSV")],
-    history: Annotated[float, typer.Option(help="Seconds of history that a forecast is made from.", min=10)] = 3600.0,
+    history: Annotated[float, typer.Option(help="Seconds of history that each forecast uses.", min=10)] = 3600.0,
     horizon: Annotated[float, typer.Option(help="Seconds to forecast.", min=1)] = 900.0,
-    step: Annotated[float, typer.Option(help="Seconds of one step.", min=0.1)] = 10.0,
-    origins: Annotated[int, typer.Option(help="At how many moments of the trace.", min=1)] = 40,
-    baselines: Annotated[bool, typer.Option(help="Also what AutoARIMA, AutoETS and the naive forecast say alone.")] = True,
+    step: Annotated[float, typer.Option(help="Seconds between two points of a forecast.", min=0.1)] = 10.0,
+    origins: Annotated[int, typer.Option(help="The number of forecasts, spread over the trace.", min=1)] = 40,
+    baselines: Annotated[bool, typer.Option(help="Also score AutoARIMA, AutoETS and the naive forecast.")] = True,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Forecast a trace from many of its moments, and compare with what came."""
+    """Forecast a trace from many points, and score the forecasts."""
     finite(history=history, horizon=horizon, step=step)
     if horizon < step or history < FEWEST * step:
         raise UserMistake(f"--step: found {step:g}, at most the horizon ({horizon:g}) and a {FEWEST}th of the history ({history:g}) is allowed")
@@ -65,7 +65,7 @@ def forecast(
 
 
 def moments_of(trace: Path, time_s: Floats, rate: Floats, *, history_s: float, horizon_s: float, step_s: float, origins: int) -> list[Origin]:
-    """The moments to forecast from, or one line that says why there are none."""
+    """Return the points to forecast from, or raise a UserMistake that says why there are none."""
     apart_s = float(np.median(np.diff(time_s))) if len(time_s) > 1 else 0.0
     if apart_s > horizon_s:
         raise UserMistake(f"{trace}: its rows are {apart_s:g} s apart, at most the horizon ({horizon_s:g} s) is allowed")

@@ -1,4 +1,4 @@
-"""`penstock grade`: how good the predictions were so far."""
+"""`penstock grade`: how good the predictions were, and with `--models` how wrong each model is."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ from penstock.core.report.model_scores import ModelScore, model_scores
 from penstock.stores.reader import HistoryReader
 
 LEAST_WITHIN = 0.6
-"""Below this share bounds are too narrow. The promise is 0.8, but neighbouring grades cover the same quarter of an hour, so some shortfall is chance."""
+"""Bounds that hold less often than this are too narrow. They should hold in 0.8 of cases, but neighbouring grades overlap, so some shortfall is chance."""
 
 
 def grade(
     job: JobOption = None,
     file: FileOption = None,
-    last: Annotated[str | None, typer.Option("--last", help="Only the last so long.", metavar="DURATION")] = None,
-    models: Annotated[bool, typer.Option("--models", help="Also how wrong each model is, beside a constant and the paper's plain way; takes seconds.")] = False,
+    last: Annotated[str | None, typer.Option("--last", help="Use only the last part of the history, such as 2h.", metavar="DURATION")] = None,
+    models: Annotated[
+        bool, typer.Option("--models", help="Also print the error of each model, of a constant and of the paper's method; takes seconds.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare what was predicted with what came, by kind: capacity, latency, forecast, recovery."""
+    """Compare predictions with what was measured. Predictions are of four kinds: capacity, latency, forecast and recovery."""
     with HistoryReader.open(history_of(job, file)) as reader:
         since_s = since(last, reader.span())
         events = events_of(reader, since_s)
@@ -46,7 +48,7 @@ def grade(
     if as_json:
         rows = [{**asdict(each), "good_error": GOOD_ERROR[each.kind], "verdict": verdict(each)} for each in found]
         answer = {"grades": rows, "bounds_hold": COVERAGE, "reason": nothing or None}
-        typer.echo(json.dumps({**answer, "models": as_objects(scores)} if models else answer))
+        typer.echo(json.dumps({**answer, "models": [model_object(each) for each in scores]} if models else answer))
         return
     if found:
         show(Console(), found)
@@ -71,8 +73,8 @@ def show(console: Console, found: Sequence[Grade]) -> None:
     console.print(Whole(grades_table(found)))
     console.print(
         Text(
-            f"off by: mean of |predicted - actual| / actual, 100% where nothing came; bias: the same with its sign, above 0 where too much was predicted. "
-            f"Good: off by no more than its limit, and about {COVERAGE:.0%} within the bounds; fewer than {FEWEST_GRADES} grades say little.",
+            f"off by: mean of |predicted - actual| / actual, 100% if the actual value is 0; bias: the same with its sign, above 0 if too much was predicted. "
+            f"Good: an error within its limit, and about {COVERAGE:.0%} within the bounds; fewer than {FEWEST_GRADES} grades say little.",
             style="dim",
         )
     )
@@ -101,22 +103,16 @@ def verdict(each: Grade) -> str:
     return "good" if each.within >= LEAST_WITHIN else "bounds too narrow"
 
 
-def as_objects(found: Sequence[ModelScore]) -> list[dict[str, Any]]:
+def model_object(each: ModelScore) -> dict[str, Any]:
     """
     >>> one = ModelScore(model="load forecast", paper="AutoARIMA alone", score=Score(mape=0.1, constant_mape=0.3, paper_mape=0.2, held_out=9))
-    >>> as_objects([one])[0]["mape"], as_objects([one])[0]["reason"]
+    >>> model_object(one)["mape"], model_object(one)["reason"]
     (0.1, None)
     """
-    return [as_object(each) for each in found]
-
-
-def as_object(each: ModelScore) -> dict[str, Any]:
     score = each.score if isinstance(each.score, Score) else None
     return {
         "model": each.model,
-        "mape": score and score.mape,
-        "constant_mape": score and score.constant_mape,
-        "paper_mape": score and score.paper_mape,
+        **{name: getattr(score, name, None) for name in ("mape", "constant_mape", "paper_mape")},
         "paper": each.paper,
         "held_out": score.held_out if score else 0,
         "reason": None if isinstance(each.score, Score) else each.score.why,
@@ -125,7 +121,7 @@ def as_object(each: ModelScore) -> dict[str, Any]:
 
 def show_errors(console: Console, found: Sequence[ModelScore]) -> None:
     console.print(Whole(errors_table(found)))
-    words = "off by: mean error on what a model had not learnt, as a share of the truth; beside it that of a constant, and that of the paper's plain way."
+    words = "off by: mean relative error on data that the model had not learnt; constant, paper: the errors of a constant and of the paper's method."
     console.print(Text(words, style="dim"))
 
 

@@ -1,4 +1,4 @@
-"""What a command needs of a history: the file, its events, and why nothing was decided if nothing was."""
+"""What commands read from a history: the file, its events and readings, and why the policy decided nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.stores.reader import HistoryReader
 if TYPE_CHECKING:
     from penstock.hindsight.whatif import Like
 
-FileOption = Annotated[Path | None, typer.Option("--file", help="A history file instead of a job's own.", metavar="HISTORY.DB")]
+FileOption = Annotated[Path | None, typer.Option("--file", help="Read this history file instead of a job's own.", metavar="HISTORY.DB")]
 
 
 ROWS_A_STEP = 500
@@ -39,12 +39,12 @@ T = TypeVar("T", bound=Timed)
 
 
 def history_of(job: str | None, file: Path | None) -> Path:
-    """The history file that is meant, also of a job that has ended."""
+    """Return the history file of a job, running or not."""
     return file or remembered_job(job).history
 
 
 def since(last: str | None, span: tuple[float, float] | None) -> float:
-    """The first moment that `--last` means, in seconds: so long before the last one that is remembered; all of it if nothing is given.
+    """Return the time at which the span of `--last` begins, counted back from the last record; -inf if it is not given.
 
     >>> since("10m", (0.0, 1000.0)), since(None, (0.0, 1000.0))
     (400.0, -inf)
@@ -59,7 +59,7 @@ def since(last: str | None, span: tuple[float, float] | None) -> float:
 
 
 def read_with_bar(what: str, rows: Iterable[T], span: tuple[float, float] | None) -> Iterator[T]:
-    """The same rows in their order; on a terminal with a bar that tells how much is left to read."""
+    """Yield the rows unchanged; on a terminal, show a bar of how much is left to read."""
     first_s, last_s = span or (0.0, 0.0)
     console = Console(stderr=True)
     with Progress(TextColumn(what), BarColumn(), TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal) as shown:
@@ -71,15 +71,15 @@ def read_with_bar(what: str, rows: Iterable[T], span: tuple[float, float] | None
 
 
 def events_of(reader: HistoryReader, since_s: float = float("-inf")) -> list[Event]:
-    """All events since a time, in their order."""
+    """Return all events since a time, in order."""
     return list(read_with_bar("reading the history", (row.event for row in reader.events(since_s)), reader.span()))
 
 
 def why_undecided(reader: HistoryReader) -> str:
-    """One line for a job of which no decision is remembered."""
+    """Say in one line why a history holds no decision."""
     span, knowledge = reader.span(), reader.knowledge()
     if span is None:
-        return "nothing is remembered yet: the job has not run"
+        return "nothing is recorded yet: the job has not run"
     events = [row.event for row in reader.events()]
     mode = next((said for event in reversed(events) if (said := mode_in(event))), "observe")
     if mode == "observe":
@@ -98,12 +98,12 @@ def why_undecided(reader: HistoryReader) -> str:
 
 
 def history_named(history: str) -> Path:
-    """A history file, or that of a job of this name."""
+    """Return the path of a history file, or of the history of the job of that name."""
     return Path(history) if Path(history).is_file() else remembered_job(history).history
 
 
 def read_last(path: Path, last_s: float) -> tuple[list[Reading], list[Event], Terms | None]:
-    """The readings of the last so long, all events, and the terms that the job last ran under."""
+    """Return the readings of the last `last_s` seconds, all events, and the terms of the last run."""
     with HistoryReader.open(path) as reader:
         span = reader.span()
         since_s = -math.inf if span is None else span[1] - last_s
@@ -111,7 +111,7 @@ def read_last(path: Path, last_s: float) -> tuple[list[Reading], list[Event], Te
 
 
 def like(history: str, last_s: float, seed: int) -> Like:
-    """Calibrate the simulator by the last so long of a history file, or of the history of a job of that name."""
+    """Calibrate the simulator by the last `last_s` seconds of a history file, or of a job's history."""
     from penstock.hindsight.whatif import calibrated_by
 
     path = history_named(history)

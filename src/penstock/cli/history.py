@@ -1,4 +1,4 @@
-"""`penstock history`: print, draw and export what a job remembers."""
+"""`penstock history`: print, draw and export the history of a job."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from penstock.cli.histories import FileOption, history_of, since
 from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
 from penstock.cli.report import known, writable
-from penstock.cli.terminal import Whole, clock_time
+from penstock.cli.terminal import UNKNOWN, Whole, clock_time, count, percent
 from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.domain.units import count_words
 from penstock.core.errors import UserMistake
 from penstock.stores.reader import EventRow, HistoryReader
 from penstock.stores.recorder import Recorder
@@ -28,15 +27,15 @@ from penstock.stores.recorder import Recorder
 def history(
     job: JobOption = None,
     file: FileOption = None,
-    last: Annotated[str | None, typer.Option("--last", help="Only the last so long.", metavar="DURATION")] = None,
-    events: Annotated[bool, typer.Option("--events", help="Only events.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Also decisions that changed nothing, and the grade of every prediction.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")] = False,
+    last: Annotated[str | None, typer.Option("--last", help="Use only the last part of the history, such as 2h.", metavar="DURATION")] = None,
+    events: Annotated[bool, typer.Option("--events", help="Print only the events.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also print decisions that changed nothing, and the grade of every prediction.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     csv: Annotated[Path | None, typer.Option("--csv", help="Export CSV files to this folder.", metavar="FOLDER")] = None,
     parquet: Annotated[Path | None, typer.Option("--parquet", help="Export Parquet files to this folder.", metavar="FOLDER")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png, .svg) or a page (.html).", metavar="FILE")] = None,
 ) -> None:
-    """Print what a job did, or export it."""
+    """Print, draw or export the history of a job."""
     from penstock.stores.export import export
 
     if plot is not None:
@@ -90,7 +89,7 @@ def as_object(readings: list[Reading], rows: list[EventRow], recorders: list[Rec
 
 
 def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow], recorders: list[Recorder], everything: bool) -> None:
-    """Readings thinned to a screenful, then the events; what comes all the time is counted unless everything is wanted."""
+    """Print about 30 readings, then the events; routine events are only counted unless `everything` is set."""
     console.print(f"history {path}: {len(readings)} readings, {len(rows)} events{recorded_by(recorders)}", markup=False, highlight=False, soft_wrap=True)
     if readings:
         table = Table(box=None, header_style="bold")
@@ -99,9 +98,9 @@ def show(console: Console, path: Path, readings: list[Reading], rows: list[Event
         for reading in readings[:: max(1, len(readings) // 30)]:
             table.add_row(clock_time(reading.at_s), *columns(reading))
         console.print(Whole(table))
-    told = [row.event for row in rows if not isinstance(row.event, NothingToDo)]
-    routine = 0 if everything else sum(map(is_routine, told))
-    for event in told:
+    shown = [row.event for row in rows if not isinstance(row.event, NothingToDo)]
+    routine = 0 if everything else sum(map(is_routine, shown))
+    for event in shown:
         if everything or not is_routine(event):
             console.print(f"{clock_time(event.at_s)}  {event.words()}", markup=False, highlight=False, soft_wrap=True)
             print_tracebacks(console, [event], str)
@@ -113,7 +112,7 @@ def show(console: Console, path: Path, readings: list[Reading], rows: list[Event
 
 
 def recorded_by(recorders: list[Recorder]) -> str:
-    """Which Penstock wrote it, the last if there were several; nothing where none said so.
+    """Name the Penstock version that wrote the history, the last of several; empty if none is recorded.
 
     >>> recorded_by([Recorder(version="0.1.0", core="5f2a90c1b7de")])
     ', recorded by Penstock 0.1.0, core 5f2a90c1b7de'
@@ -125,12 +124,8 @@ def recorded_by(recorders: list[Recorder]) -> str:
 def columns(reading: Reading) -> list[str]:
     latency = reading.latency
     return [
-        *(words(each) for each in (reading.arrival_rows_per_s, reading.throughput_rows_per_s, reading.lag_rows, reading.excess_lag_rows)),
-        *(["–"] * 3 if latency is None else [f"{seconds:.1f}" for seconds in (latency.p50_s, latency.p95_s, latency.p99_s)]),
+        *(count(each) for each in (reading.arrival_rows_per_s, reading.throughput_rows_per_s, reading.lag_rows, reading.excess_lag_rows)),
+        *([UNKNOWN] * 3 if latency is None else [f"{seconds:.1f}" for seconds in (latency.p50_s, latency.p95_s, latency.p99_s)]),
         f"{reading.executors_running}/{reading.executors_requested}",
-        "–" if reading.busyness is None else f"{reading.busyness:.0%}",
+        percent(reading.busyness),
     ]
-
-
-def words(rows: float | None) -> str:
-    return "–" if rows is None else count_words(rows)

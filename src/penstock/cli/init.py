@@ -13,7 +13,7 @@ from penstock.core.errors import UserMistake
 FILES = ("job.toml", "job.py")
 
 
-def init(folder: Annotated[Path, typer.Argument(help="Where to write the job.")] = Path()) -> None:
+def init(folder: Annotated[Path, typer.Argument(help="The folder to write the job into.")] = Path()) -> None:
     """Write a commented job.toml with a small job that runs."""
     there = [name for name in FILES if (folder / name).exists()]
     if there:
@@ -28,5 +28,5 @@ def init(folder: Annotated[Path, typer.Argument(help="Where to write the job.")]
 
 
 def entry() -> None:
-    """Print the path of the script that spark-submit runs: spark-submit --master yarn "$(penstock entry)" run job.toml"""
+    """Print the path of the script that spark-submit runs. Example: spark-submit --master yarn "$(penstock entry)" run job.toml"""
     typer.echo(str(files("penstock") / "__main__.py"))

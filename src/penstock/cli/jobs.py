@@ -1,4 +1,4 @@
-"""Which job a command means."""
+"""Find the job that a command is about."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from penstock.core.errors import UserMistake
 from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder, home, job_folders
 
-JobOption = Annotated[str | None, typer.Option("--job", help="Which job; needed only when there are several.", metavar="NAME")]
+JobOption = Annotated[str | None, typer.Option("--job", help="The name of the job; needed only if there are several.", metavar="NAME")]
 
 
 def running_job(name: str | None) -> RemoteJob:
-    """The running job of that name, or the only one."""
+    """Return the running job of that name, or the only running one."""
     living = [folder for folder in job_folders() if RemoteJob(folder.socket).lives()]
     names = ", ".join(folder.name for folder in living) or "none"
     if name is not None:
@@ -29,7 +29,7 @@ def running_job(name: str | None) -> RemoteJob:
 
 
 def remembered_job(name: str | None) -> JobFolder:
-    """The job of that name that has a history, running or not, or the only one, or the only running one."""
+    """Return the job of that name that has a history, running or not; else the only one, or the only running one."""
     known = [folder for folder in job_folders() if folder.history.exists()]
     names = ", ".join(folder.name for folder in known) or "none"
     if name is not None:

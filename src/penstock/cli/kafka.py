@@ -1,4 +1,4 @@
-"""`penstock kafka`: a Kafka broker for as long as it is wanted, and a feeder into a topic of any broker."""
+"""`penstock kafka`: run a Kafka broker on this machine, and feed rows into a topic of any broker."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from penstock.kafka.topics import make_topics, partitions_of
 from penstock.runtime.secrets import resolve
 from penstock.trace.state import TraceState, recipe_of
 
-app = typer.Typer(help="A Kafka broker of your own, and a feeder for its topics.", invoke_without_command=True)
+app = typer.Typer(help="Run a Kafka broker on this machine, or feed a topic.", invoke_without_command=True)
 
 
 POLL_S = 0.2
-FolderOption = Annotated[Path | None, typer.Option("--folder", help="Keep its data there; else they go with it.")]
+FolderOption = Annotated[Path | None, typer.Option("--folder", help="Keep its data in this folder; without it they are deleted at the end.")]
 
 
 @app.callback()
 def broker(
     context: typer.Context,
-    topics: Annotated[list[str] | None, typer.Option("--topic", help="A topic to make, with its partitions.", metavar="NAME:PARTITIONS")] = None,
+    topics: Annotated[list[str] | None, typer.Option("--topic", help="Create a topic with this number of partitions.", metavar="NAME:PARTITIONS")] = None,
     folder: FolderOption = None,
 ) -> None:
-    """Run a real single-node broker on free ports of this machine until Ctrl-C."""
+    """Run a Kafka broker of one node on free ports of this machine until Ctrl-C."""
     if context.invoked_subcommand is not None:
         return
     from penstock.spark.connector import broker_jars
@@ -52,31 +52,33 @@ def broker(
         running.start()
         if wanted:
             make_topics({"bootstrap.servers": running.bootstrap}, wanted)
-        typer.echo(f"kafka.bootstrap.servers={running.bootstrap}   (Ctrl-C ends it{'' if folder else ' and forgets what it holds'})")
+        typer.echo(f"kafka.bootstrap.servers={running.bootstrap}   (Ctrl-C stops it{'' if folder else ' and deletes its data'})")
         while not signals.asked.wait(POLL_S) and running.listens():
             pass
 
 
 @app.command()
 def feed(
-    topic: Annotated[str, typer.Argument(help="The topic, with its partitions if it is to be made.", metavar="NAME[:PARTITIONS]")],
-    bootstrap: Annotated[str, typer.Option("--bootstrap", help="Where the broker is.", metavar="HOST:PORT")],
-    rate: Annotated[str | None, typer.Option("--rate", help='A shape, such as "sine(mean=800, amplitude=500, period=120)".')] = None,
-    csv: Annotated[str | None, typer.Option("--csv", help="Or a file with columns t, rate.")] = None,
-    rows: Annotated[str | None, typer.Option("--rows", help="The function that makes the rows.", metavar="FILE.PY:NAME")] = None,
-    parquet: Annotated[str | None, typer.Option("--parquet", help="Or a recording to take the rows from.")] = None,
-    value_format: Annotated[str, typer.Option("--value-format", help='"json", or "raw": the column value as it is.')] = "json",
+    topic: Annotated[str, typer.Argument(help="The topic; with a number of partitions it is created.", metavar="NAME[:PARTITIONS]")],
+    bootstrap: Annotated[str, typer.Option("--bootstrap", help="The address of the broker.", metavar="HOST:PORT")],
+    rate: Annotated[str | None, typer.Option("--rate", help='The rate as a shape, such as "sine(mean=800, amplitude=500, period=120)".')] = None,
+    csv: Annotated[str | None, typer.Option("--csv", help="The rate as a CSV file with the columns t, rate.")] = None,
+    rows: Annotated[str | None, typer.Option("--rows", help="A function that makes the rows.", metavar="FILE.PY:NAME")] = None,
+    parquet: Annotated[str | None, typer.Option("--parquet", help="A Parquet file or folder to take the rows from.")] = None,
+    value_format: Annotated[
+        str, typer.Option("--value-format", help='The value of a record: all columns as "json", or the column value as it is ("raw").')
+    ] = "json",
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", help="An option of the Kafka client; for a secret write '${env:NAME}' or '${file:path}'.", metavar="KEY=VALUE"),
+        typer.Option("--option", help="An option of the Kafka client. Write a secret as '${env:NAME}' or '${file:path}'.", metavar="KEY=VALUE"),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--rows-in-all", help="End after so many rows.")] = None,
-    state: Annotated[Path | None, typer.Option("--state", help="A folder in which it remembers how far it is; started again, it goes on.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: a JSON object a second.")] = False,
+    limit: Annotated[int | None, typer.Option("--rows-in-all", help="Stop after this number of rows.")] = None,
+    state: Annotated[Path | None, typer.Option("--state", help="A folder for its progress; a feeder started again with it continues.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object every second.")] = False,
 ) -> None:
-    """Produce a trace into a topic, each row when its time has come, until Ctrl-C; say every second whether it keeps up.
+    """Write the rows of a trace to a topic at their times, until Ctrl-C.
 
-    To change its rate while it runs, say `penstock kafka rate 500/s --state FOLDER` with the same folder.
+    Prints every second whether it keeps up. To change the rate of a running feeder, call `penstock kafka rate 500/s --state FOLDER` with the same folder.
     """
     given = {"rate": rate, "csv": csv, "rows": rows, "parquet": parquet}
     options = {name: value for name, value in given.items() if value is not None} | {"folder": "."}
@@ -104,7 +106,7 @@ def feed(
 
 
 def options_of(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The options of the client, with the secrets in place that are only named: what is on a command line can be read by others.
+    """Return the client options with their secrets filled in: other users can read a command line.
 
     >>> options_of(["kafka.security.protocol=SSL", "ssl.truststore.password=${env:SECRET}"], {"SECRET": "a=b"})
     {'security.protocol': 'SSL', 'ssl.truststore.password': 'a=b'}
@@ -128,18 +130,18 @@ def pair_of(text: str) -> tuple[str, str]:
 
 
 def watch(running: Feed, signals: StopSignals, as_json: bool) -> None:
-    """Show how the feeder keeps up until it ends or is told to."""
+    """Print the feeder's progress until it ends or a signal stops it."""
     shown = None
     while running.is_running and not signals.asked.wait(POLL_S):
         if running.last is not None and running.last is not shown:
             shown = running.last
-            told = shown.summary(running.order.topic)
-            typer.echo(json.dumps(told) if as_json else feed_words(told))
+            progress = shown.summary(running.order.topic)
+            typer.echo(json.dumps(progress) if as_json else feed_words(progress))
 
 
 @contextmanager
 def place_of(given: Path | None, prefix: str) -> Iterator[Path]:
-    """The folder that was given, made if it is not there; else a new one that goes with whoever asked."""
+    """Yield the given folder, created if needed; else a temporary one that is deleted at the end."""
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
         yield given
@@ -151,20 +153,20 @@ def place_of(given: Path | None, prefix: str) -> Iterator[Path]:
 @app.command()
 def rate(
     rows: Annotated[str, typer.Argument(help='The new rate: "500/s", or "trace" to follow the trace again.')],
-    state: Annotated[Path, typer.Option("--state", help="The folder given to the feeder.")],
+    state: Annotated[Path, typer.Option("--state", help="The folder that was given to the feeder.")],
 ) -> None:
-    """Change the rate of a feeder that runs."""
+    """Change the rate of a running feeder."""
     try:
         options = json.loads((state / "options.json").read_text())
     except (OSError, ValueError):
-        raise UserMistake(f"--state: no feeder has remembered anything in {state}") from None
+        raise UserMistake(f"--state: there is no state of a feeder in {state}") from None
     trace = TraceState(state / "trace.json", recipe_of(options))
     trace.override(time.time() + 0.5, None if rows == "trace" else parse_rate_rows_per_s(rows))
     typer.echo(f"from now on {rows}")
 
 
 def the_topic(client: dict[str, str], text: str) -> tuple[str, int]:
-    """The topic and its partitions, made if it is not there and they are given."""
+    """Return the topic and its number of partitions; create it if that number is given."""
     name, given, _ = text.partition(":")
     try:
         if given:

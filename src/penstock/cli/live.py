@@ -1,4 +1,4 @@
-"""What `penstock run` shows while a job runs: a live view on a terminal, log lines elsewhere."""
+"""The display of `penstock run`: a live view on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def view_for(
     redact: Callable[[str], str] = str,
     log_every_s: float = LOG_EVERY_S,
 ) -> LiveView | PlainLog:
-    """The live view where there is a terminal, else log lines; 0 logs every reading. Both take updates from any thread."""
+    """Return a live view on a terminal, else log lines every `log_every_s` (0: every reading). Both accept updates from any thread."""
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveView(console, ViewState(job=one_line(job), pilot=Pilot(mode=mode), master=one_line(redact(master)), promises=promises), redact)
     return PlainLog(console, redact, every_s=log_every_s)
 
 
 class LiveView:
-    """Draws the state in place a few times a second and leaves the last picture when stopped."""
+    """Redraws the state a few times a second; the last view stays when stopped."""
 
     def __init__(self, console: Console, state: ViewState, redact: Callable[[str], str]) -> None:
         self._console = console
@@ -60,7 +60,7 @@ class LiveView:
 
 
 class PlainLog:
-    """One line for a reading now and then, one for every event that did something."""
+    """Logs a line for a reading now and then, and a line for every event that is not routine."""
 
     def __init__(self, console: Console, redact: Callable[[str], str], *, every_s: float = LOG_EVERY_S) -> None:
         self._console = console
@@ -69,7 +69,7 @@ class PlainLog:
         self._next_s = float("-inf")
 
     def start(self) -> None:
-        """Nothing to prepare: lines come as things happen."""
+        """Do nothing: lines are printed as events happen."""
 
     def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None:
         for line in event_lines(events, self._redact):
@@ -80,21 +80,21 @@ class PlainLog:
             self._print(reading.at_s, reading_line(reading))
 
     def stop(self) -> None:
-        """Nothing to put back."""
+        """Do nothing."""
 
     def _print(self, at_s: float, words: str) -> None:
         self._console.print(f"{day_time(at_s)} {words}", markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def print_tracebacks(console: Console, events: Sequence[Event], redact: Callable[[str], str]) -> None:
-    """The user's own traceback, whole, for a query that it ended."""
+    """Print the whole traceback of the user's code for queries that failed with one."""
     for event in events:
         if isinstance(event, QueryFailed) and event.traceback:
             console.print(redact(event.traceback).rstrip(), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def reading_line(reading: Reading) -> str:
-    """A reading as one line of a log."""
+    """Format a reading as one line of a log."""
     latency = reading.latency
     p50, p95, p99 = (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None)
     return ", ".join(

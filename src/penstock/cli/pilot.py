@@ -1,4 +1,4 @@
-"""The autopilot in a line or two: what it may do, what it decided last, what waits for a word."""
+"""The state of the autopilot in a few lines: its mode, its last decision, an open proposal, a pause."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from penstock.core.domain.units import duration_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastWord:
+class LastDecision:
     at_s: float
     words: str
 
@@ -51,30 +51,30 @@ class Pausing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pilot:
-    """What people at a terminal need to know of the autopilot; `infeasible` are targets that no size can meet."""
+    """The autopilot as a terminal shows it; `infeasible` are targets that no number of executors can meet."""
 
     mode: str
     policy: str = ""
-    last: LastWord | None = None
+    last: LastDecision | None = None
     proposal: Waiting | None = None
     paused: Pausing | None = None
     infeasible: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Pilot:
-        """As a job tells it when it is asked for its status."""
+        """Read the state from a job's answer to `status`."""
         last, proposal, paused = state["last"], state["proposal"], state["paused"]
         return cls(
             mode=state["mode"],
             policy=state["policy"],
-            last=None if last is None else LastWord(at_s=last["at_s"], words=last["words"]),
+            last=None if last is None else LastDecision(at_s=last["at_s"], words=last["words"]),
             proposal=None if proposal is None else Waiting(**{name: proposal[name] for name in ("number", "executors", "expires_s")}),
             paused=None if paused is None else Pausing(who=paused["who"], until_s=paused["until_s"], reason=paused["reason"]),
             infeasible=tuple(state["infeasible"]),
         )
 
     def after(self, events: Sequence[Event], redact: Callable[[str], str] = str) -> Pilot:
-        """The same after what happened since; words of others pass through `redact`."""
+        """Return the state after these events; their texts pass through `redact`."""
         pilot = self
         for event in events:
             pilot = replace(pilot, mode=mode_in(event) or pilot.mode)
@@ -82,7 +82,7 @@ class Pilot:
                 case Decided(effect="approved"):
                     continue
                 case Decided():
-                    pilot = replace(pilot, policy=event.policy, last=LastWord(at_s=event.at_s, words=redact(event.words())))
+                    pilot = replace(pilot, policy=event.policy, last=LastDecision(at_s=event.at_s, words=redact(event.words())))
                 case Proposed():
                     executors = event.change.executors
                     waits = Waiting(number=event.proposal, executors=None if executors is None else executors[1], expires_s=event.expires_s)
@@ -100,7 +100,7 @@ class Pilot:
         return pilot
 
     def lines(self, now_s: float) -> list[tuple[str, str, str]]:
-        """Name, words and style of each line; none for a job that is only observed."""
+        """Return name, text and style of each line; no line in mode "observe"."""
         return [] if self.mode == "observe" else list(self._lines(now_s))
 
     def _lines(self, now_s: float) -> Iterator[tuple[str, str, str]]:
@@ -117,11 +117,11 @@ class Pilot:
             yield "paused", f"by {self.paused.who} {span}{reason}; penstock resume", "yellow"
         if self.infeasible:
             targets = ", ".join("carry the load" if each == THROUGHPUT else f"keep the promised {each}" for each in self.infeasible)
-            yield "infeasible", f"no size can {targets}; penstock history --events says why", "red"
+            yield "infeasible", f"no number of executors can {targets}; penstock history --events says why", "red"
 
 
 def pilot_view(lines: Sequence[tuple[str, str, str]], *, wrapped: bool) -> RenderableType:
-    """The lines of an autopilot below the numbers of a view, each on one line unless it may be wrapped."""
+    """Return the lines as a grid; a line too long is cut unless `wrapped`."""
     grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True, min_width=10)
     grid.add_column(no_wrap=not wrapped, overflow="fold" if wrapped else "ellipsis", ratio=1)

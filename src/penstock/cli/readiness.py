@@ -1,4 +1,4 @@
-"""`penstock readiness`: whether a job in shadow is ready for more."""
+"""`penstock readiness`: whether a policy in shadow is ready to act."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from penstock.core.report.readiness import readiness as judge
 from penstock.core.report.shadow import last_shadow
 from penstock.stores.reader import HistoryReader
 
-NEVER = 'it never decided in shadow: mode = "shadow" in [autopilot] of the job file lets it decide and touches nothing'
+NEVER = 'the policy never decided in shadow: mode = "shadow" in [autopilot] of the job file lets it decide and touches nothing'
 REMEDIES = {
     "shadow_too_short": "leave it in shadow",
-    "too_few_grades": "a latency is judged at the size that runs, a minute or so after each decision: leave it in shadow",
+    "too_few_grades": "a latency is judged at the executors that run, about a minute after each decision: leave it in shadow",
     "error_too_large": "penstock grade shows more; the models learn on, or another policy suits the job better",
     "more_breaks": "penstock explain --last-change shows one; a policy that is more careful, or a larger min_executors",
     "never_decided": "phoebe and twres need a profile, the others a load and how busy the executors are (in Real-Time Mode: their CPU)",
@@ -37,7 +37,7 @@ REMEDIES = {
 
 
 def readiness(job: JobOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """Compare what the policy decided in shadow with what was run, and say whether it is ready for "ask" or "active"."""
+    """Say whether a policy in shadow is ready for "ask" or "active". Compares its decisions with the executors that ran."""
     with HistoryReader.open(history_of(job, file)) as reader:
         events = events_of(reader)
         shadow = last_shadow(events)
@@ -78,7 +78,7 @@ def show(console: Console, found: Readiness) -> None:
     console.print(Whole(table))
     if found.agreement is not None:
         same, fewer, more = (percent(share) for share in (found.agreement.same, found.agreement.fewer, found.agreement.more))
-        line(f"\nthe size in shadow was the one that ran {same} of the time, smaller {fewer}, larger {more}")
+        line(f"\nthe executors decided in shadow were those that ran {same} of the time, fewer {fewer}, more {more}")
     for kind, (error, number) in found.errors.items():
         line(error_words(kind, error, number))
     for reason in found.reasons:
@@ -101,7 +101,7 @@ def compared(shadow: Steered, run: Steered) -> Iterator[tuple[str, str, str]]:
     yield "executor-seconds", f"{shadow.executor_s:,.0f}{saved}", f"{run.executor_s:,.0f}"
     yield "times scaled up", str(shadow.ups), str(run.ups)
     yield "times scaled down", str(shadow.downs), str(run.downs)
-    yield "promises broken", f"{shadow.broken} foreseen", str(run.broken)
+    yield "promises broken", f"{shadow.broken} predicted", str(run.broken)
 
 
 def reason_words(reason: Unready) -> str:

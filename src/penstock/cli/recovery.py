@@ -1,4 +1,4 @@
-"""`penstock recovery`: how long a job would take to catch up after a failure, on a trace."""
+"""`penstock recovery`: how long a job takes to catch up after a failure on a trace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
+from penstock.cli.report import JsonOption, PlotOption, Report, finite, needed, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.forecast.series import LONGEST_GAP_S, USUAL_GAPS
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -19,22 +19,25 @@ from penstock.core.models.recovery.predicted_recovery import TRUSTED_S, continue
 from penstock.tables.measurements import read_trace
 
 NEARLY_ALL = 0.9
-"""A gap is judged by this quantile of the distances of rows: a trace that is drawn with few rows has long ones on purpose."""
+"""A gap is judged by this quantile of the distances between rows, as a trace of few rows has long distances on purpose."""
 
 
 def recovery(
     trace: Annotated[Path, typer.Option(help="CSV with the columns t (s), rate (rows/s).", metavar="TRACE.CSV")],
-    at: Annotated[float, typer.Option(help="When the failure strikes, in the time of the trace.")],
-    capacity: Annotated[float, typer.Option(help="Rows per second the job can process.")],
-    interval: Annotated[float, typer.Option(help="Checkpoint interval in seconds: so much is processed again.")],
+    at: Annotated[float, typer.Option(help="The time of the failure in the trace, in seconds.")],
+    capacity: Annotated[float, typer.Option(help="The capacity of the job in rows per second.")],
+    interval: Annotated[float, typer.Option(help="The checkpoint interval in seconds, which is processed again.")],
     downtime: Annotated[float, typer.Option(help="Seconds from the failure until the job processes again.")],
-    lag: Annotated[float, typer.Option(help="Rows that waited already.")] = 0.0,
+    lag: Annotated[float, typer.Option(help="Rows that already waited at the failure.")] = 0.0,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Seconds from a failure until the job has caught up (Phoebe sec. III-B), just before a checkpoint: the worst case."""
+    """Predict how long a job takes to recover from a failure.
+
+    The failure strikes just before a checkpoint, which is the worst case (Phoebe, section III-B).
+    """
     finite(at=at, capacity=capacity, interval=interval, downtime=downtime, lag=lag)
-    not_negative(capacity=capacity, interval=interval, downtime=downtime, lag=lag)
+    needed(0, capacity=capacity, interval=interval, downtime=downtime, lag=lag)
     arrivals = read_trace(trace)
     if not arrivals.time_s[0] <= at <= arrivals.last_s:
         raise UserMistake(f"--at: found {at:g}, the trace goes from {arrivals.time_s[0]:g} s to {arrivals.last_s:g} s")
@@ -51,14 +54,8 @@ def recovery(
     present(Report(title=f"a failure at {at:g} s", found=found, rows=as_rows(found, arrivals, outage, capacity), draw=draw), as_json, plot)
 
 
-def not_negative(**numbers: float) -> None:
-    for name, number in numbers.items():
-        if number < 0:
-            raise UserMistake(f"--{name}: found {number:g}, a number of at least 0 is needed")
-
-
 def refuse_a_gap(trace: Path, arrivals: Arrivals, start_s: float, end_s: float) -> None:
-    """A silence in the time that the answer speaks of leaves no answer if it is longer than a line may bridge, and than nearly all others of the trace."""
+    """Refuse a gap in the time that the answer covers if it is too long to interpolate and longer than nearly all other gaps of the trace."""
     apart_s = np.diff(arrivals.time_s)
     longest_s = max(LONGEST_GAP_S, USUAL_GAPS * float(np.quantile(apart_s, NEARLY_ALL))) if len(apart_s) else LONGEST_GAP_S
     first, last = bisect_right(arrivals.time_s, start_s) - 1, bisect_left(arrivals.time_s, end_s)

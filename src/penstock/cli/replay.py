@@ -1,4 +1,4 @@
-"""`penstock replay`: a recorded run once more: the same decisions byte for byte, or what another policy would have made of it."""
+"""`penstock replay`: verify the decisions of a recorded run byte for byte, or estimate what another policy would have done."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import typer
 
 from penstock.cli import EXIT_INTERNAL
 from penstock.cli.histories import history_named, read_last
-from penstock.cli.report import JsonOption, PlotOption, bar
-from penstock.cli.simulate_options import USUAL_LAST, last_of, limits_of, needed, parameters_of, policies_of, promises_of
+from penstock.cli.report import JsonOption, PlotOption, bar, needed
+from penstock.cli.simulate_options import USUAL_LAST, last_of, limits_of, parameters_of, policies_of, promises_of
 from penstock.cli.terminal import day_time
 from penstock.cli.whatif import present_what_if
 from penstock.core.errors import UserMistake
@@ -26,17 +26,20 @@ USUAL_POLICY = "auto"
 
 def replay(
     history: Annotated[str, typer.Argument(help="A history file, or the name of a job that has one.", metavar="HISTORY.DB|JOB")],
-    verify: Annotated[bool, typer.Option("--verify", help="Turn the recorded inputs again: are the decisions the same, byte for byte?")] = False,
-    policy: Annotated[str | None, typer.Option(help="What if this policy had steered it (auto), or all of them side by side.", metavar="NAME|all")] = None,
-    target_recovery: Annotated[float | None, typer.Option(help="What if it were to recover within so many seconds.")] = None,
-    promise_latency_ms: Annotated[float | None, typer.Option(help="What if this latency were promised.")] = None,
-    max_executors: Annotated[int | None, typer.Option(help="What if it may have so many executors.")] = None,
-    last: Annotated[str, typer.Option(help="What if: only the last so long of the history.", metavar="DURATION")] = USUAL_LAST,
-    seed: Annotated[int, typer.Option(help="Another seed is another run of chance.")] = 0,
+    verify: Annotated[bool, typer.Option("--verify", help="Decide again from the recorded inputs, and compare byte for byte.")] = False,
+    policy: Annotated[str | None, typer.Option(help="Estimate the run under this policy (default: auto), or under all of them.", metavar="NAME|all")] = None,
+    target_recovery: Annotated[float | None, typer.Option(help="Estimate it with this promised recovery time in seconds.")] = None,
+    promise_latency_ms: Annotated[float | None, typer.Option(help="Estimate it with this promised p95 latency in milliseconds.")] = None,
+    max_executors: Annotated[int | None, typer.Option(help="Estimate it with this maximum number of executors.")] = None,
+    last: Annotated[str, typer.Option(help="Use only the last part of the history (not with --verify).", metavar="DURATION")] = USUAL_LAST,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Replay a recorded run: verify its decisions, or ask what another policy or other promises would have made of it."""
+    """Replay a recorded run: verify it, or try another policy on it.
+
+    Without --verify it estimates what another policy, other promises or another maximum would have done.
+    """
     if verify:
         asked = {"policy": policy, "target-recovery": target_recovery, "promise-latency-ms": promise_latency_ms, "max-executors": max_executors, "plot": plot}
         for name, given in asked.items():
@@ -53,7 +56,7 @@ def replay(
 
 
 def verify_history(path: Path, as_json: bool) -> None:
-    """Exit code 1 if a decision differs."""
+    """Decide again from the recorded inputs; exit with code 1 if a decision differs."""
     with HistoryReader.open(path) as reader, bar("turns") as progress:
         done = verified(reader, progress=progress)
     difference = done.first_difference
@@ -69,7 +72,7 @@ def verify_history(path: Path, as_json: bool) -> None:
             typer.echo("the same decisions, byte for byte")
         else:
             other = other_version_words(done.recorder, this_penstock())
-            typer.echo(f"turn {difference.turn}, at {day_time(difference.at_s)}, is the first that says something else{other}")
+            typer.echo(f"turn {difference.turn}, at {day_time(difference.at_s)}, is the first that differs{other}")
             typer.echo(f"recorded: {difference.recorded or 'nothing more that the history holds'}")
             typer.echo(f"replayed: {difference.replayed or 'nothing more'}")
     if difference is not None:
@@ -77,7 +80,7 @@ def verify_history(path: Path, as_json: bool) -> None:
 
 
 def other_version_words(recorder: Recorder | None, this: Recorder) -> str:
-    """Why decisions may differ though nothing is wrong; nothing where the same Penstock decided both times.
+    """Say that another version of Penstock recorded the run; empty if it was this one.
 
     >>> old, new = Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0", core="77aa01b2c3d4")
     >>> other_version_words(old, new)

@@ -1,4 +1,4 @@
-"""What a tool has found: a table for people, one JSON object for machines, a picture for those who would rather look."""
+"""How a command shows its result: a table, one JSON object, a picture; and a progress bar meanwhile."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rich.text import Text
 
 from penstock.core.errors import UserMistake
 
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def picture(path: Path | None) -> Path | None:
-    """Refuse what cannot become a picture before anything is computed."""
+    """Check the path of a picture before anything is computed."""
     if path is not None and path.suffix.lower() not in (".png", ".svg"):
         raise UserMistake(f"--plot: found {path}, a file that ends in .png or .svg is allowed")
     if path is not None:
@@ -31,7 +31,7 @@ def picture(path: Path | None) -> Path | None:
 
 
 def writable(path: Path) -> None:
-    """Refuse a file that could not be written in the end; folders that are not there yet will be made."""
+    """Refuse a file that cannot be written; missing folders are created later."""
     nearest = next(each for each in (path, *path.parents) if os.path.exists(each))
     if nearest == path and path.is_dir():
         raise UserMistake(f"--plot: {path} cannot be written: it is a folder")
@@ -41,12 +41,12 @@ def writable(path: Path) -> None:
         raise UserMistake(f"--plot: {path} cannot be written: no permission to write to {nearest}")
 
 
-PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw a picture (.png or .svg), and its folder.", metavar="FILE", callback=picture)]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Draw a picture into this file (.png or .svg).", metavar="FILE", callback=picture)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """`found` is the JSON object; `rows` say the same to people; `draw` puts it into a file."""
+    """A result: `found` is the JSON object, `rows` the table, `draw` writes the picture."""
 
     title: str
     found: Mapping[str, Any]
@@ -66,7 +66,7 @@ def present(report: Report, as_json: bool, plot: Path | None) -> None:
 
 
 def draw_into(plot: Path | None, draw: Callable[[Path], None], as_json: bool) -> None:
-    """Draw if that was asked for, and say where."""
+    """Draw into `plot` if it is given, and print its path."""
     if plot is not None:
         try:
             draw(plot)
@@ -77,7 +77,7 @@ def draw_into(plot: Path | None, draw: Callable[[Path], None], as_json: bool) ->
 
 
 def finite(**numbers: float) -> None:
-    """Refuse options that are not numbers to reckon with.
+    """Refuse options that are infinite or NaN.
 
     >>> finite(at=1.0, lag=math.inf)
     Traceback (most recent call last):
@@ -88,8 +88,25 @@ def finite(**numbers: float) -> None:
             raise UserMistake(f"--{name.replace('_', '-')}: found {number}, a number is needed")
 
 
+def needed(lowest: float, *, above: bool = False, **numbers: float | None) -> None:
+    """Refuse numbers below `lowest`, or at it where they must be `above` it; None is "not given".
+
+    >>> needed(0, above=True, interval=0.0)
+    Traceback (most recent call last):
+    penstock.core.errors.UserMistake: --interval: found 0, a number above 0 is needed
+    """
+    for name, number in numbers.items():
+        if number is not None and not (math.isfinite(number) and (number > lowest if above else number >= lowest)):
+            raise UserMistake(f"--{name.replace('_', '-')}: found {number:g}, a number {'above' if above else 'of at least'} {lowest:g} is needed")
+
+
+def one_of(name: str, given: str, allowed: Sequence[str]) -> None:
+    if given not in allowed:
+        raise UserMistake(f'--{name}: found "{given}", {", ".join(allowed[:-1])} or {allowed[-1]} is allowed')
+
+
 def known(value: Any) -> Any:
-    """A value as JSON knows it: infinite and unknown are null.
+    """Return a value for JSON, in which infinite and unknown numbers are null.
 
     >>> known({"recovery_s": math.inf, "at": (1.0, None)})
     {'recovery_s': None, 'at': [1.0, None]}
@@ -106,7 +123,7 @@ def known(value: Any) -> Any:
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar with the time left, on standard error."""
+    """Show a progress bar with the time left on standard error."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     with Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn(), console=Console(stderr=True)) as shown:

@@ -1,4 +1,4 @@
-"""`penstock run`: run a job until it ends or is told to stop."""
+"""`penstock run`: run a job in the foreground until it ends or a signal stops it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """Why a run is over, in words, and as an exit code if this alone settles it."""
+    """Why a run ended, and its exit code if the reason settles it."""
 
     reason: str
     code: int | None = None
@@ -35,16 +35,18 @@ class Ending:
 
 def run(
     job: Annotated[Path, typer.Argument(help="The job file.", metavar="JOB.TOML")],
-    plain: Annotated[bool, typer.Option("--plain", help="Log lines instead of the live view.")] = False,
-    for_s: Annotated[float | None, typer.Option("--for", help="Stop by itself after so many seconds.", metavar="SECONDS")] = None,
-    spark_log: Annotated[str | None, typer.Option("--spark-log", help='Where Spark logs to; "-" is here (default: spark.log in the state folder).')] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Print log lines instead of the live view.")] = False,
+    for_s: Annotated[float | None, typer.Option("--for", help="Stop after this number of seconds.", metavar="SECONDS")] = None,
+    spark_log: Annotated[
+        str | None, typer.Option("--spark-log", help='The file for Spark\'s log; "-" is the terminal (default: spark.log in the state folder).')
+    ] = None,
 ) -> None:
-    """Run a job: observe it, keep it alive, and let it be steered from other terminals."""
+    """Run a job, monitor it and restart its queries if they fail. Commands such as `penstock scale` reach it from other terminals."""
     sys.exit(run_job(load_job(job), plain=plain, for_s=for_s, spark_log=spark_log))
 
 
 def run_job(loaded: LoadedJob, *, plain: bool = False, for_s: float | None = None, spark_log: str | None = None) -> int:
-    """Run a loaded job in the foreground; gives the exit code. Nothing is printed that has not passed the redactor."""
+    """Run a loaded job and return the exit code. Everything printed passes the redactor."""
     redact = Redactor(loaded.secrets).text
     try:
         return run_in_foreground(loaded, Console(force_terminal=False if plain else None), for_s, spark_log)
@@ -88,7 +90,7 @@ def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, 
 
 
 def wait_for_end(job: RunningJob, signals: StopSignals, for_s: float | None) -> Ending:
-    """Wait until there is a reason to stop, and give it."""
+    """Wait until there is a reason to stop, and return it."""
     clock = job.host.clock
     until_s = None if for_s is None else clock.now_s() + for_s
     while not signals.asked.wait(POLL_S):
@@ -114,7 +116,7 @@ def exit_code(job: RunningJob, signals: StopSignals, ending: Ending) -> int:
 
 
 def report(console: Console, job: RunningJob, reason: str, clean: bool, log: str | None) -> None:
-    """The last lines: what ended it, what it left, where to look."""
+    """Print why the job stopped, the queries given up, and the path of the history."""
 
     def line(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What the live view of a job shows, drawn from a frozen state."""
+"""The content of the live view, drawn from a frozen state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEWEST_EVENTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventLine:
-    """An event as it is shown: one line, without secrets."""
+    """An event as one line without secrets."""
 
     at_s: float
     words: str
@@ -33,7 +33,7 @@ class EventLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewState:
-    """All that the view shows; `height` is the terminal's lines, None for as many as it takes."""
+    """Everything the view shows; `height` is the number of lines of the terminal, None for no limit."""
 
     job: str
     pilot: Pilot
@@ -44,20 +44,18 @@ class ViewState:
     height: int | None = None
 
     def after(self, reading: Reading | None, events: Sequence[Event], redact: Callable[[str], str]) -> ViewState:
-        """The state with a reading and events more; the oldest go."""
+        """Return the state with a new reading and new events; the oldest are dropped."""
         readings = self.readings if reading is None else (*self.readings, reading)
         lines = (*self.lines, *event_lines(events, redact))
         return replace(self, readings=readings[-READINGS_KEPT:], lines=lines[-EVENTS_KEPT:], pilot=self.pilot.after(events, redact))
 
 
 def event_lines(events: Sequence[Event], redact: Callable[[str], str]) -> list[EventLine]:
-    """The events worth a line; what comes all the time and changes nothing is not."""
-    told = (event for event in events if not is_routine(event))
-    return [EventLine(at_s=event.at_s, words=one_line(redact(event.words())), trouble=event.trouble) for event in told]
+    """Return a line for each event that is not routine."""
+    return [EventLine(at_s=each.at_s, words=one_line(redact(each.words())), trouble=each.trouble) for each in events if not is_routine(each)]
 
 
 def render(state: ViewState) -> RenderableType:
-    """The view of a state."""
     parts: list[RenderableType] = [_header(state), Text()]
     if not state.readings:
         return Group(*parts, Text("waiting for the first reading", style="dim"), Text(), _events(state.lines))
@@ -96,7 +94,7 @@ def _numbers(readings: Sequence[Reading], promises: Promises) -> RenderableType:
 
 
 def _work(now: Reading) -> tuple[str, tuple[str, str]]:
-    """How hard the executors work: in Real-Time Mode, where tasks run all the time, only their CPU tells."""
+    """Return busyness, or CPU in Real-Time Mode, where tasks run all the time."""
     cores = [each.cpu_cores for each in now.executors if each.cpu_cores is not None]
     if now.busyness is None and cores:
         return "CPU ", (f"{sum(cores):.1f} cores", "bold")
@@ -114,7 +112,7 @@ def _latency(latency: Quantiles | None, promises: Promises) -> Text:
 
 
 def _verdict(p95_s: float | None, promised_s: float | None) -> tuple[str, str]:
-    """The promise beside the latency, in words and colour."""
+    """Return the promise as text and colour."""
     if promised_s is None:
         return "", ""
     if p95_s is None:
@@ -164,7 +162,7 @@ def _shown(name: str, shown: int, there_are: int) -> str:
 
 
 def _shares(height: int | None, queries: int, executors: int) -> tuple[int, int, int]:
-    """How many queries, executors and events a terminal of so many lines has room for."""
+    """Return how many queries, executors and events fit into the lines of a terminal."""
     if height is None:
         return queries, executors, EVENTS_KEPT
     free = height - LINES_WITHOUT_ROWS

@@ -13,129 +13,112 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli import EXIT_INTERNAL, complain
-from penstock.cli.report import bar
+from penstock.cli.report import JsonOption, bar
 
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
 ORIGINS = 40
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines: one JSON object.")]
+Measure = Callable[[Callable[[int, int], None]], Any]
 
 
 @app.command()
 def overhead(
-    starts: Annotated[int, typer.Option(min=2, help="How often the executors are started anew; each takes some five minutes.")] = 8,
-    pairs: Annotated[int, typer.Option(min=5, help="How many interleaved pairs of turns of three batches after each start.")] = 8,
+    starts: Annotated[int, typer.Option(min=2, help="How often the executors are started; each start takes about five minutes.")] = 8,
+    pairs: Annotated[int, typer.Option(min=5, help="The number of interleaved pairs of turns after each start; a turn is three batches.")] = 8,
     keep: Annotated[
-        Path | None, typer.Option(help="Starts go here as they are measured, and those measured by this very code are not measured again.", metavar="FILE")
+        Path | None, typer.Option(help="Store each start here when it is measured. Starts measured by the same code are not repeated.", metavar="FILE")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The cost of observation: the same saturated, CPU-bound query, plain and under Penstock; exit code 1 if the target is missed."""
+    """Measure what observation costs a saturated query. The same CPU-bound query runs plain and under Penstock. Exit code 1 if a target is missed."""
     from penstock.selftest.overhead_run import measure_overhead
 
-    with bar("turns") as progress:
-        result = measure_overhead(starts, pairs, keep, progress)
-    show(result, as_json, "overhead")
-    fail_on_a_miss({"overhead": result})
+    show("overhead", "turns", lambda progress: measure_overhead(starts, pairs, keep, progress), as_json)
 
 
 @app.command()
 def source(
-    executors: Annotated[int, typer.Option(min=1)] = 2,
-    partitions: Annotated[int, typer.Option(min=1)] = 12,
-    seconds: Annotated[float, typer.Option(min=2)] = 15.0,
+    executors: Annotated[int, typer.Option(min=1, help="The number of executors.")] = 2,
+    partitions: Annotated[int, typer.Option(min=1, help="The partitions of the source.")] = 12,
+    seconds: Annotated[float, typer.Option(min=2, help="How long to measure.")] = 15.0,
     as_json: JsonOption = False,
 ) -> None:
-    """The ceiling of the trace source: rows per second into nothing."""
+    """Measure the maximum rate of the trace source."""
     from penstock.selftest.ceiling import measure_ceiling
 
-    with bar("trace source") as progress:
-        result = measure_ceiling(executors, partitions, seconds, progress)
-    show(result, as_json, "trace source")
+    show("trace source", "trace source", lambda progress: measure_ceiling(executors, partitions, seconds, progress), as_json)
 
 
 @app.command()
 def modes(
-    rate: Annotated[float, typer.Option(min=1, help="Rows per second.")] = 1000.0,
-    turns: Annotated[int, typer.Option(min=1, help="How many turns of each mode.")] = 2,
+    rate: Annotated[float, typer.Option(min=1, help="The rate in rows per second.")] = 1000.0,
+    turns: Annotated[int, typer.Option(min=1, help="The number of turns of each mode.")] = 2,
     seconds: Annotated[float, typer.Option(min=5, help="How long each turn is measured.")] = 30.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Micro-batches and Real-Time Mode side by side: latency at the sink, pause at the boundary, recovery after SIGKILL."""
+    """Compare micro-batches with Real-Time Mode. Measures the latency at the sink, the pause between batches and the recovery after SIGKILL of an executor."""
     from penstock.selftest.modes import measure_modes
 
-    with bar("turns") as progress:
-        result = measure_modes(rate, turns, seconds, progress)
-    show(result, as_json, "modes")
+    show("modes", "turns", lambda progress: measure_modes(rate, turns, seconds, progress), as_json)
 
 
 @app.command()
 def feeder(
-    rate: Annotated[float, typer.Option(min=1, help="Rows per second that are asked of it.")] = 60_000.0,
-    seconds: Annotated[float, typer.Option(min=3)] = 20.0,
+    rate: Annotated[float, typer.Option(min=1, help="The rate asked of the feeder in rows per second.")] = 60_000.0,
+    seconds: Annotated[float, typer.Option(min=3, help="How long to measure.")] = 20.0,
     as_json: JsonOption = False,
 ) -> None:
-    """How many rows per second a feeder puts into a topic, alone and beside a job that reads it, and at what cost."""
+    """Measure the rate and CPU of a feeder, alone and beside a job."""
     from penstock.selftest.feeder import measure_feeder
 
-    with bar("feeder") as progress:
-        result = measure_feeder(rate, seconds, progress)
-    show(result, as_json, "feeder")
+    show("feeder", "feeder", lambda progress: measure_feeder(rate, seconds, progress), as_json)
 
 
 @app.command()
 def models(
     traces: Annotated[
-        Path | None, typer.Option(help=f"A folder of CSV files (t, rate) to forecast beside generated loads; {TRACES} where it is.", metavar="FOLDER")
+        Path | None,
+        typer.Option(help=f"A folder of CSV files (t, rate) to forecast besides generated loads (default: {TRACES}, if it exists).", metavar="FOLDER"),
     ] = None,
-    origins: Annotated[int, typer.Option(min=1, help="Forecasts of each trace; fewer say little about a mean over traces.")] = ORIGINS,
+    origins: Annotated[int, typer.Option(min=1, help="The number of forecasts of each trace.")] = ORIGINS,
     as_json: JsonOption = False,
 ) -> None:
-    """How well the models do: capacity, recovery, latency and forecasts against a known truth; exit code 1 if a target is missed."""
+    """Measure the errors of all models against a known truth. Covers capacity, recovery, latency and forecasts. Exit code 1 if a target is missed."""
     from penstock.selftest.models_accuracy import measure_models
 
-    with bar("models") as progress:
-        result = measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress)
-    show(result, as_json, "models")
-    fail_on_a_miss({"models": result})
+    show("models", "models", lambda progress: measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress), as_json)
 
 
 @app.command()
 def honesty(
     minutes: Annotated[
-        float, typer.Option(min=4, help="How long the run on Spark is, after a minute of start; without --calibrate-from another one comes first.")
+        float, typer.Option(min=4, help="The length of the run on Spark after a minute of start; without --calibrate-from a run to calibrate comes first.")
     ] = 8.0,
     calibrate_from: Annotated[
-        str | None, typer.Option(help="Calibrate the simulator by a history that this command has left.", metavar="HISTORY.DB|JOB")
+        str | None, typer.Option(help="Calibrate the simulator by a history that this command has kept.", metavar="HISTORY.DB|JOB")
     ] = None,
-    keep: Annotated[Path, typer.Option(help="Where the histories of the runs on Spark are left, to look into a miss.", metavar="FOLDER")] = Path("out/honesty"),
+    keep: Annotated[Path, typer.Option(help="The folder for the histories of the runs on Spark.", metavar="FOLDER")] = Path("out/honesty"),
     as_json: JsonOption = False,
 ) -> None:
-    """The same trace and policy on real embedded Spark and in the simulator, side by side; exit code 1 if a target is missed."""
+    """Compare the simulator with real embedded Spark. Both run the same trace under the same policy. Exit code 1 if a target is missed."""
     from penstock.cli.histories import history_named
     from penstock.selftest.honesty import measure_honesty
 
     source = None if calibrate_from is None else history_named(calibrate_from)
-    with bar("seconds on Spark") as progress:
-        result = measure_honesty(minutes, source, keep, progress)
-    show(result, as_json, "honesty of the simulator")
-    fail_on_a_miss({"honesty": result})
+    show("honesty of the simulator", "seconds on Spark", lambda progress: measure_honesty(minutes, source, keep, progress), as_json)
 
 
 @app.command()
 def speed(as_json: JsonOption = False) -> None:
-    """Six simulated hours as a command, and a turn of the loop with 1,000 executors; exit code 1 if a target is missed."""
+    """Time six simulated hours, and a turn with 1,000 executors. Exit code 1 if a target is missed."""
     from penstock.selftest.speed import measure_speed
 
-    with bar("measurements") as progress:
-        result = measure_speed(progress)
-    show(result, as_json, "speed")
-    fail_on_a_miss({"speed": result})
+    show("speed", "measurements", measure_speed, as_json)
 
 
 @app.command()
-def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and acceptance.txt go.")] = Path("out")) -> None:
-    """Run the long targets of all issues; writes one JSON and one table. Exit code 1 if a target is missed."""
+def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance.json and acceptance.txt.")] = Path("out")) -> None:
+    """Measure every target, and write one JSON file and one table. Exit code 1 if a target is missed."""
     from penstock.selftest.ceiling import measure_ceiling
     from penstock.selftest.feeder import measure_feeder
     from penstock.selftest.honesty import measure_honesty
@@ -144,7 +127,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
     from penstock.selftest.overhead_run import measure_overhead
     from penstock.selftest.speed import measure_speed
 
-    measures: dict[str, Callable[[Callable[[int, int], None]], Any]] = {
+    measures: dict[str, Measure] = {
         "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, progress),
         "speed": measure_speed,
         "honesty": lambda progress: measure_honesty(8.0, None, out / "honesty", progress),
@@ -166,18 +149,22 @@ def acceptance(out: Annotated[Path, typer.Option(help="Where acceptance.json and
 
 
 def fail_on_a_miss(results: Mapping[str, Any]) -> None:
-    """Name the targets that were missed, and end with exit code 1; what was measured without a target misses none."""
+    """Print the targets that were missed, and exit with code 1 if there are any."""
     missed = [f"{name}: {what}: the target is missed" for name, result in results.items() for what in getattr(result, "missed", ())]
     if missed:
         complain("\n".join(missed))
         raise typer.Exit(EXIT_INTERNAL)
 
 
-def show(result: Any, as_json: bool, title: str) -> None:
+def show(title: str, counted: str, measure: Measure, as_json: bool) -> None:
+    """Measure with a progress bar, print the result, and exit with code 1 if a target is missed."""
+    with bar(counted) as progress:
+        result = measure(progress)
     if as_json:
         typer.echo(json.dumps(asdict(result)))
     else:
         Console().print(table_of(result, title))
+    fail_on_a_miss({title: result})
 
 
 def table_of(result: Any, title: str) -> Table:

@@ -13,15 +13,15 @@ from penstock.cli import EXIT_AT_ONCE
 
 PATIENCE_S = 10.0
 BOTH_S = 0.5
-"""A signal for all processes of a terminal reaches this one and Spark's JVM within so long."""
+"""A signal to all processes of a terminal reaches this one and Spark's JVM within this time."""
 
 
 class StopAsked(Exception):
-    """Somebody asked to stop while the job was still being started."""
+    """A signal asked for a stop while the job was starting."""
 
 
 class StopSignals:
-    """The first asks for a stop after the next commit; a second for a stop at once, and if even that hangs the process ends."""
+    """The first signal asks for a stop after the next commit, the second for an immediate stop; if that hangs, the process ends."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -37,13 +37,13 @@ class StopSignals:
                 signal.signal(number, self._heard)
 
     def check(self) -> None:
-        """Between two steps of a start: Spark puts a handler of its own for Ctrl-C in place, so ours is put back; raise if a stop was asked for."""
+        """Reinstall the handlers, as Spark installs its own for Ctrl-C during a start; raise StopAsked if a signal came."""
         self.install()
         if self.asked.is_set():
             raise StopAsked
 
     def pass_on(self, number: int) -> None:
-        """Hear what was said to Spark's JVM alone; what was said to both, as by Ctrl-C at a terminal, was heard already. Not for the main thread."""
+        """Handle a signal that only Spark's JVM received; Ctrl-C at a terminal reaches both. Do not call it in the main thread."""
         said_s = time.monotonic()
         time.sleep(BOTH_S)
         if self._heard_s < said_s - BOTH_S:

@@ -1,4 +1,4 @@
-"""`penstock simulate`: how a policy would steer a job through a trace."""
+"""`penstock simulate`: how a policy would scale a job through a trace."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 from typer import Option
 
 from penstock.cli.engine_options import ENGINES, EngineOptions
-from penstock.cli.report import JsonOption, PlotOption, bar
-from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, needed, one_of, parameters_of, policies_of, promises_of, recorded_job
+from penstock.cli.report import JsonOption, PlotOption, bar, needed, one_of
+from penstock.cli.simulate_options import ALL, faults_of, limits_of, load_of, parameters_of, policies_of, promises_of, recorded_job
 from penstock.cli.simulated import present_runs
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot, Guards
@@ -28,37 +28,39 @@ if TYPE_CHECKING:
 Number = float | None
 
 Trace = Annotated[Path | None, Option(help="CSV with the columns t (s), rate (rows/s).", metavar="TRACE.CSV")]
-Recorded = Annotated[str | None, Option("--like", help="An engine like that of a recorded job; its own arrivals without --trace.", metavar="HISTORY.DB|JOB")]
-Last = Annotated[str | None, Option(help="With --like: only the last so long of the history (24h).", metavar="DURATION")]
-Graph = Annotated[Path | None, Option(help="Several queries that share the workers (docs/simulator.md).", metavar="GRAPH.TOML")]
-Name = Annotated[str, Option(help="A policy by its name, or all of them side by side.", metavar="NAME|all")]
-Kind = Annotated[str | None, Option(help="How the job works (continuous, or as the recorded job does).", metavar="|".join(ENGINES))]
-Capacity = Annotated[Number, Option(help="Rows per second that one worker can process (5000).")]
-Most = Annotated[int | None, Option(help="The most workers (12, or those of the recorded job).")]
-Fewest = Annotated[int | None, Option(help="The fewest workers (1, or those of the recorded job).")]
-First = Annotated[int | None, Option(help="Workers at the start; the most unless told.")]
-Downtime = Annotated[Number, Option(help="Seconds down after a failure or rescale (30); micro-batches: until a worker is ready (5).")]
-DowntimeIn = Annotated[Number, Option(help="The same where workers are taken away, if that differs.")]
+Recorded = Annotated[
+    str | None, Option("--like", help="Calibrate the engine by a recorded job; without --trace its own arrivals are used.", metavar="HISTORY.DB|JOB")
+]
+Last = Annotated[str | None, Option(help="With --like: use only the last part of the history (24h).", metavar="DURATION")]
+Graph = Annotated[Path | None, Option(help="Simulate several queries that share the executors (docs/simulator.md).", metavar="GRAPH.TOML")]
+Name = Annotated[str, Option(help="The policy, or all of them side by side.", metavar="NAME|all")]
+Kind = Annotated[str | None, Option(help="The engine (default: continuous, or that of the recorded job).", metavar="|".join(ENGINES))]
+Capacity = Annotated[Number, Option(help="The capacity of one executor in rows per second (5000).")]
+Most = Annotated[int | None, Option(help="The maximum number of executors (12, or that of the recorded job).")]
+Fewest = Annotated[int | None, Option(help="The minimum number of executors (1, or that of the recorded job).")]
+First = Annotated[int | None, Option(help="The number of executors at the start (default: the maximum).")]
+Downtime = Annotated[Number, Option(help="Downtime in seconds of a failure or rescale (30); micro-batches: until an executor is ready (5).")]
+DowntimeIn = Annotated[Number, Option(help="The same for a scale-down, if it differs.")]
 Interval = Annotated[Number, Option(help="Continuous: seconds between two checkpoints (10).")]
-Recovery = Annotated[Number, Option(help="Seconds within which the job is to recover.")]
-Failures = Annotated[str, Option(help="When a worker fails, in the time of the trace.", metavar="T,T,...")]
-Unnoticed = Annotated[Number, Option(help="Failures are noticed only after so many seconds.", metavar="S")]
-Profile = Annotated[Path | None, Option(help="CSV with the columns scaleout, rate, latency_ms (valid).", metavar="PROFILE.CSV")]
-Latency = Annotated[Number, Option(help="The latency that is promised.")]
-Parameters = Annotated[list[str] | None, Option(help="A parameter of the policy; again for another.", metavar="NAME=NUMBER")]
-Shared = Annotated[str, Option(help="The guards that all policies share.", metavar="|".join(get_args(Guards)))]
-Noise = Annotated[Number, Option(help="Spread of CPU (0.02); micro-batches: of the time a batch takes (0).")]
-Skew = Annotated[Number, Option(help="Coefficient of variation of workers' shares (0); micro-batches: longest task over the mean (1).")]
-TriggerEvery = Annotated[Number, Option(help="Micro-batches: seconds between two starts (5).")]
-Overhead = Annotated[Number, Option(help="Micro-batches: seconds of a batch without rows (0.5).")]
-RowCost = Annotated[Number, Option(help="Micro-batches: microseconds of a row on one core, in place of --capacity-per-worker.")]
-Partitions = Annotated[int | None, Option(help="Micro-batches: tasks of a batch (24).")]
-Cores = Annotated[int | None, Option(help="Micro-batches: cores of a worker (1).")]
-RateLimit = Annotated[Number, Option(help="The most rows per second that the job takes.")]
-Seed = Annotated[int, Option(help="Another seed is another run of chance.")]
+Recovery = Annotated[Number, Option(help="The promised recovery time in seconds.")]
+Failures = Annotated[str, Option(help="The times in the trace at which an executor fails.", metavar="T,T,...")]
+Unnoticed = Annotated[Number, Option(help="The time in seconds until a failure is detected.", metavar="S")]
+Profile = Annotated[Path | None, Option(help="A profile: CSV with the columns scaleout, rate, latency_ms and, if known, valid.", metavar="PROFILE.CSV")]
+Latency = Annotated[Number, Option(help="The promised p95 latency in milliseconds.")]
+Parameters = Annotated[list[str] | None, Option(help="A parameter of the policy; may be repeated.", metavar="NAME=NUMBER")]
+Shared = Annotated[str, Option(help="Whether the guards that all policies share are active.", metavar="|".join(get_args(Guards)))]
+Noise = Annotated[Number, Option(help="Noise of the CPU (0.02); micro-batches: of the duration of a batch (0).")]
+Skew = Annotated[Number, Option(help="Coefficient of variation of the executors' shares (0); micro-batches: longest task over the mean (1).")]
+TriggerEvery = Annotated[Number, Option(help="Micro-batches: the trigger interval in seconds (5).")]
+Overhead = Annotated[Number, Option(help="Micro-batches: the duration of an empty batch in seconds (0.5).")]
+RowCost = Annotated[Number, Option(help="Micro-batches: microseconds per row on one core, instead of --capacity-per-worker.")]
+Partitions = Annotated[int | None, Option(help="Micro-batches: the number of tasks of a batch (24).")]
+Cores = Annotated[int | None, Option(help="Micro-batches: the cores of an executor (1).")]
+RateLimit = Annotated[Number, Option(help="The maximum rate that the job reads, in rows per second.")]
+Seed = Annotated[int, Option(help="The seed of the random numbers.")]
 
 UNREAD_S = 60.0
-"""Between two readings of `static`, which looks at none, where no failure is to be foretold: only promises are watched, and scores come from the record."""
+"""The reading interval of `static` without failures: it uses no readings, and scores come from the exact record."""
 
 
 def simulate(
@@ -70,7 +72,7 @@ def simulate(
     trigger: TriggerEvery = None, overhead: Overhead = None, row_cost_us: RowCost = None, partitions: Partitions = None,
     cores: Cores = None, rate_limit: RateLimit = None, seed: Seed = 0, as_json: JsonOption = False, plot: PlotOption = None,
 ) -> None:  # fmt: skip
-    """Steer a simulated job through a trace: what that costs, and which promises it keeps."""
+    """Simulate how a policy scales a job through a trace. Prints its cost and the promises it keeps."""
     one_of("guards", guards, get_args(Guards))
     needed(0, above=True, target_recovery=target_recovery, promise_latency_ms=promise_latency_ms)
     if like is not None and graph is not None:
@@ -98,7 +100,7 @@ def simulate(
 
 
 def like_engine(options: EngineOptions, recorded: Like, trace: Path | None) -> Simulable:
-    """That of the recorded job with what was given in its place, for every query of several."""
+    """Return the engine of the recorded job with the given options in place of its own, for each of its queries."""
     engine: Any = recorded.engine if trace is None else recorded.engine_of_any_load
     if not isinstance(engine, QueryGraph):
         return options.over(engine)
@@ -106,7 +108,7 @@ def like_engine(options: EngineOptions, recorded: Like, trace: Path | None) -> S
 
 
 def read_graph(path: Path, options: EngineOptions, load: Arrivals) -> QueryGraph[Any]:
-    """Imported when somebody asks for it: a simulation of one query need not wait for what reads files of TOML."""
+    """Import the reader of TOML files only when it is needed."""
     from penstock.cli.simulate_graph import graph_of
 
     return graph_of(path, options, load)

@@ -20,14 +20,14 @@ OWN = {
     CONTINUOUS: ("capacity_per_worker", "interval", "rate_limit"),
     MICRO_BATCH: ("capacity_per_worker", "row_cost_us", "trigger", "overhead", "partitions", "rate_limit", "noise", "skew"),
 }
-"""Options that a query of a graph may have of its own; the others are those of the executors, which the queries share."""
+"""Options that each query of a graph may set; the others describe the executors, which the queries share."""
 TEXTS = ("name", "reads", "trace")
 NUMBERS = ("share", "selectivity")
 WHOLE = ("partitions", "instances")
 
 
 def graph_of(path: Path, options: EngineOptions, load: Arrivals) -> QueryGraph[Any]:
-    """The queries of a file, each like the options but for what it says itself; or one line that says what is wrong with it, and where."""
+    """Read the queries of a file; what a query does not set comes from the options. Raise a UserMistake that says where the file is wrong."""
     options.settings()
     if not path.is_file():
         raise UserMistake(f"--graph: there is no file {path}")
@@ -46,7 +46,7 @@ def graph_of(path: Path, options: EngineOptions, load: Arrivals) -> QueryGraph[A
 
 
 def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: EngineOptions, load: Arrivals) -> tuple[GraphQuery[Any], ...]:
-    """All queries, each as often as it says; one that reads another has as many instances as that."""
+    """Return the instances of all queries; a query that reads another has as many as that one."""
     counts: dict[str, int] = {}
     found: list[GraphQuery[Any]] = []
     for table in tables:
@@ -61,7 +61,7 @@ def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: Engin
 
 
 def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions, load: Arrivals) -> GraphQuery[Any]:
-    """One table [[query]]."""
+    """Read one table [[query]]."""
     name, own = table.get("name"), OWN[options.kind]
     if not isinstance(name, str) or not name:
         raise UserMistake(f'{path}: every [[query]] needs a name: name = "clicks"')

@@ -1,12 +1,12 @@
-"""The options of `penstock simulate` as what a simulation is made from, or as one line that says what is wrong with them."""
+"""Parse and check the options that `simulate`, `replay` and `audit` share; a mistake is one line."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.report import needed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import UserMistake
@@ -21,39 +21,22 @@ if TYPE_CHECKING:
 
 ALL = "all"
 USUAL_MOST = 12
-MOST_WORKERS = 10_000
-"""More than any job has; every size is weighed at every decision."""
+MOST_EXECUTORS = 10_000
+"""More than any job has; every number of executors is weighed at every decision."""
 USUAL_LAST = "24h"
-"""Of a recorded run, unless told."""
+"""The default of `--last`."""
 LEAST_LAST_S = 300.0
-"""Less of a recorded run tells nothing of a policy."""
-
-
-def needed(lowest: float, *, above: bool = False, **numbers: float | None) -> None:
-    """Refuse numbers below `lowest`, or at it where they must be `above` it; None is "not given".
-
-    >>> needed(0, above=True, interval=0.0)
-    Traceback (most recent call last):
-    penstock.core.errors.UserMistake: --interval: found 0, a number above 0 is needed
-    """
-    for name, number in numbers.items():
-        if number is not None and not (math.isfinite(number) and (number > lowest if above else number >= lowest)):
-            raise UserMistake(f"--{name.replace('_', '-')}: found {number:g}, a number {'above' if above else 'of at least'} {lowest:g} is needed")
-
-
-def one_of(name: str, given: str, allowed: Sequence[str]) -> None:
-    if given not in allowed:
-        raise UserMistake(f'--{name}: found "{given}", {", ".join(allowed[:-1])} or {allowed[-1]} is allowed')
+"""A shorter part of a recorded run says nothing about a policy."""
 
 
 def limits_of(least: int | None, most: int | None, start: int | None, like: Like | None) -> Limits:
-    """As told; else those of the recorded job, which began with as many as it began with then. Fewer at most than it needed at least are allowed."""
+    """Return the given limits, else those of the recorded job and its first number of executors. The given maximum may be below the job's minimum."""
     most = most if most is not None else USUAL_MOST if like is None else like.max_executors
     least = least if least is not None else 1 if like is None else max(1, min(like.min_executors, most))
     start = start if start is not None or like is None or not least <= like.found.executors <= most else like.found.executors
     needed(1, max_scaleout=most, min_scaleout=least)
-    if most > MOST_WORKERS:
-        raise UserMistake(f"--max-scaleout: found {most}, at most {MOST_WORKERS} is allowed")
+    if most > MOST_EXECUTORS:
+        raise UserMistake(f"--max-scaleout: found {most}, at most {MOST_EXECUTORS} is allowed")
     if least > most:
         raise UserMistake(f"--min-scaleout: found {least}, at most --max-scaleout ({most}) is allowed")
     if start is not None and not least <= start <= most:
@@ -62,7 +45,7 @@ def limits_of(least: int | None, most: int | None, start: int | None, like: Like
 
 
 def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like | None) -> Promises:
-    """As told, else as the recorded job promises."""
+    """Return the given promises, else those of the recorded job."""
     started = None if like is None else like.started
     recorded = Promises() if started is None else Promises(latency_p95_s=started.latency_p95_s, recovery_s=started.recovery_s)
     return Promises(
@@ -71,7 +54,7 @@ def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like |
 
 
 def last_of(text: str) -> float:
-    """Seconds of `--last`."""
+    """Return the seconds of `--last`."""
     try:
         seconds = parse_duration_s(text)
     except UserMistake as mistake:
@@ -114,7 +97,7 @@ def parameter_of(text: str) -> tuple[str, float | bool]:
 
 
 def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault, ...]:
-    """When workers fail, in order, each at a time of its own; with a time-out they freeze."""
+    """Return the faults in order of time: crashes, or freezes if there is a time-out."""
     faults: list[Fault] = []
     for each in map(str.strip, text.split(",")) if text.strip() else ():
         try:
@@ -138,12 +121,12 @@ def span_words(load: Arrivals) -> str:
 
 
 def plain(at_s: float) -> str:
-    """A time with all its digits: a trace may count from 1970."""
+    """Format a time with all its digits, as a trace may count from 1970."""
     return f"{at_s:.13g}"
 
 
 def recorded_job(history: str | None, last: str | None, seed: int) -> Like | None:
-    """The job of `--like`, by the last so long of its history."""
+    """Calibrate by the job of `--like`; None if it is not given."""
     if history is None:
         if last is not None:
             raise UserMistake("--last: it is about the history of --like, and no recorded job is given")
@@ -154,7 +137,7 @@ def recorded_job(history: str | None, last: str | None, seed: int) -> Like | Non
 
 
 def load_of(trace: Path | None, like: Like | None) -> tuple[str, Arrivals]:
-    """What arrives, with a name for it: the trace, or what the recorded job got."""
+    """Return the arrivals and their name: the trace, or those of the recorded job."""
     if trace is not None:
         name, load = trace.name, read_trace(trace)
     elif like is not None:

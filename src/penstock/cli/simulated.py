@@ -1,4 +1,4 @@
-"""What simulations have found: one as a list, several side by side."""
+"""Show the results of simulations: one run as a list, several side by side."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def present_runs(
     name: str, runs: Sequence[Simulated], *, together: bool, left_out: Sequence[LeftOut] = (), like: Like | None, as_json: bool, plot: Path | None
 ) -> None:
-    """All runs of one trace, `together` even if there is only one, with policies that could not be tried; and what is to be said of the recorded job."""
+    """Show all runs of one trace, side by side if `together`, with the policies left out and the error of a simulator calibrated by a recorded job."""
     found, rows = ({}, []) if like is None else (like_object(like), like_rows(like))
 
     def draw(path: Path) -> None:
@@ -52,7 +52,7 @@ def present_runs(
 
 
 def left_out_rows(left_out: Sequence[LeftOut]) -> list[tuple[str, str]]:
-    """One line for all that could not be tried for the same reason.
+    """Return one row for all policies left out for the same reason.
 
     >>> left_out_rows([LeftOut(policy="phoebe", why="nothing arrives"), LeftOut(policy="twres", why="nothing arrives")])
     [('left out', 'phoebe, twres: nothing arrives')]
@@ -66,7 +66,7 @@ def like_object(like: Like) -> dict[str, Any]:
 
 
 def like_rows(like: Like) -> list[tuple[str, str]]:
-    """How far to believe a simulation that is like a recorded job."""
+    """Return the error of the simulator on the recorded run itself."""
 
     def off(share: float | None) -> str:
         return "unknown" if share is None else f"{share:+.1%}"
@@ -76,7 +76,7 @@ def like_rows(like: Like) -> list[tuple[str, str]]:
 
 
 def notes_of(run: Simulated) -> list[str]:
-    """What the run said of targets that no size can meet, or can again."""
+    """Return the events about targets that no number of executors can meet."""
     named = (event for event in run.events if isinstance(event, TargetInfeasible | TargetFeasible))
     return [f"from {event.at_s:,.0f} s on {event.words()}" for event in named]
 
@@ -139,7 +139,7 @@ def as_rows(run: Simulated) -> list[tuple[str, str]]:
     if report.within_promise is not None and promised.latency_p95_s is not None:
         rows.insert(3 + len(run.queries), (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{report.within_promise:.2%} of all rows"))
     if run.profiling_worker_seconds is not None:
-        rows.append(("profiling before it", f"{run.profiling_worker_seconds:,.0f} worker-seconds"))
+        rows.append(("profiling before it", f"{run.profiling_worker_seconds:,.0f} executor-seconds"))
     return [*rows, *(("note", note) for note in notes_of(run))]
 
 
@@ -160,10 +160,9 @@ def failure_words(failure: Failure) -> str:
 
 
 def side_by_side(name: str, runs: Sequence[Simulated]) -> Table:
-    """A row for each policy."""
     table = Table(title=f"{len(runs)} policies on {name}", title_justify="left", box=None)
     table.add_column("policy")
-    for column in ("worker-seconds", "workers", "rescales", "p50 ms", "p95 ms", "p99 ms", "within", "longest recovery s", "broken s", "profiling"):
+    for column in ("executor-seconds", "executors", "rescales", "p50 ms", "p95 ms", "p99 ms", "within", "longest recovery s", "broken s", "profiling"):
         table.add_column(column, justify="right")
     for run in runs:
         report = run.report

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
 
 from penstock.cli.jobs import JobOption, running_job
 from penstock.cli.pilot import Pilot
+from penstock.cli.report import JsonOption
 from penstock.cli.screen import ViewState, render
 from penstock.cli.terminal import clock_time
 from penstock.core.domain.job import Promises
@@ -20,8 +21,8 @@ from penstock.stores.codec import decode
 EVENTS_SHOWN = 8
 
 
-def status(job: JobOption = None, as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False) -> None:
-    """Show what a running job does."""
+def status(job: JobOption = None, as_json: JsonOption = False) -> None:
+    """Show the current state of a running job."""
     state = running_job(job).ask("status")
     if as_json:
         typer.echo(json.dumps(state))
@@ -42,15 +43,14 @@ def show(console: Console, state: dict[str, Any]) -> None:
         console.print(
             f"{hold['knob']} held at {hold['value']} by {hold['who']} for {duration_words(max(0, round(hold['until_s'] - reading.at_s)))} more", markup=False
         )
-    told = [event for event in state["events"] if not event["routine"]]
-    for event in told[-EVENTS_SHOWN:]:
+    for event in [each for each in state["events"] if not each["routine"]][-EVENTS_SHOWN:]:
         console.print(f"  {clock_time(event['at_s'])}  {event['words']}", markup=False, highlight=False, soft_wrap=True)
     if state["metrics"]:
         console.print(f"metrics: {state['metrics']}   history: {state['history']}", markup=False, highlight=False, soft_wrap=True)
 
 
 def feed_words(feed: dict[str, Any]) -> str:
-    """How a feeder keeps up.
+    """Say how far a feeder has come.
 
     >>> feed_words({"topic": "clicks", "sent_rows": 12000, "rate_rows_per_s": 2000.0, "behind_s": 0.0, "worst_behind_s": 0.25})
     'feed clicks: 12,000 rows sent, 2,000/s now, 0.0 s behind its trace (at most 0.2 s so far)'

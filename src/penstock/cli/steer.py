@@ -1,4 +1,4 @@
-"""Commands that steer a running job from another terminal."""
+"""Commands to a running job from another terminal: set and release a value, approve and reject a proposal, pause and resume the policy."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ def __getattr__(name: str) -> Callable[..., None]:
 
 
 def rate(
-    rows: Annotated[str, typer.Argument(help='The rate of a trace source: "500/s", or "trace" to follow its trace again.')], job: JobOption = None,
-    source: Annotated[str | None, typer.Option("--source", help="Which trace source.", metavar="NAME")] = None,
+    rows: Annotated[str, typer.Argument(help='The rate, such as "500/s", or "trace" to follow the trace again.')], job: JobOption = None,
+    source: Annotated[str | None, typer.Option("--source", help="The name of the trace source.", metavar="NAME")] = None,
 ) -> None:  # fmt: skip
     """Override the rate of a trace source while the job runs."""
     steer(running_job(job), "rate", None, False, rows_per_s=None if rows == "trace" else parse_rate_rows_per_s(rows), source=source)
 
 
 def release(job: JobOption = None) -> None:
-    """Give up all holds; what was set stays until somebody decides otherwise."""
+    """Release all holds. The values stay until the policy or an operator changes them."""
     said = running_job(job).ask("release")["said"]
     for line in said or ["nothing was held"]:
         typer.echo(line)
 
 
 def steer(remote: RemoteJob, verb: str, hold: str | None, wait: bool, **arguments: Any) -> None:
-    """Say it to the job, and show what comes of it."""
+    """Send the command to the job, print its answer and wait for the outcome."""
     answer = asked(remote, verb, hold_s=None if hold is None else parse_duration_s(hold), **arguments)
     for line in answer["said"]:
         typer.echo(line)
@@ -81,7 +81,7 @@ def steer(remote: RemoteJob, verb: str, hold: str | None, wait: bool, **argument
 
 
 def asked(remote: RemoteJob, verb: str, **arguments: Any) -> dict[str, Any]:
-    """What the job answers; a refusal is the user's to put right."""
+    """Return the job's answer; a refusal becomes a UserMistake."""
     try:
         return remote.ask(verb, **arguments)
     except Refused as refusal:
@@ -89,8 +89,8 @@ def asked(remote: RemoteJob, verb: str, **arguments: Any) -> dict[str, Any]:
 
 
 def follow(remote: RemoteJob, numbers: list[int]) -> None:
-    """Wait until these instructions have ended, and say how; exit code 1 if one was not carried out."""
-    with Console().status("waiting until it is done (Ctrl-C leaves it to itself)"):
+    """Wait until these instructions have ended and print their outcomes; exit with code 1 if one failed."""
+    with Console().status("waiting until it is done (Ctrl-C stops only the waiting)"):
         while True:
             answer = remote.ask("outcomes", numbers=numbers)
             if not answer["pending"]:
@@ -102,11 +102,11 @@ def follow(remote: RemoteJob, numbers: list[int]) -> None:
         raise typer.Exit(EXIT_INTERNAL)
 
 
-NumberArgument = Annotated[int | None, typer.Argument(help="Which proposal; the open one if none is named.", metavar="NUMBER", show_default=False)]
+NumberArgument = Annotated[int | None, typer.Argument(help="The number of the proposal (default: the open one).", metavar="NUMBER", show_default=False)]
 
 
 def approve(number: NumberArgument = None, job: JobOption = None, wait: WaitOption = True, as_json: JsonOption = False) -> None:
-    """Let a proposal of the policy happen (mode "ask")."""
+    """Approve a proposal of the policy (mode "ask")."""
     remote = running_job(job)
     answer = asked(remote, "approve", proposal=number)
     tell(answer, as_json)
@@ -115,28 +115,28 @@ def approve(number: NumberArgument = None, job: JobOption = None, wait: WaitOpti
 
 
 def reject(number: NumberArgument = None, job: JobOption = None, as_json: JsonOption = False) -> None:
-    """Refuse a proposal; the same size is not proposed again for a while."""
+    """Reject a proposal of the policy (mode "ask"). The same number of executors is not proposed again for a while."""
     tell(asked(running_job(job), "reject", proposal=number), as_json)
 
 
 def pause(
-    span: Annotated[str | None, typer.Option("--for", help="Pause for so long (default: until `penstock resume`).", metavar="DURATION")] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why; it is written down.", metavar="WORDS")] = "",
+    span: Annotated[str | None, typer.Option("--for", help="How long to pause (default: until `penstock resume`).", metavar="DURATION")] = None,
+    reason: Annotated[str, typer.Option("--reason", help="The reason; it is recorded in the history.", metavar="WORDS")] = "",
     job: JobOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let the policy decide nothing; the size stays as it is."""
+    """Pause the policy; the number of executors stays as it is."""
     hold_s = None if span is None else parse_duration_s(span)
     tell(asked(running_job(job), "pause", hold_s=hold_s, reason=reason), as_json)
 
 
 def resume(job: JobOption = None, as_json: JsonOption = False) -> None:
-    """Let the policy decide again, at once."""
+    """Resume the policy; it decides at once."""
     tell(asked(running_job(job), "resume"), as_json)
 
 
 def tell(answer: dict[str, Any], as_json: bool) -> None:
-    """What the job said to it."""
+    """Print the job's answer."""
     if as_json:
         typer.echo(json.dumps(answer))
         return

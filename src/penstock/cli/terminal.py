@@ -1,4 +1,4 @@
-"""Numbers and texts as they stand in the tables and views of a terminal."""
+"""Numbers, texts and tables as a terminal shows them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.core.domain.units import count_words, duration_words
 UNKNOWN = "–"
 BARS = "▁▂▃▄▅▆▇█"
 NARROWEST, WIDEST = 8, 60
-"""Columns that a sparkline takes."""
+"""The width of a sparkline in columns."""
 
 
 def count(rows: float | None) -> str:
@@ -26,7 +26,7 @@ def count(rows: float | None) -> str:
 
 
 def seconds(value_s: float | None) -> str:
-    """A measured time for people.
+    """Format a measured time.
 
     >>> seconds(0.02), seconds(2.345), seconds(100), seconds(float("inf")), seconds(None)
     ('20 ms', '2.3 s', '1m40s', 'never', '–')
@@ -53,12 +53,12 @@ def day_time(at_s: float) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and control characters."""
+    """Return the text without line breaks and control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def columns(*heads: str, left: int) -> Table:
-    """A table without lines; its first `left` columns are names, the others numbers."""
+    """Return a table without lines; its first `left` columns are names, the others numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for i, head in enumerate(heads):
         table.add_column(head, no_wrap=True, overflow="ellipsis", justify="left" if i < left else "right", max_width=24 if i == 0 else None)
@@ -73,7 +73,7 @@ def bar(busyness: float | None, width: int = 10) -> Text:
 
 
 def sparkline(values: Sequence[float | None], width: int) -> str:
-    """The last `width` values as bars from 0 to their highest; a gap where one is unknown.
+    """Draw the last `width` values as bars from 0 to their highest; unknown values are gaps.
 
     >>> sparkline([0, 1, None, 4, 8], 4)
     '▁ ▄█'
@@ -85,7 +85,7 @@ def sparkline(values: Sequence[float | None], width: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """A sparkline as wide as there is room."""
+    """A sparkline that fills the width it gets."""
 
     values: Sequence[float | None]
 
@@ -97,15 +97,15 @@ class Sparkline:
 
 
 TEXT = 16
-"""A text is not wrapped into less than this."""
+"""The narrowest column that a text is wrapped into."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A table with all its numbers and names; its first column has the names, and only texts that begin at the left are wrapped.
+    """A table of which nothing is cut, however narrow the terminal. Its first column has the names; only left-aligned texts are wrapped.
 
-    Where it is too wide, its heads go over several lines; where that is not enough, it is told in several tables one below the other, each with
-    the names: one for each of the `parts`, which are numbers of columns after the names, and more where a part is too wide.
+    If it is too wide, its headings wrap. If it is still too wide, it is split into several tables, each with the names: one for each of the
+    `parts`, which are numbers of columns after the names, and more if a part is too wide.
     """
 
     table: Table
@@ -134,7 +134,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class _Sized:
-    """A column, the least width at which nothing of it is cut, and the one at which nothing is wrapped."""
+    """A column with the width at which nothing is cut, and the width at which nothing is wrapped."""
 
     column: Column
     least: int
@@ -153,7 +153,7 @@ def _longest_word(text: str) -> int:
 
 
 def _groups(columns: Sequence[_Sized], parts: Sequence[int], width: int, pad: int) -> Iterator[Sequence[_Sized]]:
-    """All columns if there is room; else the names with a few at a time: as few tables for each part as will do, about as many columns in each."""
+    """Yield all columns if they fit; else split each part into as few tables as possible, with about as many columns in each."""
     names, numbers = columns[0], columns[1:]
     if _fits(columns, width, pad):
         yield columns
@@ -165,7 +165,7 @@ def _groups(columns: Sequence[_Sized], parts: Sequence[int], width: int, pad: in
 
 
 def _even(columns: Sequence[_Sized], count: int) -> list[Sequence[_Sized]]:
-    """Cut into so many, as even as can be."""
+    """Split into `count` groups of about the same length."""
     cuts = [round(len(columns) * number / count) for number in range(count + 1)]
     return [columns[start:end] for start, end in pairwise(cuts)]
 
@@ -175,7 +175,7 @@ def _fits(columns: Sequence[_Sized], width: int, pad: int) -> bool:
 
 
 def _widths(columns: Sequence[_Sized], width: int, pad: int) -> list[int]:
-    """The least of each; what is left goes to those that would wrap, the first ones first, and names too long for the terminal are folded."""
+    """Return the widths: the least of each, then the rest of the room to columns that would wrap, from the left; names too long are folded."""
     widths = [each.least for each in columns]
     left = width - sum(widths) - pad * len(columns)
     if left < 0:

@@ -1,4 +1,4 @@
-"""`penstock validate`: check a job file, and the code it names, without running it."""
+"""`penstock validate`: check a job file and the code it names without running it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from penstock.cli import EXIT_MISTAKE, EXIT_OK
 from penstock.cli.report import JsonOption
-from penstock.core.domain.job import JobSpec, SinkSpec
+from penstock.core.domain.job import JobSpec
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import PenstockError, UserMistake
 from penstock.core.redaction import Redactor
@@ -24,7 +24,7 @@ from penstock.runtime.jobfile.own_policy import import_words
 
 
 def validate(job: Annotated[Path, typer.Argument(help="The job file.", metavar="JOB.TOML")], as_json: JsonOption = False) -> None:
-    """Check a job file and load its functions, without Spark: what would run, or every mistake as a line and exit code 2."""
+    """Check a job file and load its functions without Spark. Prints what would run; or prints each mistake on a line and exits with code 2."""
     summary: dict[str, Any] | None = None
     try:
         found = examine_job(job)
@@ -44,7 +44,7 @@ def validate(job: Annotated[Path, typer.Argument(help="The job file.", metavar="
 
 
 def check_code(found: Examined) -> None:
-    """Load what `penstock run` would load, and add what is wrong with it; what it prints by itself is no part of the answer."""
+    """Load the code that `penstock run` would load, and add its mistakes; what the code prints goes to standard error."""
     from penstock.spark.refusals import refuse_other_spark
 
     refuse_other_spark()
@@ -63,13 +63,19 @@ def check_code(found: Examined) -> None:
 
 
 def summary_of(spec: JobSpec) -> dict[str, Any]:
-    """What would run, for machines."""
+    """Return the JSON object of what would run."""
     limits, promises, autopilot = spec.limits, spec.promises, spec.autopilot
     return {
         "name": spec.name,
         "master": spec.master,
         "queries": [
-            {"name": query.name, "function": query.function, "sources": list(query.sources), "trigger": str(query.trigger), "sink": sink_of(query.sink)}
+            {
+                "name": query.name,
+                "function": query.function,
+                "sources": list(query.sources),
+                "trigger": str(query.trigger),
+                "sink": query.sink.format or str(query.sink.foreach_batch),
+            }
             for query in spec.queries
         ],
         "limits": {"min_executors": limits.min_executors, "max_executors": limits.max_executors, "start_executors": limits.first},
@@ -80,12 +86,8 @@ def summary_of(spec: JobSpec) -> dict[str, Any]:
     }
 
 
-def sink_of(sink: SinkSpec) -> str:
-    return sink.format or str(sink.foreach_batch)
-
-
 def show(console: Console, file: Path, summary: dict[str, Any]) -> None:
-    console.print(f"{file} is right", style="bold", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{file} is valid", style="bold", markup=False, highlight=False, soft_wrap=True)
     table = Table(box=None, show_header=False)
     for name, value in rows_of(summary):
         table.add_row(Text(name), Text(value))
@@ -93,7 +95,7 @@ def show(console: Console, file: Path, summary: dict[str, Any]) -> None:
 
 
 def rows_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """The same for people."""
+    """Return the same as rows of a table."""
     limits, promises = summary["limits"], summary["promises"]
     times = {"latency p95": promises["latency_p95_s"], "recovery": promises["recovery_s"]}
     promised = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in times.items() if seconds is not None)

@@ -1,4 +1,4 @@
-"""What a what-if has found: what was run, the same sizes in the simulator, and a row for each policy."""
+"""Show the result of a what-if: the recorded run, the same executors simulated, and a row for each policy."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from penstock.wiring.simulation import Simulated
 
 COLUMNS = ("executor-seconds", "±", "executors", "rescales", "saves", "p50 ms", "p95 ms", "p99 ms", "within", "broken s")
 PARTS = (5, 5)
-"""What it costs, and what it keeps."""
-RECORDED, AGAIN = "as recorded", "the same sizes, simulated"
+"""Columns of cost, then columns of promises, where the table is split."""
+RECORDED, AGAIN = "as recorded", "the same executors, simulated"
 
 
 def present_what_if(found: WhatIf, *, as_json: bool, plot: Path | None) -> None:
@@ -72,12 +72,12 @@ def kept_object(ran: RunReport) -> dict[str, Any]:
 
 
 def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
-    """What it keeps, measured as what was run is where readings tell, and what it saves, with its error where that is known."""
-    told, kept = as_object(run), {key: value for key, value in kept_object(found.kept(run)).items() if value is not None}
-    latency_ms = {**told["latency_ms"], **kept.get("latency_ms", {})}
+    """Return the result of a policy: its promises, measured like the recorded run if possible, and its savings with their error if known."""
+    simulated, kept = as_object(run), {key: value for key, value in kept_object(found.kept(run)).items() if value is not None}
+    latency_ms = {**simulated["latency_ms"], **kept.get("latency_ms", {})}
     saved, error = found.saved_worker_seconds(run), found.error_worker_seconds(run)
     at_least = error is None or is_at_least(found)
-    return {**told, **kept, "latency_ms": latency_ms, "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": at_least}
+    return {**simulated, **kept, "latency_ms": latency_ms, "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": at_least}
 
 
 def table_of(found: WhatIf) -> Table:
@@ -96,7 +96,7 @@ def table_of(found: WhatIf) -> Table:
 
 
 def error_words(found: WhatIf, error: str | None) -> str:
-    """An error that is known, or the least it can be."""
+    """Format an error, or its lower bound."""
     return "?" if error is None else f"≥ {error}" if is_at_least(found) else error
 
 

@@ -1,4 +1,4 @@
-"""The picture of an audit: for each job the executor-hours it had, those it needed, and those of each policy with their error."""
+"""The picture of an audit: the executor-hours that each job had and needed, and those of each policy with their error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DPI = 160
 
 
 def draw_audited(path: Path, audited: Sequence[Audited]) -> None:
-    """A panel a job, one below the other."""
+    """Draw a panel for each job, one below the other."""
     path.parent.mkdir(parents=True, exist_ok=True)
     heights = [HEAD_IN + BAR_IN * (2 + len(each.what_if.runs)) for each in audited]
     with matplotlib.rc_context(STYLE):
@@ -34,7 +34,7 @@ def draw_audited(path: Path, audited: Sequence[Audited]) -> None:
 
 
 def bars(axes: Axes, each: Audited) -> None:
-    """What was had and needed is of the whole audit; policies are scaled to its length, as they begin where the job had caught up with its start."""
+    """Draw the bars of a job. Policies are scaled to the length of the audit, as they begin later, when the job had caught up after its start."""
     found, duration_s = each.what_if, each.ran.duration_s
     named, error = [("had", each.had_s / HOUR_S, ORANGE), ("needed, at least", each.needed_s / HOUR_S, BLUE)], [0.0, 0.0]
     for run in found.runs:

@@ -1,4 +1,4 @@
-"""Pictures of fitted models: what was measured as points, what the model says as lines."""
+"""Pictures of fitted models: measurements as points, predictions as lines."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MOST_POINTS = 2000
 """More points than this cover each other."""
 ALONG = 600
 LEAST_SHOWN_S = 60.0
-"""A recovery shorter than this is shown within as much time."""
+"""The shortest time axis of a recovery."""
 
 
 def draw_capacity(path: Path, name: str, points: Sequence[tuple[float, float, bool]], at: float, predicted: Callable[[float], Estimate | NotReady]) -> None:
-    """Throughput of all workers over the utilisation of the busiest, used or left out, and the capacity with its bounds."""
+    """Draw the throughput of all workers over the utilisation of the busiest, and the capacity with its bounds."""
 
     def draw(axes: Axes) -> None:
         shown = np.array(points[:: -(-len(points) // MOST_POINTS)])
@@ -57,7 +57,7 @@ def draw_capacity(path: Path, name: str, points: Sequence[tuple[float, float, bo
 
 
 def draw_scaleout(path: Path, name: str, measured: Sequence[ScaleoutMeasured], model: ScaleoutCapacity, wanted: Sequence[int]) -> None:
-    """Capacity over scale-outs with the bounds of each prediction."""
+    """Draw the capacity over scale-outs with the bounds of each prediction."""
 
     def draw(axes: Axes) -> None:
         shown = measured[:: -(-len(measured) // MOST_POINTS)]
@@ -79,7 +79,7 @@ def draw_scaleout(path: Path, name: str, measured: Sequence[ScaleoutMeasured], m
 
 
 def draw_estimates(axes: Axes, answers: Sequence[tuple[float, Estimate]], label: str) -> None:
-    """What a model says along the axis, with the bounds of four cases in five where they are finite."""
+    """Draw predictions with their 80 % bounds, as far as these are finite."""
     along = [x for x, _ in answers]
     high = [each.high if np.isfinite(each.high) else np.nan for _, each in answers]
     axes.fill_between(along, [each.low for _, each in answers], high, color=ORANGE, alpha=0.15, linewidth=0, label="4 of 5 cases")
@@ -87,7 +87,7 @@ def draw_estimates(axes: Axes, answers: Sequence[tuple[float, Estimate]], label:
 
 
 def draw_regression(path: Path, name: str, columns: Mapping[str, npt.NDArray[Any]], what: str, model: Studied, scale: float) -> None:
-    """Measured values over the rate, a shade for each interval, and what the model says there; over several scale-outs by worker, at the middle one."""
+    """Draw measured values and predictions over the rate, a shade for each interval; with several scale-outs, by worker and for the median one."""
     sizes = columns.get("scaleout")
     several = sizes is not None and len(np.unique(sizes)) > 1
     scaleout = None if sizes is None else int(np.sort(sizes)[len(sizes) // 2])
@@ -113,7 +113,7 @@ def draw_regression(path: Path, name: str, columns: Mapping[str, npt.NDArray[Any
 
 
 def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: ScaleoutLatency) -> None:
-    """Latency over the rate, a shade for each scale-out; what did not keep up is a cross, and the line ends where the model says so."""
+    """Draw the latency over the rate, a shade for each scale-out; crosses did not keep up, and lines end where the model predicts that."""
 
     def draw(axes: Axes) -> None:
         scaleouts = sorted({each.scaleout for each in seen})
@@ -139,12 +139,12 @@ def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: Scal
 
 
 def shades(count: int) -> list[tuple[float, ...]]:
-    """Colours for what has an order."""
+    """Return colours for an ordered sequence."""
     return [colormaps["viridis"](0.9 * number / max(1, count - 1)) for number in range(count)]
 
 
 def draw_recovery(path: Path, name: str, arrivals: Arrivals, outage: Outage, capacity_rows_per_s: float, took_s: float) -> None:
-    """What arrives and what is processed around a failure: nothing while the job is down, all that it can until it has caught up."""
+    """Draw the arriving and processed rows around a failure."""
 
     def draw(axes: Axes) -> None:
         at_s, end_s = outage.at_s, outage.at_s + took_s
@@ -168,7 +168,7 @@ def draw_recovery(path: Path, name: str, arrivals: Arrivals, outage: Outage, cap
 
 
 def draw_forecasts(path: Path, name: str, time_s: npt.NDArray[np.float64], rate: npt.NDArray[np.float64], forecasts: Sequence[Forecast]) -> None:
-    """The trace and some of its forecasts with the bounds of four cases in five."""
+    """Draw a trace and some of its forecasts with their 80 % bounds."""
     firsts = np.arange(0, len(time_s), -(-len(time_s) // MOST_POINTS))
     counts = np.diff(np.append(firsts, len(time_s)))
 

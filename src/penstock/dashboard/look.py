@@ -13,7 +13,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 INK, MUTED, LINE, PAPER = "#1f2933", "#66707c", "#e3e7eb", "#fffffe"
 ORANGE, BLUE, GREEN, VERMILION, PURPLE = "#e69f00", "#0072b2", "#009e73", "#d55e00", "#b5679a"
-"""Okabe and Ito's colours, which people with any colour vision tell apart."""
+"""The colours of Okabe and Ito, safe for colour-blind readers."""
 
 FONT = "DejaVu Sans"
 
@@ -28,7 +28,7 @@ THEME = {
     VERMILION: "var(--vermilion)",
     PURPLE: "var(--purple)",
 }
-"""Each colour's name in the style of a page, where it follows light and dark."""
+"""Each colour's CSS variable, which follows the light or dark theme of a page."""
 
 
 STYLE: Any = {
@@ -48,7 +48,7 @@ DPI = 160
 
 
 def chart(path: Path, title: str, across: str, up: str, draw: Callable[[Axes], None]) -> None:
-    """Draw into a PNG or an SVG, as the path ends; `draw` gets the axes, everything labelled there comes into the legend."""
+    """Draw a figure with one pair of axes into a PNG or SVG file; labelled artists appear in the legend."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=SIZE_IN, facecolor=PAPER, layout="constrained")
@@ -69,7 +69,7 @@ def chart(path: Path, title: str, across: str, up: str, draw: Callable[[Axes], N
 
 
 def bare(axes: Axes) -> None:
-    """Axes reduced to a base line and a light grid."""
+    """Reduce axes to a base line and a light grid."""
     for side in ("top", "left", "right"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_linewidth(0.6)

@@ -1,8 +1,8 @@
-"""The moments a picture points at, and where their labels go."""
+"""The events that a picture marks, and the rows of their labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,8 +17,6 @@ LABEL_CHARACTERS = 18
 
 
 class Kind(Enum):
-    """What a mark stands for."""
-
     RESCALE = "rescale"
     CHANGE = "change"
     RESTART = "restart"
@@ -26,9 +24,23 @@ class Kind(Enum):
     TRUST = "trust"
 
 
+LABELS: dict[type[Event], tuple[Kind, str]] = {
+    QueryRestarted: (Kind.RESTART, "restarted"),
+    QueryFailed: (Kind.FAILURE, "failed"),
+    QueryGivenUp: (Kind.FAILURE, "given up"),
+    ExecutorLost: (Kind.FAILURE, "executor lost"),
+    PromiseBroken: (Kind.FAILURE, "promise broken"),
+    RolledBack: (Kind.FAILURE, "rolled back"),
+    ScalingIneffective: (Kind.FAILURE, "no effect"),
+    PolicyPaused: (Kind.TRUST, "paused"),
+    PolicyResumed: (Kind.TRUST, "resumed"),
+}
+"""Events whose mark does not depend on their numbers."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A moment worth a line through the picture."""
+    """A vertical line in the picture with its label."""
 
     at_s: float
     kind: Kind
@@ -36,14 +48,14 @@ class Mark:
 
 
 def marks(events: Sequence[Event]) -> list[Mark]:
-    """The rescales, changes, restarts and failures among the events, and what became of the trust in the policy, in the order of time."""
-    return sorted((mark for event in events for mark in (*_mark(event), *_trust(event))), key=lambda mark: mark.at_s)
+    """Return marks for rescales, changes, restarts, failures and changes of trust in the policy, in order of time."""
+    return sorted((mark for event in events if (mark := _mark(event))), key=lambda mark: mark.at_s)
 
 
 def rows_for_labels(starts: Sequence[float], widths: Sequence[float], at_most: int) -> list[int | None]:
-    """A row for each label so that no two touch and no line of a mark runs through another's label; None where there is no room.
+    """Return a row for each label so that no two overlap and no mark's line crosses another label; None if there is no room.
 
-    A label begins at its mark and runs to the right, and its line comes down from its row: of two that collide the left one sits higher.
+    A label extends to the right of its mark and its line goes down from its row, so the left one of two that collide sits higher.
 
     >>> rows_for_labels([0, 5, 50], [20, 20, 20], at_most=3)
     [1, 0, 0]
@@ -58,39 +70,18 @@ def rows_for_labels(starts: Sequence[float], widths: Sequence[float], at_most: i
     return rows
 
 
-def _mark(event: Event) -> Iterator[Mark]:
+def _mark(event: Event) -> Mark | None:
+    kind, label = LABELS.get(type(event), (Kind.CHANGE, ""))
     match event:
         case InstructionGiven(knob="executors", before=before, after=after):
-            yield Mark(at_s=event.at_s, kind=Kind.RESCALE, label=_short(f"{before} → {after}"))
+            kind, label = Kind.RESCALE, f"{before} → {after}"
         case InstructionGiven(after=after):
-            yield Mark(at_s=event.at_s, kind=Kind.CHANGE, label=_short(after))
-        case QueryRestarted():
-            yield Mark(at_s=event.at_s, kind=Kind.RESTART, label="restarted")
-        case QueryFailed():
-            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="failed")
-        case QueryGivenUp():
-            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="given up")
-        case ExecutorLost():
-            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="executor lost")
-
-
-def _trust(event: Event) -> Iterator[Mark]:
-    match event:
-        case PromiseBroken():
-            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="promise broken")
-        case RolledBack():
-            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="rolled back")
-        case ScalingIneffective():
-            yield Mark(at_s=event.at_s, kind=Kind.FAILURE, label="brought nothing")
+            label = after
         case Proposed(change=change):
-            wanted = change.words() if change.executors is None else change.executors[1]
-            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label=_short(f"{wanted} proposed"))
-        case PolicyPaused():
-            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label="paused")
-        case PolicyResumed():
-            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label="resumed")
+            kind, label = Kind.TRUST, f"{change.words() if change.executors is None else change.executors[1]} proposed"
         case AutopilotChanged() if mode := mode_in(event):
-            yield Mark(at_s=event.at_s, kind=Kind.TRUST, label=_short(f"mode {mode}"))
+            kind, label = Kind.TRUST, f"mode {mode}"
+    return Mark(at_s=event.at_s, kind=kind, label=_short(label)) if label else None
 
 
 def _short(text: str) -> str:

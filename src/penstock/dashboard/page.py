@@ -1,4 +1,4 @@
-"""A run as one HTML file that needs nothing else: no network, no script."""
+"""A run as one HTML file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_page(
     summary: RunSummary,
     redact: Callable[[str], str] = str,
 ) -> None:
-    """Write the page of a run; the words of events pass through `redact`."""
+    """Write the page of a run; the texts of events pass through `redact`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(readings, event_rows, promises, title=title, summary=summary, redact=redact), encoding="utf-8", errors="replace")
 
@@ -38,8 +38,8 @@ def write_page(
 def page(
     readings: Sequence[Reading], event_rows: Sequence[Event], promises: Promises, *, title: str, summary: RunSummary, redact: Callable[[str], str] = str
 ) -> str:
-    """The page of a run as text."""
-    told = [event for event in event_rows if not is_routine(event)]
+    """Return the HTML of the page."""
+    shown = [event for event in event_rows if not is_routine(event)]
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -55,7 +55,7 @@ def page(
 {_summary(summary)}
 <figure class="picture">{_inline(svg(readings, event_rows, promises))}</figure>
 <h2>What happened</h2>
-{_events(told, redact)}
+{_events(shown, redact)}
 </body>
 </html>
 """
@@ -75,7 +75,7 @@ def _summary(summary: RunSummary) -> str:
 
 
 def _inline(text: str) -> str:
-    """An SVG as part of a page: without its preamble and fixed size, its colours those of the page's theme."""
+    """Return an SVG to embed: without preamble and fixed size, in the colours of the page's theme."""
     text = text[text.index("<svg") :]
     text = re.sub(r' width="[^"]*" height="[^"]*"', f' role="img" aria-label="{PICTURE}"', text, count=1)
     for colour, name in THEME.items():
@@ -98,7 +98,7 @@ def _event(event: Event, when: str, redact: Callable[[str], str]) -> str:
 
 
 def _kind(event: Event) -> str:
-    """The event's class as words.
+    """Return the event's class name as words.
 
     >>> from penstock.core.domain.events.run import RunEnded
     >>> _kind(RunEnded(at_s=0, job="demo", reason="asked to"))

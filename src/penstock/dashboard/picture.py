@@ -1,4 +1,4 @@
-"""The picture of a run: workload and throughput, lag, latency and executors over one time axis, and a lane for what happened."""
+"""The picture of a run: workload and throughput, lag, latency and executors over one time axis, and a lane of marked events."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONGEST_IN_MINUTES_S = 5 * 3600.0
 
 
 def draw(readings: Sequence[Reading], events: Sequence[Event], promises: Promises, path: Path, title: str) -> None:
-    """Draw a run into a PNG or an SVG, as the path ends."""
+    """Draw a run into a PNG or SVG file."""
     kind = path.suffix.lower()
     if kind not in (".png", ".svg"):
         raise UserMistake(f"{path}: found the ending {path.suffix!r}, a picture ends in .png or .svg")
@@ -49,7 +49,7 @@ def draw(readings: Sequence[Reading], events: Sequence[Event], promises: Promise
 
 
 def svg(readings: Sequence[Reading], events: Sequence[Event], promises: Promises, title: str = "") -> str:
-    """The run as the text of an SVG, the same for the same run."""
+    """Return the SVG of a run; it is deterministic."""
     with matplotlib.rc_context(STYLE), StringIO() as text:
         _figure(readings, events, promises, title).savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         return text.getvalue()
@@ -82,7 +82,7 @@ def _figure(readings: Sequence[Reading], events: Sequence[Event], promises: Prom
 
 
 def _layout(title: str, lane_rows: int) -> tuple[Figure, Axes, list[Axes]]:
-    """A figure with its title, a lane as high as its labels need, and the panels below."""
+    """Return a figure with its title, a lane as high as its labels need, and the panels below."""
     title_in = TITLE_IN if title else 0.05
     lane_in = lane_rows * LANE_ROW_IN
     height_in = title_in + lane_in + len(PANELS) * (HEAD_IN + PANEL_IN) + FOOT_IN
@@ -109,12 +109,12 @@ def _draw_mark(mark: Mark, x: float, row: int | None, lane: Axes, panels: Sequen
 
 
 def _few(found: list[Mark]) -> list[Mark]:
-    """The marks, without the rescales where those are so many that they would hide the rest."""
+    """Drop the rescales if there are too many marks."""
     return found if len(found) <= MOST_MARKS else [mark for mark in found if mark.kind is not Kind.RESCALE]
 
 
 def _rows(starts_in: Sequence[float], widths_in: Sequence[float], found: Sequence[Mark]) -> list[int | None]:
-    """A row for each label; where there are too many, rescales go without, as the last panel shows them anyway."""
+    """Return a row for each label; without room, rescales have no label, as the last panel shows them."""
     rows = rows_for_labels(starts_in, widths_in, LABEL_ROWS)
     if None not in rows:
         return rows
@@ -124,7 +124,7 @@ def _rows(starts_in: Sequence[float], widths_in: Sequence[float], found: Sequenc
 
 
 def _end_with_room(end: float, at: Sequence[float], widths_in: Sequence[float]) -> float:
-    """Where the time axis ends so that the label of the last mark has room."""
+    """Return the end of the time axis that leaves room for the last label."""
     return max([end, *(x * PLOT_IN / (PLOT_IN - width_in) for x, width_in in zip(at, widths_in, strict=True))])
 
 
@@ -140,7 +140,6 @@ def _nothing(title: str) -> Figure:
 
 
 def workload(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
-    """What arrives against what is processed."""
     _head(axes, "Workload and throughput", "rows/s")
     _line(axes, x, columns.arrival_rows_per_s, ORANGE, "arriving", linewidth=2)
     _line(axes, x, columns.throughput_rows_per_s, BLUE, "processed")
@@ -148,16 +147,16 @@ def workload(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
 
 
 def lag(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
-    """How far the job is behind, and how much of it is more than every micro-batch leaves."""
+    """Draw the lag, and its excess over what micro-batches always have."""
     _head(axes, "Lag", "rows")
     axes.fill_between(x, columns.lag_rows, color=BLUE, alpha=0.15, linewidth=0)
     _line(axes, x, columns.lag_rows, BLUE, "all")
-    _line(axes, x, columns.excess_lag_rows, PURPLE, "beyond what is healthy")
+    _line(axes, x, columns.excess_lag_rows, PURPLE, "excess")
     _rows_axis(axes, columns.lag_rows, columns.excess_lag_rows)
 
 
 def latency(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
-    """Arrival to commit, against the promise."""
+    """Draw the latency from arrival to commit, and the promise."""
     promised_s = promises.latency_p95_s
     top_s = _top(columns.p99_s, np.array([promised_s or 0.0]))
     scale, unit = (1000.0, "ms") if 0 < top_s < 1 else (1.0, "s")
@@ -176,7 +175,7 @@ def latency(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
 
 
 def executors(axes: Axes, x: Array, columns: Series, promises: Promises) -> None:
-    """What runs against what was asked for, and what the policy wants where that is something else: in shadow, or while a proposal waits."""
+    """Draw running and requested executors, and those the policy wants if they differ (in shadow, or while a proposal is open)."""
     _head(axes, "Executors", "")
     axes.fill_between(x, columns.executors_running, step="post", color=BLUE, alpha=0.2, linewidth=0)
     _line(axes, x, columns.executors_running, BLUE, "running", drawstyle="steps-post")
@@ -189,7 +188,7 @@ def executors(axes: Axes, x: Array, columns: Series, promises: Promises) -> None
 
 
 def width_pt(text: str, size_pt: float, weight: str = "normal") -> float:
-    """How wide a text will be, in points."""
+    """Return the width of a text in points."""
     return float(TextPath((0, 0), text, size=size_pt, prop=FontProperties(family=FONT, weight=weight)).get_extents().width)
 
 
@@ -200,7 +199,7 @@ def _head(axes: Axes, name: str, unit: str) -> None:
 
 
 def _line(axes: Axes, x: Array, y: Array, colour: str, label: str | None, **style: Any) -> None:
-    """A line that breaks where nothing is known; too few points for a line are dots."""
+    """Draw a line that breaks at unknown values; fewer than three points are dots."""
     if np.isfinite(y).any():
         dots = {"marker": "o", "markersize": 3} if len(x) < 3 else {}
         axes.plot(x, y, color=colour, label=label, **{"linewidth": 1.6, "solid_joinstyle": "round", **dots, **style})

@@ -1,4 +1,4 @@
-"""Readings as arrays to draw: one column a quantity, NaN where a value is unknown or nobody looked."""
+"""Readings as arrays to draw: one column for each quantity, NaN for unknown values and gaps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORST = ("lag_rows", "excess_lag_rows", "p50_s", "p95_s", "p99_s", "executors_ru
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Series:
-    """Columns of equal length over time; a line through them breaks where nothing is known."""
+    """Columns of equal length over time."""
 
     at_s: Array
     arrival_rows_per_s: Array
@@ -39,16 +39,16 @@ class Series:
 
 
 def series(readings: Sequence[Reading], events: Sequence[Event] = (), at_most: int = 1500) -> Series:
-    """The columns of the readings in the order of time, folded to `at_most` points: rates by their mean, the rest by its worst."""
+    """Return the columns in order of time, reduced to `at_most` points: rates by their mean, the rest by their maximum."""
     ordered = sorted(readings, key=lambda reading: reading.at_s)
-    rows = [(*_row(reading), size) for reading, size in zip(ordered, decided_sizes(ordered, events), strict=True)]
+    rows = [(*_row(reading), decided) for reading, decided in zip(ordered, decided_executors(ordered, events), strict=True)]
     table = np.array(rows, dtype=np.float64).reshape(len(ordered), 1 + len(AVERAGED) + len(WORST))
     columns = _with_gaps(_folded(table, at_most)).T
     return Series(**dict(zip(("at_s", *AVERAGED, *WORST), columns, strict=True)))
 
 
-def decided_sizes(readings: Sequence[Reading], events: Sequence[Event]) -> list[int | None]:
-    """The size that the policy wanted at each reading; None where none decided: before the first time, paused, observing, not running."""
+def decided_executors(readings: Sequence[Reading], events: Sequence[Event]) -> list[int | None]:
+    """Return the executors that the policy wanted at each reading; None before its first decision, paused, in mode "observe" and not running."""
     steps: list[tuple[float, int | None]] = []
     for event in sorted(events, key=lambda event: event.at_s):
         if isinstance(event, Decided):
@@ -69,23 +69,13 @@ def gap_s(at_s: Array) -> float:
 
 
 def _row(reading: Reading) -> tuple[float | None, ...]:
-    latency = reading.latency
-    return (
-        reading.at_s,
-        reading.arrival_rows_per_s,
-        reading.throughput_rows_per_s,
-        reading.lag_rows,
-        reading.excess_lag_rows,
-        latency.p50_s if latency else None,
-        latency.p95_s if latency else None,
-        latency.p99_s if latency else None,
-        reading.executors_running,
-        reading.executors_requested,
-    )
+    rows = reading.at_s, reading.arrival_rows_per_s, reading.throughput_rows_per_s, reading.lag_rows, reading.excess_lag_rows
+    latency = (None, None, None) if reading.latency is None else (reading.latency.p50_s, reading.latency.p95_s, reading.latency.p99_s)
+    return *rows, *latency, reading.executors_running, reading.executors_requested
 
 
 def _folded(table: Array, at_most: int) -> Array:
-    """Neighbouring rows made one, until there are few enough to draw."""
+    """Combine neighbouring rows until there are few enough to draw."""
     if len(table) <= at_most:
         return table
     starts = np.linspace(0, len(table), at_most, endpoint=False).astype(int)
@@ -98,7 +88,7 @@ def _folded(table: Array, at_most: int) -> Array:
 
 
 def _with_gaps(table: Array) -> Array:
-    """The table with a row of unknowns one usual step into every gap."""
+    """Insert a row of NaN one usual step into every gap."""
     at_s = table[:, 0]
     after = np.flatnonzero(np.diff(at_s) > gap_s(at_s))
     unknown = np.full((len(after), table.shape[1]), np.nan)

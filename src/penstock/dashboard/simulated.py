@@ -1,4 +1,4 @@
-"""The picture of simulated runs: the load, workers and latency over one time axis, and what struck."""
+"""The picture of simulated runs: load, executors and latency over one time axis, and the failures."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DPI = 160
 MOST_POINTS = 1500
 LONGEST_IN_MINUTES_S = 2 * 3600.0
 FAR = 100.0
-"""Latencies further apart than this factor need no more labels than their powers of ten."""
+"""A latency axis that spans more than this factor has labels at powers of ten only."""
 SHORTEST_S = 1e-3
-"""Latencies are drawn on a logarithmic scale, from here on."""
+"""The lowest latency of the logarithmic axis."""
 
 
 def draw_simulated(path: Path, name: str, runs: Sequence[Simulated]) -> None:
-    """One run with what it processed and its capacity as it was judged, or several runs of one load side by side."""
+    """Draw one run with its throughput and estimated capacity, or several runs of one load."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=SIZE_IN, facecolor=PAPER, layout="constrained")
@@ -38,7 +38,7 @@ def draw_simulated(path: Path, name: str, runs: Sequence[Simulated]) -> None:
             axes.set_facecolor(PAPER)
             bare(axes)
         load(panels[0], runs)
-        workers(panels[1], runs)
+        executors(panels[1], runs)
         latency(panels[2], runs)
         panels[-1].set_xlabel("minutes" if unit_s(runs[0]) == 60.0 else "hours", color=MUTED)
         for axes in panels:
@@ -49,7 +49,7 @@ def draw_simulated(path: Path, name: str, runs: Sequence[Simulated]) -> None:
 
 
 def load(axes: Axes, runs: Sequence[Simulated]) -> None:
-    """What arrives; of a single run also what was processed and what it was thought to carry."""
+    """Draw the arrivals; for a single run also its throughput and estimated capacity."""
     first = runs[0]
     seconds, along = first.record.seconds(), times(first)
     if len(runs) == 1:
@@ -58,23 +58,23 @@ def load(axes: Axes, runs: Sequence[Simulated]) -> None:
         at = [along_of(first, each.at_s) for each in decided]
         capacity = [each.capacity_rows_per_s or 0.0 for each in decided]
         if decided:
-            axes.plot(at, capacity, color=MUTED, linewidth=1.1, linestyle=(0, (5, 3)), drawstyle="steps-post", label="capacity, as judged")
+            axes.plot(at, capacity, color=MUTED, linewidth=1.1, linestyle=(0, (5, 3)), drawstyle="steps-post", label="estimated capacity")
     axes.plot(along, folded(seconds.arrived_rows, np.mean), color=ORANGE, linewidth=1.4, label="arriving")
     axes.set_title("Load, rows/s", loc="left", fontsize=9.5, color=INK)
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_ylim(0, None)
 
 
-def workers(axes: Axes, runs: Sequence[Simulated]) -> None:
+def executors(axes: Axes, runs: Sequence[Simulated]) -> None:
     for run, colour in zip(runs, colours(len(runs)), strict=True):
         axes.plot(times(run), folded(run.record.seconds().workers, np.max), color=colour, linewidth=1.2, drawstyle="steps-post", label=run.policy)
-    axes.set_title("Workers", loc="left", fontsize=9.5, color=INK)
+    axes.set_title("Executors", loc="left", fontsize=9.5, color=INK)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_ylim(0, 1.08 * max(float(run.record.seconds().workers.max()) for run in runs))
 
 
 def latency(axes: Axes, runs: Sequence[Simulated]) -> None:
-    """The worst second of each stretch, so that no failure is hidden; a line goes on where nothing ends: between two commits, or while the job is down."""
+    """Draw the maximum latency of each stretch, so that no failure is hidden; the line continues where no row ends."""
     for run, colour in zip(runs, colours(len(runs)), strict=True):
         worst_s = folded(run.record.seconds().latency_s, np.max)
         ended = worst_s > 0
@@ -101,12 +101,12 @@ def along_of(run: Simulated, at_s: float) -> float:
 
 
 def times(run: Simulated) -> Floats:
-    """The middle of each stretch that `folded` makes one point of."""
+    """Return the middle of each stretch of `folded`."""
     return folded(np.arange(0.5, len(run.record), dtype=np.float64) / unit_s(run), np.mean)
 
 
 def folded(values: Floats, how: Callable[..., Floats]) -> Floats:
-    """Stretches of equal length as one point each; the seconds at the end that fill none are left out.
+    """Reduce stretches of equal length to one point each; an incomplete stretch at the end is dropped.
 
     >>> folded(np.arange(3000.0), np.max)[:2].tolist()
     [1.0, 3.0]
@@ -116,9 +116,9 @@ def folded(values: Floats, how: Callable[..., Floats]) -> Floats:
 
 
 def spread(rows: Floats) -> Floats:
-    """The rows of a second over all seconds since the last one that had some: a batch ends in one moment, and was worked on all the time.
+    """Spread the rows of a second over all seconds since the last one that had some, as a batch ends at once but is processed all the time.
 
-    What is worked on at the end is not known.
+    Seconds after the last batch are NaN.
 
     >>> spread(np.array([0.0, 0.0, 30.0, 5.0, 0.0, 8.0, 0.0])).tolist()
     [10.0, 10.0, 10.0, 5.0, 4.0, 4.0, nan]

@@ -1,4 +1,4 @@
-"""A run in a dozen numbers."""
+"""The summary of a run: cost, latency, promises and decisions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ class RunSummary:
         return self.max_executors * self.report.duration_s
 
     def rows(self) -> list[tuple[str, str]]:
-        """The summary as names and words, to print."""
         if not self.readings:
             return [("run", NOTHING)]
         report = self.report
@@ -85,10 +84,7 @@ def _or_unknown(value: T | None, words: Callable[[T], str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedSummary:
-    """The last policy of a run, how often it went up and down, promises broken meanwhile, and how many of its graded predictions held.
-
-    A proposal counts when it is approved.
-    """
+    """The last policy of a run, its scale-ups and scale-downs (a proposal counts when approved), broken promises, and graded predictions."""
 
     policy: str
     in_shadow: bool
@@ -107,7 +103,7 @@ class DecidedSummary:
 
 
 def summarise_decisions(events: Sequence[Event]) -> DecidedSummary | None:
-    """None where no policy decided."""
+    """Summarise the decisions of the policy; None if it decided nothing."""
     decided = [event for event in events if isinstance(event, Decided)]
     if not decided:
         return None

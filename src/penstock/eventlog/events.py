@@ -117,17 +117,6 @@ class Cut:
     read_share: float
 
 
-Logged = (
-    ApplicationStarted
-    | Configured
-    | ExecutorAdded
-    | ExecutorRemoved
-    | JobStarted
-    | TaskEnded
-    | QueryStarted
-    | QueryProgressed
-    | QueryIdle
-    | QueryTerminated
-    | Unreadable
-    | Cut
-)
+ExecutorEvent = ExecutorAdded | ExecutorRemoved
+QueryEvent = QueryStarted | QueryProgressed | QueryIdle | QueryTerminated
+Logged = ApplicationStarted | Configured | ExecutorEvent | JobStarted | TaskEnded | QueryEvent | Unreadable | Cut

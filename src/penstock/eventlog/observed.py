@@ -95,14 +95,14 @@ class LoggedApplication:
                 found[query.name] = facts if before is None else replace(facts, batches=(*before.batches, *facts.batches))
         return tuple(found.values())
 
-    def _executor(self, event: events.ExecutorAdded | events.ExecutorRemoved) -> None:
+    def _executor(self, event: events.ExecutorEvent) -> None:
         if isinstance(event, events.ExecutorAdded):
             self._executors[event.executor_id] = event
         elif self._executors.pop(event.executor_id, None) is not None:
             self._lost += event.lost and self.runs_a_query
         self._disturbed_s = event.at_s
 
-    def _query(self, event: events.QueryStarted | events.QueryProgressed | events.QueryIdle | events.QueryTerminated) -> None:
+    def _query(self, event: events.QueryEvent) -> None:
         """Apply an event of a query; its id persists over restarts."""
         match event:
             case events.QueryStarted():

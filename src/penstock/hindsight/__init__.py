@@ -1,1 +1,1 @@
-"""What recorded runs tell afterwards: what another policy would have made of them, what they wasted, whether they decide the same again."""
+"""Analyses of recorded runs: what another policy would have done, what executors were wasted, and whether the decisions are reproduced."""

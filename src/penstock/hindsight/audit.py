@@ -1,4 +1,4 @@
-"""An audit of a job from Spark's event log of it: what it had, what it needed, what each policy would have saved, and how sure that is."""
+"""Audit a job from its Spark event log: the executors it had and needed, and what each policy would have saved."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.report.run_report import RunReport, held_s, run_report
 from penstock.eventlog.files import EventLog
-from penstock.hindsight.audit_findings import costs_of, late_recoveries, needed_of, risks, why_beyond
+from penstock.hindsight.audit_findings import late_recoveries, needed_of, risks, why_beyond
 from penstock.hindsight.from_eventlog import Watched, watched
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if
 
 HOUR_S = 3600.0
 READING_SHARE = 0.4
-"""About this share of the time of an audit is spent on reading the log."""
+"""The share of an audit's time that reading the log takes, roughly; for the progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditAsked:
-    """What to try and to hold the job to; `max_executors` is what it had at most where None, `up_s` how long a new executor takes to come, where known."""
+    """The policies to try and the promises; `max_executors` None is the most that the job had, `up_s` the time to start an executor, if it is known."""
 
     policies: tuple[str, ...]
     promises: Promises = Promises()
@@ -37,9 +37,9 @@ class AuditAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audited:
-    """A job. `needed_s` are executor-seconds that would just have carried what arrived: a bound, with no room for failures or error.
+    """An audited job. `needed_s` are the fewest executor-seconds that could process what arrived, without reserve for failures or errors.
 
-    `wasted_s` and `short_s` are what it had more and less than that, moment by moment; `batch_p95_s` is from trigger to commit, averaged over each reading.
+    `wasted_s` and `short_s` are the surplus and the shortage against that, reading by reading; `batch_p95_s` is from trigger to commit.
     """
 
     path: Path
@@ -71,7 +71,7 @@ class Skipped:
 def audit_all(
     logs: Sequence[EventLog], asked: AuditAsked, progress: Callable[[float], None] = lambda share: None
 ) -> tuple[tuple[Audited, ...], tuple[Skipped, ...]]:
-    """One log after another; those that hold no streaming job, or cannot be read, are named and the others go on."""
+    """Audit each log; return the audits, and the logs that have no streaming job or cannot be read."""
     audited: list[Audited] = []
     skipped: list[Skipped] = []
     for number, log in enumerate(logs):
@@ -88,7 +88,7 @@ def audit_all(
 
 
 def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = lambda share: None) -> Audited:
-    """`UserMistake` where the log holds no streaming job, too little of it, or cannot be read."""
+    """Audit one log; raise `UserMistake` if it has no streaming job, or too little of it, or cannot be read."""
     size, done = max(1, log.size_bytes), 0
 
     def read(count: int) -> None:
@@ -99,12 +99,12 @@ def audit(log: EventLog, asked: AuditAsked, progress: Callable[[float], None] = 
     seen = watched(log, asked.last_s, read)
     most = max((reading.executors_running for reading in seen.readings), default=0)
     if not most:
-        raise UserMistake(f"{log.path}: it shows no executor at work for {USUAL_READING_S:g} s")
+        raise UserMistake(f"{log.path}: it shows no executor that worked for {USUAL_READING_S:g} s")
     return audit_of(log.path, seen, most, asked, lambda share: progress(READING_SHARE + (1 - READING_SHARE) * share))
 
 
 def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: Callable[[float], None]) -> Audited:
-    """The audit of a job that was watched, and had `most` executors at most."""
+    """Audit the readings of a job that had at most `most` executors."""
     like = calibrated_by(seen.name, seen.readings, (), asked.seed, up_s=asked.up_s, scheduler=seen.scheduler, only="micro_batch")
     allowed = asked.max_executors or most
     limits = Limits(min_executors=1, max_executors=allowed, start_executors=min(like.found.executors, allowed))
@@ -114,7 +114,7 @@ def audit_of(path: Path, seen: Watched, most: int, asked: AuditAsked, progress: 
         Asked(policies=asked.policies, limits=limits, promises=asked.promises, seed=asked.seed),
         lambda done_s, total_s: progress(done_s / total_s),
     )
-    costs = costs_of(like.found)
+    costs = {query.name: query.settings for query in like.found.queries}
     needed = needed_of(seen.readings, costs, asked.promises, most)
     held, had = held_s(seen.readings), np.array([float(reading.executors_running) for reading in seen.readings])
     whole = run_report(seen.readings, asked.promises)

@@ -1,4 +1,4 @@
-"""How far a what-if may be believed, in a word and its reasons."""
+"""The confidence in a what-if, with its reasons."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Level = Literal["good", "fair", "low"]
 LEVELS: tuple[Level, ...] = ("good", "fair", "low")
 
 FAIR_OFF, LOW_OFF = 0.15, 0.30
-"""The simulator's worst own error, from which on confidence is no longer good, and from which on it is low."""
+"""The simulator's worst own error above which confidence is fair, and low."""
 FAIR_S, LOW_S = 2 * 3600.0, 1800.0
-"""How long was recorded, below which the same holds."""
-OR_OF_ROWS = ", what the policy takes where a row costs as much, or as little, as the measured batches allow"
+"""The recorded duration below which confidence is fair, and low."""
+OR_OF_ROWS = ", the policy's executors where a row costs as much, or as little, as the measured batches allow"
 OR_OF_MOMENTS = ", or where each rescale comes a decision sooner or later: the widest"
 
 
@@ -34,34 +34,34 @@ def confidence(found: WhatIf) -> Confidence:
 
 
 def is_at_least(found: WhatIf) -> bool:
-    """Whether errors are larger than the simulator's own one by something that is not known."""
+    """Return whether errors may be larger than the known ones."""
     return confidence(found).level != "good"
 
 
 def error_reasons(found: WhatIf) -> tuple[str, ...]:
-    """In words, where the error of a policy comes from, why it is not known, and why it is larger than is known."""
+    """Return in words where the errors come from, why some are not known, and why some are lower bounds."""
     errors = [found.error_worker_seconds(run) for run in found.runs]
     said = []
     if any(error is not None for error in errors):
         said.append(f"how far the simulator is off on the recorded run{OR_OF_ROWS if found.likely else ''}{OR_OF_MOMENTS}")
     if found.off is not None and None in errors:
-        said.append("? where a policy has another size than the only one that the job had, as nobody knows how far the simulator is off there")
+        said.append("? where a policy has another number of executors than the only one the job had, as the simulator's error there is not known")
     if is_at_least(found) and any(error is not None for error in errors):
         said.append(f"≥ for at least, as confidence is {confidence(found).level}")
     return tuple(said)
 
 
 def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool, left_out: int = 0) -> Confidence:
-    """As bad as the worst that is to be said; where queries are left out of the simulation, the executors that they need are not known.
+    """Return the confidence: the worst of all reasons counts.
 
     >>> str(of(0.05, 6 * 3600.0, 3, knows_latency=True))
     'good'
     >>> str(of(0.4, 3600.0, 1, knows_latency=True))
-    'low: the simulator is off by 40% on the recorded run; only 1h was recorded; the job had one size, what others do is inferred'
+    'low: the simulator is off by 40% on the recorded run; only 1h was recorded; the job had one number of executors, others are extrapolated'
     """
     said: list[tuple[int, str]] = []
     if left_out:
-        said.append((2, f"{left_out} quer{'y is' if left_out == 1 else 'ies are'} not simulated, and nobody knows the executors needed for that"))
+        said.append((2, f"{left_out} quer{'y is' if left_out == 1 else 'ies are'} not simulated, and the executors needed for that are not known"))
     elif off is None:
         said.append((2, "nothing of the recorded run can be compared with the simulator"))
     elif off > FAIR_OFF:
@@ -71,5 +71,5 @@ def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool,
     if recorded_s < FAIR_S:
         said.append((1 + (recorded_s < LOW_S), f"only {duration_words(round(recorded_s))} was recorded"))
     if sizes < 2:
-        said.append((1, "the job had one size, what others do is inferred"))
+        said.append((1, "the job had one number of executors, others are extrapolated"))
     return Confidence(level=LEVELS[max((badness for badness, _ in said), default=0)], reasons=tuple(words for _, words in said))

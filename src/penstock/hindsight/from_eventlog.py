@@ -1,4 +1,4 @@
-"""The readings of a job that never ran under Penstock, from Spark's event log of it."""
+"""Make readings of a job that never ran under Penstock from its Spark event log."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ from penstock.eventlog.rhythm import Rhythm
 from penstock.simulator.sharing import Scheduler
 
 MOST_EXECUTORS = 64
-"""A reading keeps what each of this many executors did, and of all their number and busyness: so logs of days fit into memory."""
+"""A reading keeps the details of at most this many executors, so that logs of days fit into memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """`failures` are those of executors and queries within the readings; `scheduler` is how its queries share executors.
-
-    `notes` say in words what the log does not tell, and what was taken for it.
-    """
+    """The readings of a job. `failures` are those of executors and queries in that time; `notes` say what the log does not show, and what is assumed."""
 
     name: str
     app_id: str
@@ -39,7 +36,7 @@ class Watched:
 
 
 def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Watched:
-    """One pass through the log; of a longer one the last `last_s` seconds. `UserMistake` if no streaming job is in it."""
+    """Read the log in one pass and keep the last `last_s` seconds; raise `UserMistake` if it has no streaming job."""
     application, memory = LoggedApplication(), Memory()
     most = max(2, round(last_s / USUAL_READING_S))
     kept: deque[Reading] = deque(maxlen=most)
@@ -67,7 +64,7 @@ def watched(log: EventLog, last_s: float, read: Read = lambda count: None) -> Wa
 
 
 def with_those_away(known: Memory, memory: Memory, at_s: float) -> Memory:
-    """A query that does not run for a while is not forgotten: what one that starts every minute finds, and ends when it has read, came since it last ran."""
+    """Return the memory with queries that ended less than `SILENT_S` ago: a query that is started every minute reads what arrived since its last run."""
     away = {name for name, batches in known.batches.items() if name not in memory.batches and batches and at_s - batches[-1].committed_s <= SILENT_S}
     return replace(
         memory,
@@ -77,7 +74,7 @@ def with_those_away(known: Memory, memory: Memory, at_s: float) -> Memory:
 
 
 def failed_queries(application: LoggedApplication) -> int:
-    """How often queries failed so far, of those too that are gone: no reading tells of them any more."""
+    """Return the failures of all queries so far, including those that have ended."""
     return sum(query.failures for query in application.queries.values())
 
 
@@ -89,19 +86,19 @@ def refuse_what_does_not_stream(log: EventLog, application: LoggedApplication) -
         raise UserMistake(f"{log.path}: the queries of {name} committed no batch")
     if all(query.rhythm.is_real_time for query in queries if query.batches_in_all):
         raise UserMistake(
-            f"{log.path}: {name} runs in Real-Time Mode, where tasks run all the time: its log does not tell how much of that is work; "
-            "run it under Penstock once, which only observes unless told otherwise, and ask penstock replay"
+            f"{log.path}: {name} runs in Real-Time Mode, where tasks run all the time: its log does not show how much of that is work; "
+            "run it under Penstock once, which only observes by default, and use penstock replay"
         )
 
 
 def notes_of(application: LoggedApplication) -> Sequence[str]:
     queries = [query for query in application.queries.values() if query.batches_in_all]
-    notes = [f"the trigger of {query.name} is not logged: {trigger_of(query.rhythm)} is taken, from when its batches start" for query in queries]
+    notes = [f"the trigger of {query.name} is not logged: {trigger_of(query.rhythm)} is assumed, from the starts of its batches" for query in queries]
     for query in queries:
         notes.append(
             f"arrivals of {query.name} are those of its topics, counted at the start of each batch"
             if query.tells_arrivals
-            else f"the log tells what {query.name} processed, not what arrived: the rows of a batch are taken to have come since the one before it began"
+            else f"the log has what {query.name} processed, not what arrived: the rows of a batch are assumed to have arrived since the start of the one before"
         )
     if application.is_local:
         notes.append("it ran in local mode: an executor is a process of its size")
@@ -112,10 +109,10 @@ def notes_of(application: LoggedApplication) -> Sequence[str]:
 
 
 def trigger_of(rhythm: Rhythm) -> Trigger:
-    """As it shows in when batches start and end; of Real-Time Mode they are as long as its own batches."""
+    """Return the trigger by the starts and ends of batches; in Real-Time Mode the interval is the duration of a batch."""
     return Trigger(kind="real_time", interval_s=rhythm.usual_s) if rhythm.is_real_time else rhythm.trigger
 
 
 def with_triggers(reading: Reading, triggers: Mapping[str, Trigger]) -> Reading:
-    """The first batches did not show their trigger yet."""
+    """Return the reading with the triggers of the whole log, as the first batches do not show theirs yet."""
     return replace(reading, queries=tuple(replace(query, trigger=triggers[query.name]) for query in reading.queries))

@@ -1,4 +1,4 @@
-"""Turn a recorded run again, and see whether it says the same, byte for byte."""
+"""Replay the turns of a recorded run, and compare their output byte for byte."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from penstock.stores.turn_rows import TurnRow, mark, said
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The first thing that a turn said otherwise than it is recorded, each side as its kind and its JSON.
+    """The first output of a turn that differs from the recorded one, each as its kind and its JSON.
 
-    None: that side said nothing more, or, of the record, something that the history does not hold as it was said.
+    None: that side has no more output; for `recorded` also that the history does not have it in the same words.
     """
 
     turn: int
@@ -32,10 +32,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """How many turns were turned again, from how many keyframes, and where that first gave something else; it ends there.
-
-    `recorder` is who recorded the turn that differs; None if none does.
-    """
+    """The number of turns and keyframes replayed up to the first difference, if any; `recorder` is the Penstock that recorded the turn that differs."""
 
     turns: int
     keyframes: int
@@ -44,10 +41,9 @@ class Verified:
 
 
 def verify(reader: HistoryReader, *, policy: Policy | None = None, progress: Callable[[int, int], None] = lambda done, total: None) -> Verified:
-    """Turn again every turn from the first keyframe left on; each keyframe puts in place what happened between turns.
+    """Replay every turn from the first keyframe on; each keyframe sets the knowledge anew.
 
-    A policy of the owner's own is looked up where it was; one that only a program has made must be given here too.
-    Progress is told in turns, of how many.
+    A user's own policy is imported by its name; one that a program made must be given as `policy`. `progress` is called with the turns done and their total.
     """
     total, turns, keyframes, recorders = reader.count_turns(), 0, 0, reader.recorders()
     known: Keyframe | None = None
@@ -69,12 +65,12 @@ def verify(reader: HistoryReader, *, policy: Policy | None = None, progress: Cal
 
 
 def policy_of_owner(known: Keyframe) -> Policy | None:
-    """The policy that the job's owner wrote himself, where that decides anything; `UserMistake` if it is not to be found any more."""
+    """Return the user's own policy, unless the mode is observe; raise `UserMistake` if it cannot be imported."""
     return None if known.terms.autopilot.mode == "observe" else own_policy(known.terms.autopilot)
 
 
 def again(known: Keyframe, inputs: Inputs, policy: Policy | None) -> tuple[tuple[str, ...], Keyframe | None]:
-    """What a turn says, a line each, and what is known after it; None after one that cannot be turned."""
+    """Return the output lines of a turn, and the keyframe after it; None if the turn raises."""
     try:
         done = turn(known.knowledge, inputs, known.terms, policy)
     except Exception as error:
@@ -83,7 +79,7 @@ def again(known: Keyframe, inputs: Inputs, policy: Policy | None) -> tuple[tuple
 
 
 def first_difference(reader: HistoryReader, row: TurnRow, replayed: Sequence[str]) -> Difference:
-    """Where the two sides part; the record has only marks of what it said, by which the words are found among what is remembered of that moment."""
+    """Return the first difference. The record has only marks of the output; the words are looked up among the events of that time."""
     pairs = zip_longest(row.marks, replayed)
     found, line = next((found, line) for found, line in pairs if line is None or mark(line) != found)
     recorded = next((each for each in lines_at(reader, row.at_s) if mark(each) == found), None)
@@ -91,7 +87,7 @@ def first_difference(reader: HistoryReader, row: TurnRow, replayed: Sequence[str
 
 
 def lines_at(reader: HistoryReader, at_s: float) -> Iterator[str]:
-    """All that is remembered of a moment; a turn that did nothing is one of a run."""
+    """Yield the recorded events and instructions of a time; turns that did nothing are recorded once for a run of them."""
     for row in reader.events(at_s, at_s):
         event = replace(row.event, at_s=at_s) if isinstance(row.event, NothingToDo) else row.event
         yield f"{type(event).__name__} {encode(event)}"

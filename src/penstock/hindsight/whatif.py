@@ -30,15 +30,14 @@ from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
 SAME_SIZE = 0.05
-"""Numbers of executors that are no further apart than this, on average, are the same size."""
+"""Average numbers of executors that differ by no more than this share are the same."""
+LONGEST_S = 3 * 3600.0
+"""The likely costs of rows are tried on at most the last this many seconds: an audit of a day would take three times as long otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Like:
-    """A recorded job: what it is simulated with, how far the simulator is off on the recorded run, its readings of that run, and what the job ran under.
-
-    `ran_under` are the terms of the recorded run where its history has them.
-    """
+    """A calibrated job: its settings, the simulator's error on the recorded run and its readings of it, and the job's terms if the history has them."""
 
     name: str
     found: Calibrated
@@ -49,7 +48,7 @@ class Like:
 
     @property
     def load(self) -> Arrivals:
-        """What arrived, counted from where the recorded run had caught up with its start."""
+        """The arrivals; times count from the start of the simulated part."""
         time_s, rate = np.asarray(self.found.arrivals.time_s), np.asarray(self.found.arrivals.rate_rows_per_s)
         later = time_s > self.found.start_s
         first = self.found.arrivals.rate(self.found.start_s)
@@ -57,7 +56,7 @@ class Like:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What struck, in the time of the load."""
+        """The faults, in the time of the load."""
         last_s = self.load.last_s
         moved = (replace(fault, at_s=fault.at_s - self.found.start_s) for fault in self.found.faults)
         return tuple(fault for fault in moved if 0 <= fault.at_s < last_s)
@@ -69,27 +68,25 @@ class Like:
 
     @property
     def engine_of_any_load(self) -> Simulable:
-        """The job for a load that is not its own: of what arrives for all of its queries each has the share that it had."""
+        """The job for another load, of which each query reads the share that it had of its own."""
         engine = self.engine
         return engine.of_one_load(self.load) if isinstance(engine, QueryGraph) else engine
 
     def refuse_short(self) -> None:
-        """`UserMistake` if too little is left to simulate."""
+        """Raise `UserMistake` if too little is left to simulate."""
         left_s = self.load.last_s
         if left_s < SHORTEST_RUN_S:
             raise UserMistake(
                 f"{self.name}: it is too short: {left_s:.0f} s are left of it after the job had caught up with what waited at its start, "
-                f"at least {SHORTEST_RUN_S:g} s are needed; what comes before that is not simulated"
+                f"and only these are simulated; at least {SHORTEST_RUN_S:g} s are needed"
             )
 
     @property
     def min_executors(self) -> int:
-        """The fewest that it was allowed."""
         return 1 if self.ran_under is None else self.ran_under.limits.min_executors
 
     @property
     def max_executors(self) -> int:
-        """The most that it was allowed, or had."""
         most = None if self.started is None else self.started.max_executors
         return max(self.found.executors, most or 1)
 
@@ -105,11 +102,7 @@ def calibrated_by(
     scheduler: Scheduler = "fair",
     only: Plant | None = None,
 ) -> Like:
-    """The simulator that is like the job of these readings; `UserMistake` where there is nothing to simulate.
-
-    `up_s` is how long a new executor takes to come, where somebody knows, and `scheduler` how queries share executors: by Penstock, each in its own pool.
-    Queries that do not work as `only` says, if it is given, are left out.
-    """
+    """Calibrate a simulator by these readings; raise `UserMistake` if there is nothing to simulate. For the other arguments see `calibrated`."""
     config = config_of(readings)
     autopilot = None if ran_under is None else ran_under.autopilot
     found = calibrated(readings, events, config, autopilot=autopilot, up_s=up_s, scheduler=scheduler, only=only)
@@ -119,7 +112,7 @@ def calibrated_by(
 
 
 def config_of(readings: Sequence[Reading]) -> Config:
-    """With the usual time between two readings; a history does not tell its settings."""
+    """Return a configuration with the median time between two readings, as a history does not have its settings."""
     apart_s = np.diff([reading.at_s for reading in readings])
     apart_s = apart_s[apart_s > 0]
     usual_s = float(np.median(apart_s)) if len(apart_s) else Config().reading_interval_s
@@ -128,7 +121,7 @@ def config_of(readings: Sequence[Reading]) -> Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which policies are tried, within which limits, and for which promises."""
+    """The policies to try, with their limits and promises."""
 
     policies: tuple[str, ...]
     limits: Limits
@@ -136,7 +129,7 @@ class Asked:
     seed: int = 0
 
     def terms(self, like: Like) -> Terms:
-        """As the job ran, apart from what is asked for; hours and calendars are of real days and have no place in a simulated one."""
+        """Return the job's terms with what is asked for, without hours and calendars, which are of real days."""
         known = like.ran_under or Terms(config=EVEN)
         own = known.autopilot
         tried = own if own.policy in self.policies else replace(own, policy=self.policies[0], parameters={})
@@ -147,9 +140,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WhatIf:
-    """What was run, the same sizes in the simulator, and what each policy makes of the same arrivals and failures there; `left_out` could not be tried.
+    """The recorded run, its simulation with the recorded executors, and a simulated run of each policy; `left_out` are policies that could not be tried.
 
-    `likely` are the average executors of each policy within what rows may cost; empty where nobody knows that.
+    `likely` are the average executors of each policy, with the interval by the likely costs of rows; empty if those are unknown.
     """
 
     like: Like
@@ -162,10 +155,9 @@ class WhatIf:
 
     @property
     def off(self) -> float | None:
-        """The share by which every simulated number of executors is taken to be off: the worst of the simulator's own errors; None if none is known.
+        """The assumed relative error of simulated executors: the worst of the simulator's own errors, as an error in the cost of a row affects all.
 
-        A row whose cost is misjudged moves latency and the executors needed alike, whether or not it shows in the executors of the recorded run.
-        Where a query is not simulated, the error of the others says nothing of the executors that it needs.
+        None if no error is known, or if a query is not simulated, whose executors are unknown.
         """
         if self.like.found.left_out:
             return None
@@ -174,10 +166,7 @@ class WhatIf:
         return max(known, default=None)
 
     def saved_worker_seconds(self, run: Simulated) -> float | None:
-        """What the policy saves against what was run, both per second of their own time; negative: it costs more.
-
-        None where the executors that were run worked for queries that are not simulated, too.
-        """
+        """Return what the policy saves against the recorded run (negative: it costs more), by the averages of both; None if a query is not simulated."""
         if self.like.found.left_out:
             return None
         return (self.recorded.average_executors - run.report.average_executors) * run.report.duration_s
@@ -191,10 +180,9 @@ class WhatIf:
         return abs(run.report.average_executors - self.recorded.average_executors) <= SAME_SIZE * self.recorded.average_executors
 
     def error_worker_seconds(self, run: Simulated) -> float | None:
-        """The widest of three: the simulator's own error; what the policy would take more or less if rows cost as much, or as little, as they may; and what
-        it would if each rescale, of one executor at least, came a decision sooner or later.
+        """Return the largest of three errors: the simulator's own; that by the likely costs of rows; and that if each rescale came a decision sooner or later.
 
-        The own error says nothing of other sizes if the job had only one: None there if what rows may cost is not known either.
+        The own error does not hold for other numbers of executors if the job had only one: None then, if the likely costs are unknown too.
         """
         if self.like.found.left_out:
             return None
@@ -206,9 +194,9 @@ class WhatIf:
 
 
 def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Progress = lambda done_s, total_s: None) -> WhatIf:
-    """The recorded arrivals and failures under each policy; where a policy needs a profile, the procedure makes one on the same engine first.
+    """Simulate the recorded arrivals and faults under each policy, after profiling the same engine if the policy needs a profile.
 
-    Each is simulated again for what rows may cost, unless there are queries that are not simulated, and nobody knows what is saved.
+    Each is simulated again with the likely costs of rows, unless a query is not simulated.
     """
     like.refuse_short()
     setup = Setup(load=like.load, engine=like.engine, terms=asked.terms(like), faults=like.faults, seed=asked.seed)
@@ -226,14 +214,10 @@ def what_if(like: Like, readings: Sequence[Reading], asked: Asked, progress: Pro
     )
 
 
-LONGEST_S = 3 * 3600.0
-"""Of a longer load what rows may cost is tried on the last so long: an audit of a day would take three times as long otherwise."""
-
-
 def simulate_likely(
     setup: Setup, likely: Sequence[Simulable], policies: Sequence[str], progress: Progress
 ) -> tuple[tuple[Simulated, ...], dict[str, Estimate]]:
-    """The runs of all policies, and by their names the average executors of each within what they are with each of the likely settings, if there are any."""
+    """Return the runs of all policies, and by policy the average executors with the interval by the likely settings, if there are any."""
     last = of_last(setup)
     engines = () if not likely else tuple(likely) if last is setup else (setup.engine, *likely)
     whole_s, last_s = (len(policies) * (each.load.last_s - each.load.time_s[0]) for each in (setup, last))
@@ -249,7 +233,7 @@ def simulate_likely(
 
 
 def of_last(setup: Setup, longest_s: float = LONGEST_S) -> Setup:
-    """With the last of its load, and what strikes then; as it is where it is no longer."""
+    """Return the setup with the last `longest_s` of its load and faults."""
     start_s, end_s = setup.load.last_s - longest_s, setup.load.last_s
     if start_s <= setup.load.time_s[0]:
         return setup
@@ -261,7 +245,7 @@ def averages(runs: Sequence[Simulated]) -> dict[str, float]:
 
 
 def within(value: float, tried: Sequence[float]) -> Estimate:
-    """A number within as large a share more and less as was tried, where the first is at the cost that the number is of.
+    """Return the value with bounds in the ratio of the least and the largest of `tried` to the first.
 
     >>> within(10.0, [4.0, 5.0, 3.0])
     Estimate(value=10.0, low=7.5, high=12.5)

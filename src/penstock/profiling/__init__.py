@@ -1,1 +1,1 @@
-"""Phoebe's profiling: copies of a job at several sizes, tried at rising rates until none keeps up."""
+"""Phoebe's profiling of a job on a testbed."""

@@ -15,13 +15,17 @@ from penstock.core.models.anomaly.keeping_up import slope_of
 from penstock.core.models.latency.clusters import FEWEST, RATIO, healthy
 from penstock.ports import Clock, Source, Testbed
 
+BEHIND_S = 1.0
+"""A lag of less than this many seconds of arrivals is no backlog."""
+AGREES = 0.02
+"""Rates that differ by no more than this share are the same."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilePlan:
-    """Sizes that run beside each other, and the rates in rows/s that all of them are given: the first, then one step more at a time (Phoebe sec. III-C).
+    """The numbers of executors to run at the same time, and the rates in rows/s that all of them get: the first, then one step more at a time.
 
-    The first `settle_s` at a rate are left out of what is measured: five minutes of seven (sec. IV-A). `most_rates` ends a profile in which some size
-    keeps up with everything.
+    The first `settle_s` at a rate are not measured: five minutes of seven (sec. IV-A). `most_rates` ends a profile in which a copy keeps up with all.
 
     >>> list(ProfilePlan(sizes=(2, 4), first_rate=20.0, step_rate=10.0, most_rates=3).rates())
     [20.0, 30.0, 40.0]
@@ -48,13 +52,9 @@ class ProfilePlan:
             yield self.first_rate + number * self.step_rate
 
 
-BEHIND_S = 1.0
-"""Waiting rows of less than a second of arrivals are no backlog."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One copy at one rate; `falls_behind` is whether the rows that wait grew in number, None where that is not known."""
+    """One copy at one rate; `falls_behind` is whether its lag grew, None if that is not known."""
 
     size: int
     rate_rows_per_s: float
@@ -63,7 +63,7 @@ class Measured:
 
 
 def measured(size: int, rate_rows_per_s: float, readings: Sequence[Reading]) -> Measured:
-    """The mean of the median latencies, and what became of the rows that wait in excess of what waits in any healthy job."""
+    """Return the mean of the median latencies, and whether the excess lag grew."""
     latencies = [reading.latency.p50_s for reading in readings if reading.latency is not None and reading.latency.p50_s > 0.0]
     waiting = [(reading.at_s, reading.excess_lag_rows) for reading in readings if reading.excess_lag_rows is not None]
     behind = None if len(waiting) < 2 else waiting[-1][1] > BEHIND_S * rate_rows_per_s and slope_of(waiting) > 0.0
@@ -76,25 +76,25 @@ def measured(size: int, rate_rows_per_s: float, readings: Sequence[Reading]) -> 
 
 
 def valid_sizes(now: Sequence[Measured], before: Sequence[ProfileSeen]) -> dict[int, bool]:
-    """Whether each copy keeps up with the rate all of them were given.
+    """Return whether each copy keeps up with the rate.
 
-    A backlog that grows is proof. Where lag is not known, latencies of one rate are compared: they fall into one group, or the upper of two does not
-    keep up; with fewer than three, each is compared with the line through its own at smaller rates (Phoebe sec. III-C).
+    A copy whose lag grows does not. If the lag is not known, latencies at this rate are clustered, and the upper of two clusters does not keep up; with
+    fewer than three copies, each is compared with the line through its own latencies at smaller rates.
     """
     by_lag = {each.size: not each.falls_behind for each in now if each.falls_behind is not None}
-    told = [(each, each.latency_s) for each in now if each.latency_s is not None]
-    if all(each.size in by_lag for each, _ in told):
+    known = [(each, each.latency_s) for each in now if each.latency_s is not None]
+    if all(each.size in by_lag for each, _ in known):
         return by_lag
-    if len(told) < FEWEST:
-        by_latency = {each.size: _as_before(each, latency_s, before) for each, latency_s in told}
+    if len(known) < FEWEST:
+        by_latency = {each.size: _as_before(each, latency_s, before) for each, latency_s in known}
     else:
-        lower = healthy(np.log([latency_s for _, latency_s in told]))
-        by_latency = {each.size: bool(lower[number]) for number, (each, _) in enumerate(told)}
+        lower = healthy(np.log([latency_s for _, latency_s in known]))
+        by_latency = {each.size: bool(lower[number]) for number, (each, _) in enumerate(known)}
     return by_latency | by_lag
 
 
 def _as_before(each: Measured, latency_s: float, before: Sequence[ProfileSeen]) -> bool:
-    """Whether a latency is within a factor of what the line through the logarithms of earlier ones says; with fewer than two there is no line."""
+    """Return whether a latency is within a factor of the line through the logarithms of earlier ones; True with fewer than two of these."""
     own = [(row.rate_rows_per_s, log(row.latency_s)) for row in before if row.scaleout == each.size]
     if len(own) < 2:
         return True
@@ -103,20 +103,16 @@ def _as_before(each: Measured, latency_s: float, before: Sequence[ProfileSeen]) 
     return log(latency_s) - expected < log(RATIO)
 
 
-AGREES = 0.02
-"""Rates that are no further apart than this share are the same."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiled:
-    """What a profile found, and what it cost."""
+    """The rows of a profile, and its cost."""
 
     rows: tuple[ProfileSeen, ...]
     worker_seconds: float
 
 
 class Copies:
-    """The copies that run: each is paid for from its launch to its stop."""
+    """The running copies; each is paid for from its launch to its stop."""
 
     def __init__(self, testbed: Testbed, clock: Clock) -> None:
         self._testbed = testbed
@@ -139,7 +135,7 @@ class Copies:
         self.worker_seconds += size * (self._clock.now_s() - self._since_s.pop(size))
 
     def watched(self, seconds: float, interval_s: float) -> Mapping[int, Sequence[Reading]]:
-        """The readings of all copies over so long a time, in lockstep."""
+        """Return the readings of all copies over some seconds, in lockstep."""
         readings: dict[int, list[Reading]] = {size: [] for size in self.sizes}
         until_s = self._clock.now_s() + seconds
         while (left_s := until_s - self._clock.now_s()) > 0.0:
@@ -150,7 +146,7 @@ class Copies:
 
 
 def profile(testbed: Testbed, clock: Clock, plan: ProfilePlan) -> Profiled:
-    """Run copies of all sizes through the rates until none keeps up or there are no more rates (Phoebe sec. III-C); all are stopped at the end."""
+    """Run copies of all sizes through the rates until none keeps up or there are no more rates; stop all at the end."""
     copies, rows = Copies(testbed, clock), list[ProfileSeen]()
     try:
         for size in plan.sizes:
@@ -159,8 +155,8 @@ def profile(testbed: Testbed, clock: Clock, plan: ProfilePlan) -> Profiled:
             testbed.set_rate(rate)
             copies.watched(plan.settle_s, plan.reading_interval_s)
             readings = copies.watched(plan.measure_s, plan.reading_interval_s)
-            told = rate_told(rate, readings.values())
-            now = [measured(size, told, seen) for size, seen in readings.items()]
+            counted = rate_counted(rate, readings.values())
+            now = [measured(size, counted, seen) for size, seen in readings.items()]
             verdicts = valid_sizes(now, rows)
             rows += rows_of(now, verdicts)
             for size in [size for size, valid in verdicts.items() if not valid]:
@@ -173,18 +169,15 @@ def profile(testbed: Testbed, clock: Clock, plan: ProfilePlan) -> Profiled:
     return Profiled(rows=tuple(rows), worker_seconds=copies.worker_seconds)
 
 
-def rate_told(rate_rows_per_s: float, readings: Iterable[Sequence[Reading]]) -> float:
-    """The rate as readings count it, by the copy that tells of most: several queries may read each row, or what others wrote of it.
-
-    The rate that was set is more exact where both agree, and is all there is where no copy tells.
-    """
+def rate_counted(rate_rows_per_s: float, readings: Iterable[Sequence[Reading]]) -> float:
+    """Return the largest mean arrival rate by the readings, as several queries may read each row; the rate that was set if both agree or none is known."""
     arrived = [[reading.arrival_rows_per_s for reading in seen if reading.arrival_rows_per_s is not None] for seen in readings]
-    told = max((sum(each) / len(each) for each in arrived if each), default=rate_rows_per_s)
-    return rate_rows_per_s if isclose(told, rate_rows_per_s, rel_tol=AGREES) else told
+    counted = max((sum(each) / len(each) for each in arrived if each), default=rate_rows_per_s)
+    return rate_rows_per_s if isclose(counted, rate_rows_per_s, rel_tol=AGREES) else counted
 
 
 def rows_of(now: Sequence[Measured], verdicts: Mapping[int, bool]) -> list[ProfileSeen]:
-    """A row for each copy whose latency is known."""
+    """Return a row for each copy whose latency is known."""
     return [
         ProfileSeen(scaleout=each.size, rate_rows_per_s=each.rate_rows_per_s, latency_s=each.latency_s, valid=verdicts.get(each.size))
         for each in now

@@ -1,4 +1,4 @@
-"""Capacity extrapolated from a job that is never busy, and that of workers measured at maximum load."""
+"""Measure the error of the capacity model: extrapolated from low utilisation, and on workers measured at maximum load."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ KINDS: Mapping[str, Callable[[random.Random, Workers], Workers]] = {
     IDLE_APART: lambda chance, alike: replace(alike, idles=tuple(max(0.0, chance.gauss(0.06, 0.036)) for _ in alike.proportions)),
     COLD: lambda chance, alike: replace(alike, warm_after_s=chance.uniform(60.0, 120.0)),
 }
-"""Workers that are not all alike from the first moment on; of loads that vary, as one level tells nothing of either."""
+"""Workers that differ or warm up; tried with varying loads only, as one load level shows neither."""
 VARYING = ("rising", "a sine")
 
 
 def capacity(data: Path | None = None) -> list[Measured]:
-    """On generated workers, and on the measured ones where `data` is a folder that has them."""
+    """Measure on generated workers, and on measured ones if the folder `data` has them."""
     measured = [extrapolated(name, limit) for name in LOADS for limit in LIMITS]
     measured += [extrapolated(name, limit, kind) for kind in KINDS for name in VARYING if name in LOADS for limit in LIMITS]
     return [*measured, *saturated(data / SATURATED)] if data and (data / SATURATED).is_file() else measured
 
 
 def extrapolated(load: str, limit: float, kind: str | None = None) -> Measured:
-    """Capacity of twelve skewed workers, learnt as `penstock fit capacity` does from moments at which the busiest was at most at `limit`."""
+    """Fit the capacity of twelve skewed workers to readings in which the busiest was at most at `limit`, as `penstock fit capacity` does."""
     errors: dict[Method, list[float]] = {method: [] for method in METHODS}
     constant: list[float] = []
     for seed in SEEDS:
@@ -61,7 +61,7 @@ def extrapolated(load: str, limit: float, kind: str | None = None) -> Measured:
 
 
 def saturated(path: Path) -> list[Measured]:
-    """Twelve workers at maximum load: what they process on average is their capacity, so that a constant is right by definition."""
+    """Measure on twelve workers at maximum load; their mean throughput is their capacity, so a constant has no error."""
     readings = read_workers(path, columns={"utilization": "cpu"}).readings
     third = len(readings) // 3
     first, rest = readings[:third], readings[third:]
@@ -83,7 +83,7 @@ def saturated(path: Path) -> list[Measured]:
 
 
 def error_of(method: Method, seen: Sequence[WorkersReading], at_utilization: float, truth: float) -> float:
-    """Relative; 1 where the model says nothing."""
+    """Return the relative error; 1 if the model is not ready."""
     answer = JobCapacity(method=method).learn(seen).predict(at_utilization=at_utilization)
     return abs(answer.value / truth - 1.0) if isinstance(answer, Estimate) else 1.0
 

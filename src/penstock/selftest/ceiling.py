@@ -1,4 +1,4 @@
-"""How many rows per second the trace source can give, into nothing."""
+"""Measure the maximum rate of the trace source, written to a sink that drops all rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Ceiling:
 
 
 def measure_ceiling(executors: int, partitions: int, seconds: float, progress: Callable[[int, int], None]) -> Ceiling:
-    """A trace far faster than anything can read, read as fast as it goes."""
+    """Read a trace that is faster than any reader for some seconds, and return the rate reached."""
     with place("selftest-source", executors) as there:
         penstock.register(there.session)
         folder = there.folder / uuid.uuid4().hex
@@ -59,6 +59,6 @@ def wait_for_batch(query: Any, batch: int, timeout_s: float = 120.0) -> None:
 
 
 def commits_apart_s(first: Any, last: Any) -> float:
-    """Seconds between the commits of two batches, by Spark's own report."""
+    """Return the seconds between the commits of two batches, by Spark's own report."""
     ends = [parse_progress(json.loads(report.json)).committed_wall_s for report in (first, last)]
     return ends[1] - ends[0]

@@ -1,4 +1,4 @@
-"""When others had the cores of this machine: a virtual machine is told how much of its time its host gave away (steal)."""
+"""CPU steal: the share of its cores' time that a virtual machine did not get from its host."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Span = tuple[float, float]
-"""From one moment to another."""
+"""Start and end in seconds."""
 
 TOO_MUCH = 0.1
-"""A share of the cores' time; a job that is well has as much to spare."""
+"""The share of the cores' time above which steal matters; a healthy job has this much to spare."""
 OVER_S = 5.0
-"""It is measured over at least so long."""
+"""The shortest span over which steal is measured."""
 AFTER_S = 30.0
-"""What has piled up meanwhile is seen in the latency for so long."""
+"""How long the backlog of a steal affects the latency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuTime:
-    """Ticks of all cores since the machine started."""
+    """CPU ticks of all cores since boot."""
 
     at_s: float
     stolen: int
@@ -27,7 +27,7 @@ class CpuTime:
 
 
 def cpu_time(at_s: float, stat: Path = Path("/proc/stat")) -> CpuTime | None:
-    """Of now; None where the machine does not tell."""
+    """Read the CPU time of now; None if the machine does not report it."""
     try:
         ticks = [int(each) for each in stat.read_text().splitlines()[0].split()[1:9]]
     except (OSError, ValueError, IndexError):
@@ -36,7 +36,7 @@ def cpu_time(at_s: float, stat: Path = Path("/proc/stat")) -> CpuTime | None:
 
 
 def stolen_spans(times: Sequence[CpuTime]) -> tuple[Span, ...]:
-    """When too much was taken, and as long after it as that is seen.
+    """Return the spans with too much steal, each extended by `AFTER_S`.
 
     >>> times = [CpuTime(at_s=float(second), stolen=20 * max(0, min(second, 40) - 20), all=200 * second) for second in range(0, 101, 5)]
     >>> stolen_spans(times)

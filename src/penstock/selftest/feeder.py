@@ -1,4 +1,4 @@
-"""How many rows per second the feeder can put into a topic, and what that costs."""
+"""Measure how many rows per second a feeder writes to a topic, and its CPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WARM_UP_S = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeederResult:
-    """What was asked of a feeder, what it reached, how late a row was at most, and the share of a core it took."""
+    """The rate asked and reached, the maximum delay of a row, and the CPU of the feeder."""
 
     asked_rows_per_s: float
     reached_rows_per_s: float
@@ -44,7 +44,7 @@ class FeederResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeederResults:
-    """A feeder with the machine for itself, and one beside a job that reads what it sends; `job_rows_per_s` is what that job processed meanwhile."""
+    """A feeder alone, and one beside a job that reads its topic and processes `job_rows_per_s`."""
 
     alone: FeederResult
     beside_job: FeederResult
@@ -56,7 +56,7 @@ class FeederResults:
 
 
 def measure_feeder(rate_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResults:
-    """The same constant rate alone, then beside a job in micro-batches."""
+    """Measure the same constant rate alone, then beside a job in micro-batches."""
     whole = 2 * int(seconds)
     alone = measure_alone(rate_rows_per_s, seconds, lambda done, of: progress(done, whole))
     with clicks_job("selftest-feeder", rate_rows_per_s, '"2s"') as job:
@@ -68,7 +68,7 @@ def measure_feeder(rate_rows_per_s: float, seconds: float, progress: Callable[[i
 
 
 def measure_alone(rate_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResult:
-    """A feeder at a constant rate into a topic of an embedded broker, with nothing else to do."""
+    """Measure a feeder at a constant rate into a topic of an embedded broker."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-selftest-"))
     broker = EmbeddedBroker(folder / "kafka", broker_jars().jars)
     try:
@@ -88,7 +88,7 @@ def measure_alone(rate_rows_per_s: float, seconds: float, progress: Callable[[in
 
 
 def measure_feed(feed: Feed, asked_rows_per_s: float, seconds: float, progress: Callable[[int, int], None]) -> FeederResult:
-    """Watch a feeder that runs, from a few seconds after its start: what it was late then does not count."""
+    """Measure a running feeder, from a few seconds after its start."""
     process = psutil.Process(feed.pid)
     watch(feed, WARM_UP_S, lambda done, of: None)
     before, cpu_s, began_s = last_of(feed), cpu_of(process), time.monotonic()
@@ -103,7 +103,7 @@ def measure_feed(feed: Feed, asked_rows_per_s: float, seconds: float, progress: 
 
 
 def watch(feed: Feed, seconds: float, progress: Callable[[int, int], None]) -> list[FeedReport]:
-    """What a feeder reports in some seconds, up to and including a report after their end."""
+    """Return the feeder's reports of some seconds, up to and including one after their end."""
     kept, began_s = [last_of(feed)], time.monotonic()
     while (spent_s := time.monotonic() - began_s) < seconds or last_of(feed) is kept[-1]:
         if not feed.is_running:

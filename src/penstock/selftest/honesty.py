@@ -1,9 +1,9 @@
-"""How honest the simulator is: the same trace and policy on real embedded Spark and in the simulator, side by side."""
+"""Compare the simulator with real embedded Spark: the same trace under the same policy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import median
 
@@ -12,23 +12,23 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.report.run_report import run_report
 from penstock.selftest.cpu_steal import Span, within
-from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, quiet_run, told
+from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, quiet_run, read_history
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
 
 HIGHEST, LOWER = 1500.0, 1200.0
-"""Rows/s at the top of the waves: more than two executors carry, and, to calibrate the simulator, hardly so much."""
+"""Peak of the waves in rows/s: above the capacity of two executors, and, to calibrate the simulator, just below it."""
 SEEDS = 3
-"""The simulator's numbers are the medians of this many runs, each with another seed."""
+"""The simulator's numbers are medians over this many seeds."""
 EXECUTORS_OFF, RESCALES_OFF, LATENCY_OFF = 0.15, 2.0, 0.30
-"""How far the simulator may be off: shares of the real run's, and a number of rescales."""
+"""The allowed errors of the simulator: relative, and a number of rescales."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One of the two runs, by its own readings: so both are measured alike."""
+    """One of the two runs, measured by its readings."""
 
     average_executors: float
     rescales: float
@@ -38,7 +38,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One number of both; `off` is the simulator's error, as a share of the real number or, of rescales, as a difference."""
+    """One number of both runs; `off` is the simulator's error, relative or, for rescales, a difference."""
 
     what: str
     spark: float
@@ -64,18 +64,18 @@ class Honesty:
     policy: str
     compared_s: float
     stolen_s: float
-    """Of that, when others had the machine: the latency of then is left out on both sides."""
+    """The part of it with CPU steal; its latency is left out on both sides."""
     calibrated_from: str
     spark: Side
     simulator: Side
     compared: tuple[Compared, ...]
     unsifted: Compared
-    """The latency again with nothing left out: no target, but a reader may judge what leaving out has done."""
+    """The latency with nothing left out; it has no target."""
     notes: tuple[str, ...]
     repeated: int = 0
-    """Runs that were made again, since others had the machine for much of them."""
+    """Runs that were repeated because of CPU steal."""
     kept: str | None = None
-    """The folder with the histories of the runs on Spark, to look into a miss."""
+    """The folder with the histories of the runs on Spark."""
 
     @property
     def missed(self) -> tuple[str, ...]:
@@ -83,10 +83,10 @@ class Honesty:
 
     def rows(self) -> list[tuple[str, str]]:
         return [
-            ("compared", f"{self.compared_s:,.0f} s of the policy {self.policy}, from where the real job had caught up with its start, held at its first size"),
+            ("compared", f"{self.compared_s:,.0f} s of the policy {self.policy}, from when the real job had caught up after its start"),
             ("calibrated from", self.calibrated_from),
-            ("others had the machine", f"for {self.stolen_s:,.0f} s: the latency of then is left out on both sides" if self.stolen_s else "never for long"),
-            *((("made again", f"{self.repeated} of the runs: others had the machine for more than {MOST_STOLEN:.0%} of it"),) if self.repeated else ()),
+            ("CPU steal", f"for {self.stolen_s:,.0f} s, whose latency is left out on both sides" if self.stolen_s else "never for long"),
+            *((("repeated", f"{self.repeated} runs with CPU steal for more than {MOST_STOLEN:.0%} of the time"),) if self.repeated else ()),
             *((each.what, each.words()) for each in self.compared),
             *(((f"{self.unsifted.what}, nothing left out", self.unsifted.words()),) if self.stolen_s else ()),
             ("latency p50", f"Spark {self.spark.latency_p50_s:.3g} s, simulator {self.simulator.latency_p50_s:.3g} s"),
@@ -98,8 +98,7 @@ class Honesty:
 def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, progress: Progress) -> Honesty:
     """Run a job twice on Spark, first on a lower wave to calibrate the simulator, unless a history is given for that.
 
-    The first run is as long as the other: it takes minutes until batches take no longer than they will, and until executors have been the same for a while.
-    Before the wave of each comes its start. The histories of both runs stay in the folder `keep`.
+    Both runs are of the same length, as it takes minutes until the JVM is warm. Their histories stay in the folder `keep`.
     """
     seconds = 60.0 * minutes
     each_s = START_S + seconds
@@ -113,7 +112,7 @@ def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, pro
         real = quiet_run(seconds, HIGHEST, keep / "run.db", made)
     else:
         words = f"the history {calibrate_from}"
-        readings, events = told(calibrate_from)
+        readings, events = read_history(calibrate_from)
         if len({query.name for reading in readings for query in reading.queries}) > 1:
             raise UserMistake(f"--calibrate-from: {calibrate_from} is of a job of several queries, and the one that is run here has one")
         real = quiet_run(seconds, HIGHEST, keep / "run.db", made)
@@ -122,9 +121,9 @@ def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, pro
 
 
 def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
-    """The simulator with these settings, on what arrived at the real job and under its terms.
+    """Simulate the arrivals of the real job under its terms with the calibrated settings, and compare.
 
-    Compared from where the real one had caught up with its start and its policy was free; the simulated job keeps its first size until then: the load is low.
+    The comparison begins when the real job had caught up after its start and its first executors were no longer held.
     """
     ran = calibrated(real.readings, real.events, real.terms.config, autopilot=real.terms.autopilot)
     terms, from_s = real.terms, max(ran.start_s, real.released_s)
@@ -165,16 +164,12 @@ def side_of(readings: Sequence[Reading], from_s: float, terms: Terms, stolen: Se
 
 
 def middle(sides: Sequence[Side]) -> Side:
-    return Side(
-        average_executors=median(side.average_executors for side in sides),
-        rescales=median(side.rescales for side in sides),
-        latency_p50_s=median(side.latency_p50_s for side in sides),
-        latency_p95_s=median(side.latency_p95_s for side in sides),
-    )
+    """Return the median of each number."""
+    return Side(**{each.name: median(getattr(side, each.name) for side in sides) for each in fields(Side)})
 
 
 def compare(spark: Side, simulator: Side) -> tuple[Compared, ...]:
-    """The three targets.
+    """Compare the three numbers with targets.
 
     >>> one, other = (Side(average_executors=2.0, rescales=r, latency_p50_s=1.0, latency_p95_s=s) for r, s in ((4.0, 3.0), (6.0, 4.5)))
     >>> [(each.what, each.met) for each in compare(one, other)]

@@ -1,4 +1,4 @@
-"""A target of a model: what was found, what is wanted."""
+"""A measured number of a model and its target."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ SEEDS = range(100, 106)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was measured, and within what it is wanted; without `least` and `most` it has no target of its own.
+    """A measured number with its target from `least` to `most`; it has no target without both.
 
-    Beside an error stand that of a constant and that of the paper's plain way, for the same data.
+    `constant` and `paper` are the errors of a constant and of the paper's method on the same data.
 
     >>> Measured(what="error", found=0.06, most=0.05).met, Measured(what="covered", found=0.8, least=0.7, most=0.9).wanted
     (False, '0.7 to 0.9')
@@ -25,7 +25,7 @@ class Measured:
     paper: float | None = None
     beside: str = ""
     met: bool | None = field(init=False)
-    """None where there is no target."""
+    """None if there is no target."""
 
     def __post_init__(self) -> None:
         within = (self.least is None or self.found >= self.least) and (self.most is None or self.found <= self.most)
@@ -39,7 +39,7 @@ class Measured:
 
     @property
     def said(self) -> str:
-        """In one line for people; a miss shouts."""
+        """One line with the number, its target and the errors to compare with."""
         beside = [f"{name} {error:.3g}" for name, error in (("a constant", self.constant), ("the paper", self.paper)) if error is not None]
         missed = ["MISSED"] if self.met is False else []
         return "; ".join([f"{self.found:.3g}", f"target {self.wanted}", *missed, *beside, *([self.beside] if self.beside else [])])
@@ -47,8 +47,6 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelsResult:
-    """All targets of the models."""
-
     measured: tuple[Measured, ...]
 
     @property

@@ -1,4 +1,4 @@
-"""All targets of the models, on generated measurements and on the traces of a folder."""
+"""Measure the errors of all models, on generated measurements and on the traces of a folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from penstock.tables.measurements import read_rates
 
 
 def measure_models(traces: Path | None, origins: int, progress: Callable[[int, int], None]) -> ModelsResult:
-    """Everything but the forecasts takes seconds; each forecast trace takes up to a minute."""
+    """Measure all models; each trace to forecast takes up to a minute, everything else seconds."""
     paths = sorted(traces.glob("*.csv")) if traces else []
     loads = [(path.stem, *read_rates(path)) for path in paths] + [(name, *load(name, seed=7)) for name in LOADS]
     steps = 3 + len(loads)
@@ -48,7 +48,7 @@ def measure_models(traces: Path | None, origins: int, progress: Callable[[int, i
 
 
 def forecast(name: str, time_s: Floats, rate: Floats, origins: int) -> tuple[list[Measured], float | None]:
-    """The targets of one trace, and the gain on the best simple forecaster."""
+    """Return the targets of one trace, and the gain over the best simple forecaster."""
     moments = list(origins_of(time_s, rate, history_s=HISTORY_S, horizon_s=HORIZON_S, step_s=STEP_S, origins=origins))
     if not moments or not rate.any():
         return [], None
@@ -66,11 +66,11 @@ def forecast(name: str, time_s: Floats, rate: Floats, origins: int) -> tuple[lis
 
 
 def _unseen(done: int, total: int) -> None:
-    """Progress that nobody looks at."""
+    """Ignore progress."""
 
 
 def regressions(seeds: Sequence[int] = SEEDS[:3]) -> list[Measured]:
-    """Khaos's models on worlds of many kinds, an interval left out; in quiet worlds less error is asked for, as of the paper's second data set."""
+    """Measure Khaos's regressions on generated data with an interval left out; the targets for less noise are those of the paper's second data set."""
     noisy = [_measured("recovery", kind, NOISY, 0.16, [RecoveryRegression().learn(recoveries(kind, seed)) for seed in seeds]) for kind in RECOVERIES]
     quiet = [
         _measured("recovery", kind, QUIET, 0.09, [RecoveryRegression().learn(recoveries(kind, seed, noise=QUIET)) for seed in seeds]) for kind in RECOVERIES

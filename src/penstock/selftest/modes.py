@@ -1,4 +1,4 @@
-"""Micro-batches or Real-Time Mode: the same query at the same rate, in turns on one checkpoint; latency at the sink, pauses, and recovery."""
+"""Compare micro-batches with Real-Time Mode: the same query at the same rate, in turns on one checkpoint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDINARY_REAL_TIME_S = 2.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeResult:
-    """One mode over all its turns; None is "not seen"."""
+    """One mode over all its turns; None is "not observed"."""
 
     mode: str
     trigger: str
@@ -40,8 +40,6 @@ class ModeResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModesResult:
-    """Both modes at one rate."""
-
     rate_rows_per_s: float
     turns: int
     modes: tuple[ModeResult, ...]
@@ -72,7 +70,7 @@ class Turn:
 
 
 def measure_modes(rate_rows_per_s: float, turns: int, seconds: float, progress: Callable[[int, int], None]) -> ModesResult:
-    """Run both modes in turns; after all of them, so that no turn has a cold executor, kill one that has tasks of the query in each mode."""
+    """Run both modes in turns; then kill an executor in each mode. Kills come last, so that no turn has a cold executor."""
     steps = (turns + 1) * len(MODES)
     with running(rate_rows_per_s) as (job, tail):
         seen: dict[str, list[Turn]] = {mode: [] for mode in MODES}
@@ -106,7 +104,7 @@ def result_of(mode: str, turns: Sequence[Turn], recovery_s: float | None) -> Mod
 
 
 def latency_in(turns: Sequence[Turn]) -> Quantiles:
-    """That of all records seen at the sink."""
+    """Return the latency of all records seen at the sink."""
     latency, skew_s = latency_of_outputs([sample for turn in turns for sample in turn.samples])
     if latency is None:
         raise RuntimeError("nothing was seen at the sink" if skew_s is None else f"a result was written {skew_s:g} s before its input arrived")
@@ -115,7 +113,7 @@ def latency_in(turns: Sequence[Turn]) -> Quantiles:
 
 @contextmanager
 def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
-    """The clicks job, and the tail of what it writes."""
+    """Run the clicks job, and yield it with the tail of its output topic."""
     with clicks_job(NAME, rate_rows_per_s) as job:
         assert job.spec.kafka.bootstrap is not None
         tail = TopicTail({"bootstrap.servers": job.spec.kafka.bootstrap}, OUTPUT, 1, "arrival")
@@ -126,7 +124,7 @@ def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
 
 
 def enter(job: RunningJob, tail: TopicTail, trigger: Trigger) -> None:
-    """Change to a mode and wait until it flows."""
+    """Change the mode and wait until the job has settled in it."""
     clock = job.host.clock
     job.host.controller.submit(SetKnob(at_s=clock.now_s(), who="selftest", knob="trigger", value=str(trigger))).result(ANSWER_S)
     query = job.engine.queries[0]
@@ -154,20 +152,20 @@ def one_turn(job: RunningJob, tail: TopicTail, trigger: Trigger, seconds: float)
 
 
 def settle(tail: TopicTail, trigger: Trigger) -> None:
-    """Wait until the backlog of the change is worked off: for an interval and more, no latency is out of the ordinary for the mode."""
+    """Wait until the backlog of the change is processed: no unusual latency for more than an interval."""
     ordinary_s = ORDINARY_REAL_TIME_S if trigger.kind == "real_time" else 2 * trigger.interval_s + 1
     calm_since, heard_s, deadline = time.monotonic(), 0.0, time.monotonic() + ANSWER_S
     while time.monotonic() - calm_since < trigger.interval_s + CALM_S and time.monotonic() < deadline:
         time.sleep(1.0)
         fresh = tail.take()
         heard_s = time.monotonic() if fresh else heard_s
-        # Micro-batches write every interval, and nothing in between.
+        # Micro-batches write only once in each interval.
         if time.monotonic() - heard_s > trigger.interval_s or any(sample.latency_s > ordinary_s for sample in fresh):
             calm_since = time.monotonic()
 
 
 def recover(job: RunningJob, tail: TopicTail, normal_s: float) -> float | None:
-    """Kill an executor; how long until outputs come as they did before, for some seconds on end."""
+    """Kill the busiest executor; return the seconds until the latency is back to normal for a while, None if it is not."""
     reading = job.host.controller.last_reading
     busiest = max(reading.executors, key=lambda each: each.throughput_rows_per_s or 0.0) if reading else None
     process = job.engine.processes.process(busiest.executor_id) if busiest else None

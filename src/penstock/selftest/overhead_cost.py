@@ -1,4 +1,4 @@
-"""From interleaved turns to the cost in throughput, with its bound."""
+"""Compute the cost of observation in throughput, with its bound, from interleaved turns; and store measured starts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from penstock.stores.codec import DecodeError, decode, encode
 from penstock.stores.recorder import digest
 
 MOST = 0.03
-"""Wanted of the upper bound."""
+"""The target of the upper bound."""
 TRIMMED = 0.125
-"""Share of the pairs left out on each side."""
+"""The share of pairs trimmed on each side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Some batches of one query: how long they took, how long they would take by their work where nobody else is, and the driver's CPU seconds meanwhile."""
+    """Some batches of one query: their duration, the duration that their work would take on an idle machine, and the driver's CPU seconds."""
 
     wall_s: float
     work_s: float
@@ -31,11 +31,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What was measured with one set of executors: turns of the plain query before there was a loop (where it came first), then pairs; and the memory that
-    the loop took in the driver, where that can be told.
+    """Measurements with one set of executors: turns of the plain query without the loop (if it came first), then pairs of turns; and the extra
+    memory of the driver, if known.
 
-    What a JIT compiler makes of a query stays as it is while its JVM lives, and two queries that do the same differ by some percent for so long:
-    the pairs of a start are not independent of each other, its mean is one measurement.
+    JIT-compiled code stays the same while its JVM lives, and two equal queries differ by some percent. The pairs of a start are therefore not
+    independent: the mean of a start is one measurement.
     """
 
     alone: tuple[Turn, ...]
@@ -57,8 +57,8 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overhead:
-    """What observation costs a saturated query: by the clock, and by the work that a turn is (CPU and garbage collection of its tasks over the cores, and the
-    driver's time around its jobs), on which others on the machine weigh less. Both hold what the loop in the driver takes all the time."""
+    """The cost of observation to a saturated query: by the clock, and by the work of a turn (CPU and garbage collection of its tasks over the cores,
+    and the driver's time around its jobs), which other processes disturb less. Both include the loop in the driver."""
 
     starts: int
     pairs: int
@@ -91,7 +91,7 @@ class Overhead:
 
 
 def overhead_of(starts: Sequence[Start], *, rows_per_turn: int, cores: int) -> Overhead:
-    """The cost over pairs of turns.
+    """Compute the cost over pairs of turns.
 
     >>> quiet, watched = Turn(wall_s=1.0, work_s=0.9, driver_cpu_s=0.1), Turn(wall_s=1.0, work_s=0.9, driver_cpu_s=0.12)
     >>> slower = Turn(wall_s=1.02, work_s=0.918, driver_cpu_s=0.12)
@@ -118,19 +118,18 @@ def overhead_of(starts: Sequence[Start], *, rows_per_turn: int, cores: int) -> O
 
 
 def busy_cores(turns: Sequence[Turn]) -> float:
-    """How many cores the driver keeps busy."""
+    """Return the number of cores that the driver keeps busy."""
     return median(each.driver_cpu_s / each.wall_s for each in turns)
 
 
 def usual_cost(start: Start, what: str) -> float:
-    """Mean over pairs of the logarithm of each ratio (a turn that takes twice as long is as far off as one that takes half), without the eighth of the pairs
-    that is highest and the eighth that is lowest: in those a neighbour on the machine had a say."""
+    """Return the trimmed mean over pairs of the logarithm of the ratio of both durations."""
     plain, under = ([getattr(each, what) for each in turns] for turns in (start.plain, start.under))
     return float(stats.trim_mean(np.log(np.asarray(under) / np.asarray(plain)), TRIMMED))
 
 
 def cost_of(costs: Sequence[float], loop_share: float) -> Cost:
-    """Mean over starts, with the share of the machine that the loop takes during either turn of a pair."""
+    """Return the mean over starts, plus the share of the machine that the loop takes during both turns of a pair."""
     mean = fmean(costs)
     bound = mean + float(stats.t.ppf(0.9, len(costs) - 1)) * float(np.std(costs, ddof=1)) / len(costs) ** 0.5
 
@@ -142,7 +141,7 @@ def cost_of(costs: Sequence[float], loop_share: float) -> Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A start, with the sources of the Penstock that measured it and its number of pairs: what other code or another plan measured does not count."""
+    """A stored start, with the digest of the code that measured it and its number of pairs; only starts with the same values are reused."""
 
     sources: str | None
     pairs: int
@@ -150,7 +149,7 @@ class Line:
 
 
 class Kept:
-    """The starts of this very code and this number of pairs, in a file if there is one."""
+    """The file of starts measured by the same code with the same number of pairs, one JSON line each; None keeps nothing."""
 
     def __init__(self, file: Path | None, pairs: int) -> None:
         self._file, self._pairs = file, pairs
@@ -171,7 +170,7 @@ class Kept:
 
 
 def line_of(text: str) -> Line | None:
-    """None for one that was torn, or has another form."""
+    """Decode a line; None if it is incomplete or has another format."""
     try:
         return decode(Line, text)
     except DecodeError:

@@ -1,4 +1,4 @@
-"""The same saturated, CPU-bound query plain and under Penstock, some batches of each in turns."""
+"""Run the same saturated, CPU-bound query plain and under Penstock in turns, and measure its batches."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from penstock.spark.jvm import StatusStore
 EXECUTORS = 2
 JOB = "selftest-overhead"
 WARM_UP = 2
-"""Turns of each query that do not count."""
+"""Turns of each query that are not counted."""
 ALONE = 2
-"""Turns of the plain query before there is another, to know what the driver takes without the loop."""
+"""Turns of the plain query alone, which show the CPU of the driver without the loop."""
 
 
 def measure_overhead(starts: int, pairs: int, keep: Path | None, progress: Callable[[int, int], None]) -> Overhead:
-    """So many starts of the executors, and so many pairs of turns after each; which query is there first alternates."""
+    """Measure `starts` starts of the executors with `pairs` pairs of turns each; which query starts first alternates."""
     each = 2 * WARM_UP + ALONE + 2 * pairs
     kept = Kept(keep, pairs)
     measured = list(kept.starts()[:starts])
@@ -47,10 +47,9 @@ def measure_overhead(starts: int, pairs: int, keep: Path | None, progress: Calla
 
 
 def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]) -> Start:
-    """One start.
+    """Measure one start.
 
-    The loop watches during both turns of a pair: what it takes of the machine is measured by itself, as the driver's CPU during turns of the plain query
-    with the loop and without.
+    The loop runs during both turns of a pair. Its own CPU is the difference of the driver's CPU in plain turns with and without the loop.
     """
     done = 0
 
@@ -93,7 +92,7 @@ def measure_start(pairs: int, *, plain_first: bool, count: Callable[[int], None]
 
 
 def take_pairs(take: Any, plain: tuple[Turns, Any], under: tuple[Turns, Any], pairs: int) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
-    """Which of the two comes first alternates."""
+    """Take pairs of turns; which query comes first alternates."""
     plain_turns: list[Turn] = []
     under_turns: list[Turn] = []
     for pair in range(pairs):
@@ -112,28 +111,26 @@ def one_turn(turns: Turns, query: Any, work: WorkReader) -> Turn:
 
 
 ROWS = 120_000
-"""In a batch: some three seconds on two cores."""
+"""Rows of a batch: about three seconds on two cores."""
 BATCHES = 3
-"""In a turn, one right after the other."""
+"""Batches of a turn."""
 TASKS = 12
-"""Small ones: where a core is slower for a moment, the other takes more of them."""
+"""Tasks of a batch; they are small, so that a faster core takes more of them."""
 REPEATED = 8
-"""Each row compares two texts of 64 letters, so that the time goes into the comparison itself, which is the same machine code in every query: what a
-JIT compiler makes of the code around it differs from query to query by some percent, for as long as its JVM lives. It allocates next to nothing and stays in
-the nearest cache: a long text for each row would measure the memory of the machine, which others on it share."""
+"""Each row compares two texts of 64 letters, so that most time is spent in one function, whose machine code is the same in every query. JIT-compiled
+code around it differs by some percent. Texts this short stay in the cache; longer ones would measure the shared memory of the machine."""
 LONGEST_TURN_S = 120.0
 CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.pollingDelay": "1s",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
 }
-"""The one who waits for its turn must not look for rows all the time. Executors compile as in production: what the embedded cluster leaves out for a quick
-start (C2) makes such code five times as fast."""
+"""The waiting query must poll rarely. Executors use the C2 compiler as in production, which the embedded cluster disables for a quick start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fuel:
-    """The rows of one batch, in as many files as it has tasks; hard links of them, those of all batches of a turn, are put where a query finds them."""
+    """The rows of one batch, one file for each task; a query gets hard links to them for all batches of a turn."""
 
     files: tuple[Path, ...]
 
@@ -144,7 +141,7 @@ class Fuel:
         return cls(files=tuple(sorted(folder.glob("*.parquet"))))
 
     def put(self, folder: Path) -> None:
-        """All files at once: a folder is filled beside the place and then moved there."""
+        """Add all files at once: fill a hidden folder, then rename it."""
         fresh = folder.with_name(f".{folder.name}")
         fresh.mkdir(parents=True)
         for batch in range(BATCHES):
@@ -154,7 +151,7 @@ class Fuel:
 
 
 class Turns:
-    """One query and its turns. What it has read stays: a folder that goes while the source looks through it ends the query."""
+    """One query and its turns. Its input is never deleted, as the source fails if a folder disappears while it lists files."""
 
     def __init__(self, folder: Path, fuel: Fuel) -> None:
         self._inbox, self.checkpoint = folder / "inbox", folder / "checkpoint"
@@ -163,7 +160,7 @@ class Turns:
         self._inbox.mkdir(parents=True)
 
     def writer(self, session: SparkSession) -> Any:
-        """Some tens of microseconds for each row; one task a file, so that both executors are busy to the end."""
+        """Return the query, which takes tens of microseconds for each row; one task reads one file, so that both executors stay busy."""
         largest = max(file.stat().st_size for file in self._fuel.files)
         session.conf.set("spark.sql.files.maxPartitionBytes", str(largest))
         reader = session.readStream.schema("value LONG, timestamp TIMESTAMP").option("maxFilesPerTrigger", TASKS)
@@ -174,7 +171,7 @@ class Turns:
         return written.trigger(processingTime="0 seconds")
 
     def take(self, query: Any) -> float:
-        """Seconds that its next batches take, by Spark's own reports."""
+        """Return the seconds that the next batches take, by Spark's own reports."""
         self._fuel.put(self._inbox / str(self._done))
         last = self._done + BATCHES - 1
         deadline_s = time.monotonic() + LONGEST_TURN_S
@@ -188,12 +185,11 @@ class Turns:
 
 
 def has_done(report: Any, batch: int) -> bool:
-    """Whether this batch is reported."""
     return report is not None and report["batchId"] == batch and IN_TASKS in report["durationMs"]
 
 
 def batch_s(report: Any) -> float:
-    """How long a batch took; a report of waiting for rows counts nothing."""
+    """Return the duration of a batch; 0 for a report without rows."""
     return float(report["durationMs"]["triggerExecution"]) / 1000 if IN_TASKS in report["durationMs"] else 0.0
 
 
@@ -201,7 +197,7 @@ KEEPER = "penstock.spark.embedded"
 
 
 class Driver:
-    """Its processes as they are when this is made."""
+    """The processes of the driver at the time of construction, without the embedded cluster."""
 
     def __init__(self) -> None:
         me = psutil.Process()
@@ -210,12 +206,11 @@ class Driver:
         self._processes = [me, *(child for child in me.children(recursive=True) if child.pid not in apart)]
 
     def cpu_s(self) -> float:
-        """CPU seconds it has taken so far."""
         return sum(map(cpu_s, self._processes))
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """CPU seconds a process has taken; 0 for one that is gone."""
+    """Return the CPU seconds of a process; 0 if it has ended."""
     try:
         return float(sum(process.cpu_times()[:2]))
     except psutil.Error:
@@ -223,25 +218,25 @@ def cpu_s(process: psutil.Process) -> float:
 
 
 def driver_memory_mb(session: SparkSession) -> float:
-    """What the driver holds: its Python process, and what is left in the heap of its JVM when the garbage is gone."""
+    """Return the memory of the driver: its Python process, and the heap of its JVM after a garbage collection."""
     jvm: Any = session._jvm
     runtime = jvm.java.lang.Runtime.getRuntime()
     runtime.gc()
     return float(psutil.Process().memory_info().rss + runtime.totalMemory() - runtime.freeMemory()) / 1e6
 
 
-BOOKED_S = 10.0
+REPORTED_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """CPU and garbage collection of tasks, in seconds of one core; and for how long the jobs of the query ran."""
+    """CPU and garbage collection of tasks in seconds of one core, and the duration of the query's jobs."""
 
     task_s: float
     jobs_s: float
 
     def alone_s(self, took_s: float, cores: int) -> float:
-        """Seconds that the batches would take alone on the machine: their task time over all cores, plus the time that the driver spent outside of its jobs.
+        """Return the seconds that the batches would take on an idle machine: task time over all cores, plus the driver's time outside of jobs.
 
         >>> Work(task_s=5.0, jobs_s=3.0).alone_s(took_s=3.5, cores=2)
         3.0
@@ -250,14 +245,14 @@ class Work:
 
 
 class WorkReader:
-    """Reads the Spark jobs of each query, every one of them once."""
+    """Reads each Spark job of a query once."""
 
     def __init__(self, store: StatusStore) -> None:
         self._store = store
         self._seen: dict[str, int] = {}
 
     def since_last(self, query: Any) -> Work:
-        """What the query has done since it was asked about last."""
+        """Return the work of the query since the last call."""
         run_id = str(query.runId)
         fresh = [job_id for job_id in self._store.job_ids(run_id) if job_id > self._seen.get(run_id, -1)]
         self._seen[run_id] = max(fresh, default=self._seen.get(run_id, -1))
@@ -269,17 +264,17 @@ class WorkReader:
         )
 
     def _ended(self, job_id: int) -> dict[str, Any]:
-        """A job that has ended; what Spark keeps of it comes a moment later."""
-        deadline_s = time.monotonic() + BOOKED_S
+        """Wait until Spark's status store knows the end of a job, and return it."""
+        deadline_s = time.monotonic() + REPORTED_S
         while (job := self._store.job(job_id)) is None or job["completionTime"] is None:
             if time.monotonic() > deadline_s:
-                raise RuntimeError(f"Spark's job {job_id} has not ended in its books within {BOOKED_S:g} s")
+                raise RuntimeError(f"Spark's job {job_id} is not reported as ended within {REPORTED_S:g} s")
             time.sleep(0.05)
         return job
 
 
 def task_s(stage: dict[str, Any]) -> float:
-    """What the tasks of a stage took of a core.
+    """Return the core seconds of the tasks of a stage.
 
     >>> task_s({"executorCpuTime": 2_000_000_000, "executorDeserializeCpuTime": 0, "jvmGcTime": 500})
     2.5

@@ -1,4 +1,4 @@
-"""A run on real embedded Spark, kept: what its history tells, and the terms it ran under."""
+"""Run a job on real embedded Spark for a comparison, keep its history, and repeat runs with much CPU steal."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ SLOWER = {
     'latency_p95 = "8s"': 'latency_p95 = "15s"',
     "reading_window_s = 6": "reading_window_s = 10",
 }
-"""What is other than in the demonstration, which has to be short: there a batch of 2 s that waits 4 s for a new executor makes the 95th percentile."""
+"""Changes to the job of the demonstration, in which a batch of 2 s that waits 4 s for a new executor dominates the p95."""
 START_S = 60.0
-"""So long the load is at its lowest and the first size is held: processes that start and warm up are no decision, and are not simulated."""
+"""The load is at its lowest and the first executors are held for this time, as start and warm-up are not simulated."""
 LOWEST = 200.0
-"""Rows/s: less than half of what one executor carries."""
+"""Rows/s: less than half of the capacity of one executor."""
 WAVE_SHARE = 0.85
-"""The wave lasts this share of what comes after the start; the load is at its lowest again in the rest."""
+"""The wave lasts this share of the time after the start; then the load is at its lowest again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A run as its history has it, and the terms it ran under."""
+    """The history of a run, and its terms."""
 
     readings: tuple[Reading, ...]
     events: tuple[Event, ...]
     terms: Terms
     stolen: tuple[Span, ...] = ()
-    """When others had too much of the machine: its latency says nothing of the job then."""
+    """When CPU steal makes the latency useless."""
 
     @property
     def released_s(self) -> float:
-        """When its policy became free to decide."""
+        """The time at which the hold of the first executors ended."""
         return max((event.at_s for event in self.events if isinstance(event, HoldEnded)), default=self.readings[0].at_s)
 
     def stolen_s(self, from_s: float) -> float:
-        """For how long, from then on, its latency says nothing of the job."""
+        """Return the seconds of CPU steal since a time."""
         last_s = self.readings[-1].at_s
         return sum(max(0.0, min(until_s, last_s) - max(since_s, from_s)) for since_s, until_s in self.stolen)
 
 
 def recorded_run(seconds: float, highest: float, history: Path, progress: Callable[[float], None]) -> Recorded:
-    """The job of the demonstration in slower batches, with a wave of load in the seconds after its start. Its history is left in a file, the load beside."""
+    """Run the job of the demonstration with longer batches and a wave of load after its start; write its history to a file and the load to a CSV beside it."""
     history.parent.mkdir(parents=True, exist_ok=True)
     load = history.with_suffix(".csv").absolute()
     load.write_text(as_csv(load_rates(seconds, highest)))
     with workload_job("lookup", NAME, lambda toml: with_csv(slower(toml), load)) as job:
-        hold_first_size(job)
+        hold_first_executors(job)
         began, spent = time.monotonic(), list[CpuTime]()
         while (spent_s := time.monotonic() - began) < START_S + seconds:
             if not job.engine.living():
@@ -74,11 +74,11 @@ def recorded_run(seconds: float, highest: float, history: Path, progress: Callab
             spent += [now] if (now := cpu_time(job.host.clock.now_s())) else []
             time.sleep(0.5)
         take_snapshot(job.host.history_path, history)
-        readings, events = told(history)
+        readings, events = read_history(history)
         return Recorded(readings=readings, events=events, terms=job.host.terms, stolen=stolen_spans(spent))
 
 
-def hold_first_size(job: RunningJob) -> None:
+def hold_first_executors(job: RunningJob) -> None:
     now_s = job.host.clock.now_s()
     first = SetKnob(at_s=now_s, who="the measurement", hold_s=START_S, knob="executors", value=str(job.spec.limits.first))
     job.host.controller.submit(first).result(timeout=START_S)
@@ -93,7 +93,7 @@ def slower(toml: str) -> str:
 
 
 def load_rates(seconds: float, highest: float) -> FloatArray:
-    """Rows/s in each second of a run: the start at the lowest rate, then a wave that begins and ends with it.
+    """Return rows/s in each second of a run: the lowest rate at the start, then a wave.
 
     >>> rates = load_rates(200.0, 1500.0)
     >>> len(rates), float(rates[60]), round(float(rates[60 + 85])), float(rates[-1])
@@ -113,20 +113,20 @@ def as_csv(rates: FloatArray) -> str:
     return "t,rate\n" + "".join(f"{second},{rate:.1f}\n" for second, rate in enumerate(rates))
 
 
-def told(history: Path) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
+def read_history(history: Path) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
     with HistoryReader.open(history) as reader:
         return tuple(reader.readings()), tuple(row.event for row in reader.events())
 
 
 ATTEMPTS, MOST_STOLEN = 3, 0.25
-"""A run in which others had the machine for more than this share says little, and is made again, so often in all."""
+"""The maximum number of runs, and the share of CPU steal above which a run is repeated."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(kw_only=True)
 class Made:
-    """How far the runs are, in seconds; one that has to be made again makes it longer."""
+    """The progress of the runs in seconds; a repeated run makes it longer."""
 
     progress: Progress
     all_s: float
@@ -143,7 +143,7 @@ class Made:
 
 
 def quiet_run(seconds: float, highest: float, history: Path, made: Made) -> Recorded:
-    """A run on Spark; made again where others had the machine for much of it, whatever it would have shown."""
+    """Run on Spark; repeat the run if there was much CPU steal, whatever its result."""
     for left in reversed(range(ATTEMPTS)):
         run = recorded_run(seconds, highest, history, made.so_far)
         stolen_s = run.stolen_s(run.released_s)
@@ -152,6 +152,6 @@ def quiet_run(seconds: float, highest: float, history: Path, made: Made) -> Reco
         if not loud:
             return run
     raise UserMistake(
-        f"others had this machine for {stolen_s:,.0f} of {seconds:,.0f} s (steal in /proc/stat), in the last of {ATTEMPTS} runs: nothing can be compared; "
-        f"try again at a calmer time. The history is {history}"
+        f"CPU steal (/proc/stat) for {stolen_s:,.0f} of {seconds:,.0f} s in the last of {ATTEMPTS} runs: nothing can be compared; "
+        f"try again on an idle machine. The history is {history}"
     )

@@ -1,4 +1,4 @@
-"""The recovery formulas against queues that are worked off step by step, which share no code with them."""
+"""Measure the errors of the recovery formulas against simulated queues that share no code with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.selftest.worlds.loads import LOADS, load
 INTERVAL_S, DOWNTIME_S = 10, 110
 """Phoebe sec. IV: checkpoints every 10 s; 110 s from a time-out failure until the job works again."""
 SERVICE_NOISE, DOWNTIME_NOISE, BATCH_NOISE = 0.1, 0.05, 0.05
-"""What a job processes in a second, how long it is down, and how long a batch takes, vary by so much around what the formula is told."""
+"""Relative noise of the service rate, the downtime and the batch duration around the values given to the formula."""
 UTILIZATIONS = np.arange(0.45, 0.951, 0.02)
 
 Trace = tuple[str, Floats, Floats]
@@ -27,7 +27,7 @@ Trace = tuple[str, Floats, Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What a recovery took, what is said of it, and what Phoebe's formula says that ends with its first step below a second and knows no batches."""
+    """The actual recovery, our prediction, and that of Phoebe's plain formula, which stops at its first step below a second and ignores batches."""
 
     predicted_s: float
     paper_s: float
@@ -35,7 +35,7 @@ class Failure:
 
 
 def formula(traces: Sequence[Trace] = ()) -> list[Measured]:
-    """All targets of the recovery formulas; `traces` of name, time and rate are tried beside the generated ones."""
+    """Measure all recovery formulas on generated loads and on `traces` (name, time, rate)."""
     curve = [recovery_s(Arrivals.constant(u), 0.0, 1.0, INTERVAL_S, DOWNTIME_S) for u in UTILIZATIONS]
     closed = [DOWNTIME_S + (INTERVAL_S + DOWNTIME_S) * u / (1 - u) for u in UTILIZATIONS]
     jumps = [later / earlier - 1 for earlier, later, u in zip(curve, curve[1:], UTILIZATIONS[1:], strict=False) if u < 0.8]
@@ -50,7 +50,7 @@ def formula(traces: Sequence[Trace] = ()) -> list[Measured]:
 
 
 def scored(what: str, failures: Sequence[Failure]) -> Measured:
-    """Errors of failures, beside those of the mean of the others and of the paper's formula."""
+    """Return the error of the predictions, with that of the mean of the other failures and of the paper's formula."""
     actual = np.array([each.actual_s for each in failures])
     others = (actual.sum() - actual) / max(1, len(actual) - 1)
     said = [[each.predicted_s for each in failures], others.tolist(), [each.paper_s for each in failures]]
@@ -64,7 +64,7 @@ def kinds(traces: Sequence[Trace]) -> dict[str, list[Trace]]:
 
 
 def failures_on(time_s: Floats, rate: Floats) -> list[Failure]:
-    """At moments all over a trace and utilisations from 0.45 to 0.95 at the failure, where the queue empties on the trace."""
+    """Return failures all over a trace at utilisations from 0.45 to 0.95, if the queue empties before the trace ends."""
     seconds = np.arange(time_s[0], time_s[-1] + 1)
     by_second, arrivals = np.interp(seconds, time_s, rate), Arrivals.through(time_s, rate)
     rng = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def by_formula(arrivals: Arrivals, outage: Outage, capacity: float, took_s: floa
 
 
 def queue_s(rate: Floats, at: int, capacity: float, interval: int, downtime: int, rng: np.random.Generator | None = None) -> float:
-    """Seconds until a queue that was not served for the downtime, and whose last interval is repeated, is empty; with `rng` its service is uneven.
+    """Return the seconds until the queue is empty after a downtime and the replay of the last interval; `rng` adds noise.
 
     >>> round(queue_s(np.full(2000, 51.0), 100, 100.0, 10, 110), 1)
     234.9
@@ -105,7 +105,7 @@ def queue_s(rate: Floats, at: int, capacity: float, interval: int, downtime: int
 
 
 def passing_overloads() -> list[Failure]:
-    """The load exceeds the capacity for some minutes soon after the failure, by up to a half."""
+    """Return failures soon before the load exceeds the capacity for some minutes, by up to a half."""
     failures = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def passing_overloads() -> list[Failure]:
 
 
 def micro_batches() -> list[Failure]:
-    """The recursion over micro-batches, with and without a limit of rows, beside an engine whose load moves and whose batches take longer or shorter."""
+    """Return failures of micro-batch engines with varying load and noisy batches, with and without a limit of rows."""
     failures = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
@@ -139,7 +139,7 @@ def micro_batches() -> list[Failure]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Micro-batches as Spark runs them: a trigger at every multiple of the interval since the restart, at once if one was missed.
+    """Micro-batches as in Spark: a trigger at every multiple of the interval since the restart, immediately if one was missed.
 
     >>> steady = np.full(200, 500.0)
     >>> Engine(overhead_s=1.0, row_s=0.001, interval_s=10.0).recovery_s(np.arange(200.0), steady, 50.0, 16.0, 16.0)
@@ -152,7 +152,7 @@ class Engine:
     limit_rows: float | None = None
 
     def recovery_s(self, t: Floats, rate: Floats, at_s: float, downtime_s: float, repeated_s: float, rng: np.random.Generator | None = None) -> float:
-        """Seconds until the end of the first batch that takes all that waits, whole rows only, and stays within the interval."""
+        """Return the seconds until the end of the first batch that takes all waiting rows and stays within the interval."""
         arrived = np.concatenate([[0.0], np.cumsum(np.diff(t) * (rate[1:] + rate[:-1]) / 2)])
         restart_s = clock_s = at_s + downtime_s
         taken = np.interp(at_s - repeated_s, t, arrived)

@@ -1,4 +1,4 @@
-"""An embedded cluster and a session for a measurement, gone when it is done."""
+"""Start what a measurement runs on, and clean up afterwards: an embedded cluster with a session, or a job of `workloads`."""
 
 from __future__ import annotations
 
@@ -25,26 +25,23 @@ from penstock.wiring.running_job import RunningJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a measurement runs: a session with its executors up, and a folder that goes with it."""
+    """A session with its executors running, and a temporary folder."""
 
     session: SparkSession
     folder: Path
 
 
+def new_folder(name: str) -> Path:
+    home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=home()))
+
+
 @contextmanager
 def place(name: str, executors: int, **conf: str) -> Iterator[Place]:
-    home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=home()))
-    job = JobSpec(
-        name=name,
-        folder=str(folder),
-        checkpoint=str(folder),
-        sources=(),
-        queries=(),
-        master="embedded",
-        spark_conf=conf,
-        limits=Limits(max_executors=executors),
-    )
+    """Start an embedded cluster and a session, and wait for its executors."""
+    folder = new_folder(name)
+    limits = Limits(max_executors=executors)
+    job = JobSpec(name=name, folder=str(folder), checkpoint=str(folder), sources=(), queries=(), master="embedded", spark_conf=conf, limits=limits)
     cluster = EmbeddedCluster.join(home() / "cluster")
     try:
         session = open_session(job, folder, cluster.master, folder / "spark.log")
@@ -64,9 +61,8 @@ def place(name: str, executors: int, **conf: str) -> Iterator[Place]:
 
 @contextmanager
 def workload_job(workload: str, name: str, changed: Callable[[str], str]) -> Iterator[RunningJob]:
-    """Runs the workload as a job of this name; `changed` makes its job file from the workload's own."""
-    home().mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=home()))
+    """Run the workload as a job of this name; `changed` edits its job file."""
+    folder = new_folder(name)
     source = files("penstock") / "workloads" / workload
     (folder / "job.toml").write_text(changed((source / "job.toml").read_text()))
     (folder / "job.py").write_text((source / "job.py").read_text())
@@ -82,7 +78,7 @@ def workload_job(workload: str, name: str, changed: Callable[[str], str]) -> Ite
 
 
 def with_rate(toml: str, rate: str) -> str:
-    """A job file with another rate for its only trace or feed.
+    """Return a job file with another rate for its only trace or feed.
 
     >>> with_rate('[sources.a]' + chr(10) + 'rate = "constant(5)"' + chr(10), "constant(9)")
     '[sources.a]\\nrate = "constant(9)"\\n'
@@ -92,7 +88,7 @@ def with_rate(toml: str, rate: str) -> str:
 
 
 def with_csv(toml: str, csv: Path) -> str:
-    """A job file whose only trace follows a file of rates.
+    """Return a job file whose only trace follows a CSV file.
 
     >>> with_csv('[sources.a]' + chr(10) + 'rate = "constant(5)"' + chr(10), Path("/tmp/load.csv"))
     '[sources.a]\\ncsv = "/tmp/load.csv"\\n'

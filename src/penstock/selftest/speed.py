@@ -1,4 +1,4 @@
-"""How long Penstock takes to think: six simulated hours as a command, and a turn of the loop with 1,000 executors."""
+"""Time six simulated hours as a command, and a turn of the loop with 1,000 executors."""
 
 from __future__ import annotations
 
@@ -35,20 +35,17 @@ from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 STATIC_TARGET_S, POLICY_TARGET_S, TURN_TARGET_MS = 2.0, 60.0, 50.0
 HOURS_S = 6 * 3600.0
 STATICS = 3
-"""The command takes the middle one of so many."""
+"""The static command is timed this often; the median counts."""
 EXECUTORS, LEARNING_TURNS, TIMED_TURNS = 1000, 30, 9
 TURNS_OF = ("auto", "daedalus", "hpa")
 """Policies whose turns are timed: the default, the one that learns most, and one that learns nothing."""
 TURN_S = 60.0
-"""Every turn is then one in which the policy decides, four of five by a forecast that is there."""
+"""The policy decides in every turn, four of five times with a cached forecast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """Seconds by the clock that six simulated hours take as a command on one core, and milliseconds of CPU that a turn takes in which a policy decides.
-
-    The forecast of such a turn is cached.
-    """
+    """Wall-clock seconds of six simulated hours on one core, and CPU milliseconds of a turn in which a policy decides with a cached forecast."""
 
     static_s: float
     policy_s: float
@@ -98,14 +95,14 @@ def measure_speed(progress: Callable[[int, int], None]) -> Speed:
 
 
 def usual_turn_ms(policy: str) -> float:
-    """CPU time of a turn, in milliseconds, once the policy has learnt."""
+    """Return the median CPU time of a turn in milliseconds after the learning turns."""
     job = LargeJob(EXECUTORS, policy)
     turns_ms = [job.turn_ms() for _ in range(LEARNING_TURNS + TIMED_TURNS)]
     return median(turns_ms[LEARNING_TURNS:])
 
 
 def simulated_s(trace: Path, policy: str) -> float:
-    """What the command takes on one core, as a user waits for it."""
+    """Return the wall-clock seconds of the command on one core."""
     command = [sys.executable, "-m", "penstock", "simulate", "--trace", str(trace), "--policy", policy, "--json"]
     with on_one_core():
         began = time.monotonic()
@@ -115,7 +112,7 @@ def simulated_s(trace: Path, policy: str) -> float:
 
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """Keep this thread, and the processes that it starts meanwhile, to one core where the system can."""
+    """Pin this thread and the processes it starts to one core, if the system can."""
     if sys.platform != "linux":
         yield
         return
@@ -128,7 +125,7 @@ def on_one_core() -> Iterator[None]:
 
 
 class LargeJob:
-    """A simulated job in micro-batches on so many executors, under the eyes of a policy that may choose any size up to that and does nothing."""
+    """A simulated job in micro-batches under a policy in shadow that may choose any number of executors."""
 
     def __init__(self, executors: int, policy: str = "daedalus") -> None:
         self._terms = Terms(
@@ -146,7 +143,7 @@ class LargeJob:
         self.knowledge = Knowledge(declared=Configuration(executors=executors), desired=Configuration(executors=executors))
 
     def turn_ms(self) -> float:
-        """A minute later: CPU time of the turn alone; reading and fitting are done elsewhere."""
+        """Advance a minute and return the CPU time of the turn alone, without reading and fitting."""
         self._clock.wait(TURN_S)
         inputs = Inputs(at_s=self._clock.now_s(), reading=self._plant.read(), fits=self._fits)
         began = time.process_time()

@@ -1,1 +1,1 @@
-"""Simulated jobs behind the same ports as Spark: engines that make observations, and the record that scores come from."""
+"""Simulated jobs behind the same ports as Spark: engines, their exact records, and their calibration from a history."""

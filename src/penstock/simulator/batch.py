@@ -18,21 +18,21 @@ from penstock.simulator.executor_pool import Executor
 from penstock.simulator.load import Rows
 
 LATENCIES = (np.arange(20) + 0.5) / 20
-"""The rows of a batch that stand for the others in the record."""
+"""The rows of a batch whose latencies are recorded."""
 LOOKED_AT = np.minimum(np.concatenate([ARRIVAL_PROBABILITIES, LATENCIES]), 1.0 - 1e-9)
-"""All rows of a batch whose arrival is looked up; the last of its rows came before the first of the next."""
+"""All rows of a batch whose arrival is looked up; the last row arrived before the first of the next batch."""
 OVERHEAD_PARTS = {"latestOffset": 0.05, "queryPlanning": 0.15, "walCommit": 0.15, "commitOffsets": 0.15}
-"""Shares of the overhead outside of the work itself, by Spark's names; the rest is spent starting tasks."""
+"""Shares of the overhead by the names of Spark's phases; the rest is spent starting tasks."""
+SHORTEST_BATCH_S = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows from number `first_row` on, taken in at `started_s`; while nothing goes wrong it takes `planned_s`, and `work_s` of that for its tasks.
+    """A batch of the rows from number `first_row` on, started at `started_s`. Undisturbed it takes `planned_s`, of which its tasks take `work_s`.
 
-    `stretch` is by how much its tasks are slower than warm ones without noise. It `takes_all` if no row was left to the next batch.
-    Its tasks begin at `works_from_s`. From then on it may have to share the executors: at `speed` 1 it has them to itself, and at `done_s` its tasks
-    are done if that stays so; at speed 0 it waits, with `left_s` of work. One that hangs is not done before `hung_s`.
-    `after_s` of what is left is none of the tasks of its `crew`: the sink, and what has to be repeated.
+    `stretch` is the factor by which its tasks are slower than on warm executors without noise. It `takes_all` if it leaves no row to the next batch.
+    Its tasks start at `works_from_s`. At `speed` 1 it has the executors to itself, and its tasks are done at `done_s`; at speed 0 it waits, with `left_s`
+    of work. A batch that hangs does not end before `hung_s`. `after_s` of the remaining time is not for tasks of its `crew`: the sink, and repeated work.
     """
 
     batch_id: int
@@ -62,29 +62,29 @@ class Batch:
 
     @property
     def wave_s(self) -> float:
-        """What each of its tasks takes."""
+        """The duration of a task."""
         return self.work_s / self.crew.waves
 
     def still_s(self, now_s: float) -> float:
-        """What is left of it at speed 1."""
+        """Return the remaining time at speed 1."""
         return max(0.0, self.done_s - now_s) * self.speed if self.speed > 0 else self.left_s
 
     def at_speed(self, speed: float, now_s: float) -> Batch:
-        """From now on as fast as its share of the executors lets it be."""
+        """Return the batch with another speed from now on."""
         if speed == self.speed:
             return self
         left_s = self.still_s(now_s)
         return replace(self, speed=speed, left_s=left_s, done_s=now_s + left_s / speed if speed > 0 else inf)
 
     def wave_at(self, now_s: float) -> float:
-        """Waves that its tasks have run for."""
+        """Return the number of waves that its tasks have run for."""
         return max(0.0, self.crew.waves - (self.still_s(now_s) - self.after_s) / self.wave_s)
 
     def has_waiting_tasks(self, now_s: float) -> bool:
         return self.wave_s > 0 and self.crew.has_waiting(self.wave_at(now_s))
 
     def joined(self, executor_id: str, now_s: float, lost_s: float) -> Batch:
-        """With an executor that takes waiting tasks from now on; what it loses while it warms up is as though it came so much later."""
+        """Return the batch with an executor that takes waiting tasks from now on; it counts as joining later by the time it loses while it warms up."""
         before, wave_s = self.crew, self.wave_s
         crew = before.joined(Newcomer(executor_id=executor_id, from_wave=self.wave_at(now_s) + lost_s / wave_s))
         saved_s = (before.waves - crew.waves) * wave_s
@@ -93,15 +93,15 @@ class Batch:
         return replace(self, crew=crew, work_s=self.work_s - saved_s, done_s=self.done_s - saved_s / self.speed)
 
     def taken_over(self, executor_id: str) -> Batch:
-        """By the first executor that comes when nobody is left."""
+        """Return the batch on one new executor, when all others are lost."""
         return replace(self, crew=replace(self.crew, executors=(executor_id,), newcomers=()))
 
     def with_first_task(self, from_s: float, first_task_s: float) -> Batch:
-        """With a task, from then on, that takes so much longer than the others."""
+        """Return the batch with a task from `from_s` on that takes `first_task_s` longer than the others."""
         return self.hung(from_s + first_task_s + self.wave_s) if first_task_s > 0 else self
 
     def hung(self, until_s: float) -> Batch:
-        """With a task that does not end before then."""
+        """Return the batch with a task that does not end before `until_s`."""
         return replace(self, hung_s=until_s) if until_s > max(self.hung_s, self.started_s) else self
 
     def longer(self, seconds: float) -> Batch:
@@ -111,20 +111,20 @@ class Batch:
         return replace(self, done_s=self.ends_s + seconds / self.speed, after_s=self.after_s + hung_s + seconds)
 
     def again(self, from_s: float) -> Batch:
-        """All of its tasks from then on: nobody was left to go on with them."""
+        """Return the batch with all tasks run again from `from_s` on."""
         crew = replace(self.crew, newcomers=())
         work_s = self.wave_s * crew.waves
         after_s = self.planned_s - self.overhead_s - work_s
         return replace(self, done_s=from_s + self.planned_s, works_from_s=from_s, hung_s=-inf, speed=1.0, crew=crew, work_s=work_s, after_s=after_s)
 
     def arrived_s(self, load: Rows) -> tuple[FloatArray, FloatArray]:
-        """When its rows had arrived: at `ARRIVAL_PROBABILITIES`, and those that stand for the others; all before they were taken in."""
+        """Return when its rows arrived: those at `ARRIVAL_PROBABILITIES`, and those that are recorded."""
         arrived_s = np.minimum(load.arrived_s(self.first_row + LOOKED_AT * self.rows), self.started_s)
         return arrived_s[: len(ARRIVAL_PROBABILITIES)], arrived_s[len(ARRIVAL_PROBABILITIES) :]
 
 
 def batch_fact(batch: Batch, settings: MicroBatchSettings, arrived_s: FloatArray) -> BatchFact:
-    """What Spark would tell of it; `arrived_s` are times at `ARRIVAL_PROBABILITIES`."""
+    """Return what Spark would report of the batch; `arrived_s` are times at `ARRIVAL_PROBABILITIES`."""
     parts_s = {name: share * batch.overhead_s for name, share in OVERHEAD_PARTS.items()}
     return BatchFact(
         batch_id=batch.batch_id,
@@ -140,7 +140,7 @@ def batch_fact(batch: Batch, settings: MicroBatchSettings, arrived_s: FloatArray
 
 
 def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]:
-    """One that reads the source, one behind the shuffle; who has a task more than others changes from batch to batch, as with Spark's scheduler."""
+    """Return the stages before and after the shuffle; surplus tasks go to other executors in each batch, as with Spark's scheduler."""
     tasks_s = settings.row_s * batch.rows * batch.stretch
     tasks = batch.crew.tasks_of_each(batch.batch_id)
     return tuple(
@@ -162,13 +162,10 @@ def _stages(batch: Batch, settings: MicroBatchSettings) -> tuple[StageFact, ...]
     )
 
 
-SHORTEST_BATCH_S = 1e-3
-
-
 def planned_batch(
     settings: MicroBatchSettings, executors: Sequence[Executor], batch_id: int, processed_rows: float, waiting_rows: float, start_s: float, noise: float
 ) -> Batch:
-    """The batch that takes in what waits, up to the limit, on these executors; `noise` is a standard normal number.
+    """Return the batch of the waiting rows, up to the limit, on these executors; `noise` is a standard normal number.
 
     >>> from penstock.simulator.executor_pool import Pool
     >>> settings = MicroBatchSettings(overhead_s=0.5, row_s=0.001, partitions=12)
@@ -200,11 +197,10 @@ def planned_batch(
 
 
 def lost_s(work_s: float, ages_s: Sequence[float], *, factor: float, fades_s: float) -> float:
-    """Seconds by which work that takes `work_s` on warm executors is longer on executors of these ages: the mean of what each alone would lose.
+    """Return by how much work of `work_s` is longer on executors of these ages than on warm ones: the mean over the executors (SPARK-FACTS).
 
     An executor of age g takes 1 + f*exp(-g/tau) times as long and warms up while it works, so that W seconds of work become
     W + tau*ln(1 + f*exp(-g/tau)*(1 - exp(-W/tau))).
-    By age and not by number of batches: so the short ones after a crash and the long ones after a stall follow one law.
 
     >>> round(lost_s(0.001, [0.0], factor=2.0, fades_s=8.0), 6), round(lost_s(1000.0, [0.0], factor=2.0, fades_s=8.0), 3)
     (0.002, 8.789)

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -18,7 +19,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.report.shadow import SILENT_S
 from penstock.simulator.calibrate_batches import batch_settings, whole_batches
 from penstock.simulator.calibrate_flow import flow_beside, flow_settings
-from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Found, Settings
+from penstock.simulator.calibrated import Calibrated, CalibratedQuery, Found
 from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.from_history import (
     LONGEST,
@@ -52,11 +53,10 @@ def calibrated(
     scheduler: Scheduler = "fair",
     only: Plant | None = None,
 ) -> Calibrated:
-    """From readings and events in the order of time; only a history without work is refused.
+    """Return the calibration by readings and events in the order of time; raise `UserMistake` if they show no work.
 
-    Queries that do not work as the busiest one does, batch by batch or all the time, are left out; it is the busiest of those that work as `only` says,
-    if that is given. `up_s` is how long a new executor of a job in micro-batches takes to come, where somebody knows, and `scheduler` how its queries
-    share executors; where tasks run all the time they do so fairly.
+    Queries of another kind than the busiest one (micro-batch or continuous) are left out; `only` limits the choice of the busiest to one kind.
+    `up_s` is the time to start an executor of a micro-batch job, if it is known, and `scheduler` how its queries share executors.
     """
     if not readings:
         raise UserMistake("the history holds no readings: there is nothing to simulate")
@@ -74,7 +74,7 @@ def calibrated(
     others, left_out = queries_beside(Beside(kind=kind, busiest=found, events=events, changes=changes, up_s=up_s, config=config), names, stretch)
     struck = [fault for fault in recorded_faults(readings, (name, *(other.name for other in others))) if first.at_s < fault.at_s <= end_s]
     faults = tuple(fault for fault in struck if kind == "micro_batch" or fault.kind == "restart")
-    # Checkpoints are then where they were, and a rescale of the recorded run replays what it did.
+    # Start at a checkpoint, so that rescales replay as many rows as in the recorded run.
     since_checkpoint_s = 0.0 if kind == "micro_batch" else query.uptime_s if query.since_commit_s is None else query.since_commit_s
     job = Calibrated(
         kind=kind,
@@ -105,7 +105,7 @@ def calibrated(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What is known of the job when its other queries are looked at: how it works, and what was found of the `busiest` one."""
+    """What is known of the job when its other queries are calibrated."""
 
     kind: Plant
     busiest: Found
@@ -116,7 +116,7 @@ class Beside:
 
 
 def queries_beside(job: Beside, names: Sequence[str], readings: Sequence[Reading]) -> tuple[tuple[CalibratedQuery, ...], dict[str, str]]:
-    """The queries of these names that had something to do; and those that cannot be simulated with the busiest one, with the reason."""
+    """Return the queries of these names that read rows; and the names of those that cannot be simulated with the busiest one, with the reason."""
     found: list[CalibratedQuery] = []
     why_not: dict[str, str] = {}
     for name in names:
@@ -130,15 +130,15 @@ def queries_beside(job: Beside, names: Sequence[str], readings: Sequence[Reading
 
 
 def query_beside(job: Beside, name: str, readings: Sequence[Reading]) -> CalibratedQuery | None:
-    """The query of this name in these readings; None if it had nothing to do. `UserMistake` if it cannot be simulated with the busiest one."""
+    """Return the query of this name, or None if it read no rows; raise `UserMistake` if it cannot be simulated with the busiest one."""
     seen = of_query(readings, name)
     if not seen:
         raise UserMistake("it did not run in the time that is simulated")
-    told = [rows for _, query in seen for rows in (query.arrival_rows_per_s, query.throughput_rows_per_s) if rows is not None]
-    if not any(told) and not any(query.lag_rows for _, query in seen):
-        if told:
+    known = [rows for _, query in seen for rows in (query.arrival_rows_per_s, query.throughput_rows_per_s) if rows is not None]
+    if not any(known) and not any(query.lag_rows for _, query in seen):
+        if known:
             return None
-        raise UserMistake("nobody knows what it read")
+        raise UserMistake("the rows it read are not known")
     if kind_of(seen) != job.kind:
         raise UserMistake(f"it ran {'batch by batch' if job.kind == 'continuous' else 'in Real-Time Mode'}, and the busiest one did not")
     arrivals, why = arrivals_of(seen, job.config)
@@ -152,32 +152,29 @@ def query_beside(job: Beside, name: str, readings: Sequence[Reading]) -> Calibra
 
 
 def own_settings(job: Beside, seen: Seen) -> Found:
-    """What it costs itself, and what executors cost all queries."""
+    """Return the query's own settings, with the settings of the executors from the busiest one."""
     main = job.busiest.settings
     if isinstance(main, ContinuousSettings):
         return flow_beside(job.busiest, seen)
     if not whole_batches(seen):
         raise UserMistake("it shows no batch that could be measured")
     found = batch_settings(seen, job.events, job.changes, job.up_s)
-    return replace(found, settings=on_executors_of(main, found.settings), likely=tuple(on_executors_of(main, each) for each in found.likely))
-
-
-def on_executors_of(main: Settings, own: Settings) -> Settings:
-    return replace(own, **{name: getattr(main, name) for name in OF_THE_ENGINE[type(main)]})
+    shared: dict[str, Any] = {name: getattr(main, name) for name in OF_THE_ENGINE[type(main)]}
+    return replace(found, settings=replace(found.settings, **shared), likely=tuple(replace(each, **shared) for each in found.likely))
 
 
 def none_while_away(arrivals: Arrivals, seen: Seen, readings: Sequence[Reading], config: Config) -> Arrivals:
-    """Nothing arrives for a query before its first reading, after its last, and while it is gone for long.
+    """Return the arrivals with a rate of 0 before the query's first reading, after its last, and in gaps longer than `SILENT_S`.
 
-    What one finds that is gone for minutes came meanwhile, and is told with its return.
+    After a shorter gap the first rate includes what arrived in the gap.
     """
     there = [reading.at_s for reading, _ in seen]
-    told = LONGEST * config.reading_interval_s
+    covered_s = LONGEST * config.reading_interval_s
     zeros: dict[float, float] = {}
     for reading in readings:
         place = bisect_right(there, reading.at_s)
         before_s, after_s = there[place - 1] if place else -math.inf, there[place] if place < len(there) else math.inf
-        if before_s < reading.at_s <= after_s - told and after_s - before_s > SILENT_S:
+        if before_s < reading.at_s <= after_s - covered_s and after_s - before_s > SILENT_S:
             zeros[reading.at_s] = 0.0
     if not zeros:
         return arrivals
@@ -190,21 +187,21 @@ OFTEN = 0.1
 
 
 def shared_by(name: str, others: Sequence[CalibratedQuery]) -> tuple[str, ...]:
-    """That several queries are simulated, and what is taken for the cost of each."""
+    """Return a note that several queries are simulated, and what is assumed of their costs."""
     if not others:
         return ()
     names = ", ".join((name, *(each.name for each in others)))
-    alike = ", and a row of one is taken to cost what a row of another does" if isinstance(others[0].settings, ContinuousSettings) else ""
+    alike = ", and a row is assumed to cost the same in each" if isinstance(others[0].settings, ContinuousSettings) else ""
     return (f"{1 + len(others)} queries share the executors, {names}: they are simulated together{alike}",)
 
 
 def not_beside(why_not: Mapping[str, str]) -> tuple[str, ...]:
-    """That queries are not simulated, by their names, and why not."""
-    return tuple(f"query {name} is not simulated, and what it needs counts as nothing: {why}" for name, why in why_not.items())
+    """Return a note for each query that is not simulated."""
+    return tuple(f"query {name} is not simulated, and the executors it needs are not counted: {why}" for name, why in why_not.items())
 
 
 def not_simulated(whole: Seen, seen: Seen) -> tuple[str, ...]:
-    """What is left out of the busiest query: times in another mode, settings that were in force for a while."""
+    """Return notes of what is left out of the busiest query: times in another mode, and less usual settings."""
     trigger, limit = usual_plan(seen)
     notes = []
     if len(seen) < len(whole):
@@ -216,7 +213,7 @@ def not_simulated(whole: Seen, seen: Seen) -> tuple[str, ...]:
 
 
 def gaps(seen: Seen, lived: Seen) -> tuple[str, ...]:
-    """That the job did not run all the time: a stop is no load, and what came before or after it is another run."""
+    """Return a note if the job did not run all the time."""
     if len(lived) == len(seen):
         return ()
     lasted, of = (duration_words(round(each)) for each in (lasted_s(lived), lasted_s(seen)))
@@ -224,7 +221,7 @@ def gaps(seen: Seen, lived: Seen) -> tuple[str, ...]:
 
 
 def ran_alone(name: str, readings: Sequence[Reading], lived: Seen) -> tuple[str, ...]:
-    """That other queries ran for long while the busiest did not, which is not simulated."""
+    """Return a note if other queries ran for long while the busiest did not."""
     from_s, end_s = lived[0][0].at_s, lived[-1][0].at_s
     outside = [reading.at_s for reading in readings if not from_s <= reading.at_s <= end_s and any(query.throughput_rows_per_s for query in reading.queries)]
     before_s, after_s = (max(span, default=0.0) - min(span, default=0.0) for span in ([s for s in outside if s < from_s], [s for s in outside if s > end_s]))
@@ -234,7 +231,7 @@ def ran_alone(name: str, readings: Sequence[Reading], lived: Seen) -> tuple[str,
 
 
 def survived(struck: Sequence[Fault], kind: Plant) -> tuple[str, ...]:
-    """That where tasks run all the time the loss of an executor is simulated by the restart of the query that it ends, if it does.
+    """Return a note if a continuous job lost executors without a restart of a query, which is not simulated.
 
     >>> lost, ended = Fault(at_s=5.0), Fault(at_s=5.0, kind="restart")
     >>> survived([lost, ended, ended], "continuous"), survived([lost], "continuous"), survived([lost], "micro_batch")
@@ -246,8 +243,8 @@ def survived(struck: Sequence[Fault], kind: Plant) -> tuple[str, ...]:
 
 
 def behind(seen: Seen) -> tuple[str, ...]:
-    """That the job was often so far behind its load that latencies cannot be met well: there they sum up every error of its cost."""
+    """Return a note if the job was often behind its load, where latencies add up every error of the capacity."""
     late = sum((query.excess_lag_rows or 0.0) > max(query.trigger.interval_s, 1.0) * (query.arrival_rows_per_s or 0.0) for _, query in seen)
     if late <= OFTEN * len(seen):
         return ()
-    return (f"the job was behind its load in {late / len(seen):.0%} of the readings: there a small error of its capacity makes a large one of its latency",)
+    return (f"the job was behind its load in {late / len(seen):.0%} of the readings: there a small error of its capacity is a large error of its latency",)

@@ -1,4 +1,4 @@
-"""The settings of a micro-batch job, found in its own readings."""
+"""Find the settings of a micro-batch query in its readings."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from penstock.simulator.calibrated import Found
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
-Told = tuple[Reading, QueryReading, BatchMeasured]
+Sample = tuple[Reading, QueryReading, BatchMeasured]
 """A reading, the query in it, and its average batch."""
 
 WARM_UPS_S = (60.0, 30.0, 15.0, 0.0)
-"""Readings of so long after a disturbance are left out, or of less where nothing is left."""
+"""Readings in this time after a disturbance are left out; the next shorter time is used if nothing is left."""
 TO_SIGMA = 1.4826
-"""From a median deviation to a standard deviation, where noise is normal."""
+"""From a median deviation to a standard deviation, for normal noise."""
 
 
 def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale], up_s: float | None = None) -> Found:
-    """From a query and what its rescales and restarts took; `up_s` is how long a new executor takes to come, where somebody knows."""
+    """Return the settings of a query, from its readings, rescales and restarts; `up_s` is the time to start an executor, if it is known."""
     usual, query, notes = MicroBatchSettings(), seen[-1][1], list[str]()
     trigger, limit = usual_plan(seen)
     measured = whole_batches(seen)
     cost = next((found for found in (cost_of(each, reading, None) for reading, each in reversed(seen)) if found), None)
     if cost is None:
         cost = BatchCost(partitions=query.partitions or usual.partitions)
-        notes.append(f"no stage was seen: batches are taken to have {cost.partitions} tasks, and executors one slot")
+        notes.append(f"no stage was seen: {cost.partitions} tasks a batch and one slot an executor are assumed")
     laws, why = laws_of(cost, measured)
     if why:
         notes.append(why)
@@ -46,7 +46,7 @@ def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Resca
         "scale-down": (usual_took_s(rescales, grows=False), usual.down_s),
         "restart of the query": (restarted_after_s(events, query.name), usual.failed_s),
     }
-    notes += [f"no {which} was seen: it is taken to last {usual_s:g} s" for which, (known_s, usual_s) in took_s.items() if known_s is None]
+    notes += [f"no {which} was seen: {usual_s:g} s are assumed" for which, (known_s, usual_s) in took_s.items() if known_s is None]
     comes_s, goes_s, failed_s = (usual_s if known_s is None else known_s for known_s, usual_s in took_s.values())
     settings = MicroBatchSettings(
         partitions=cost.partitions,
@@ -63,15 +63,15 @@ def batch_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Resca
     return Found(settings=priced(settings, laws.best, measured), likely=tuple(priced(settings, law, measured) for law in ends), notes=tuple(notes))
 
 
-def priced(settings: MicroBatchSettings, law: BatchLaw, measured: Sequence[Told]) -> MicroBatchSettings:
-    """With batches that cost what the law says."""
+def priced(settings: MicroBatchSettings, law: BatchLaw, measured: Sequence[Sample]) -> MicroBatchSettings:
+    """Return the settings with the costs of this law."""
     row_s = task_row_s(measured, law.row_s)
     return replace(settings, overhead_s=law.overhead_s, row_s=row_s, skew=law.row_s / row_s if row_s > 0 else 1.0)
 
 
-def whole_batches(seen: Seen) -> list[Told]:
-    """The average batch of each reading that tells of a new one, without those of a stall, and those whose window had gaps: nothing to read."""
-    found: list[Told] = []
+def whole_batches(seen: Seen) -> list[Sample]:
+    """Return the average batch of each reading that has a new one, without stalls and without windows in which there was nothing to read."""
+    found: list[Sample] = []
     last_id: int | None = None
     for reading, query in seen:
         batch = batch_measured(query, reading, warming=False)
@@ -81,30 +81,30 @@ def whole_batches(seen: Seen) -> list[Told]:
         if query.since_commit_s is None or query.since_commit_s <= 2 * query.cycle_s + 1.0:
             found.append((reading, query, batch))
     usual_s = median(query.window_s for _, query, _ in found) if found else 0.0
-    return [told for told in found if told[1].window_s >= 0.7 * usual_s]
+    return [each for each in found if each[1].window_s >= 0.7 * usual_s]
 
 
-def settled(measured: Sequence[Told], warm_up_s: float) -> list[Told]:
-    """Those of executors that have been the same for so long, and for all batches of the window."""
-    return [told for told in measured if (quiet_s := told[0].since_disturbance_s) is None or quiet_s >= max(warm_up_s, told[1].window_s)]
+def settled(measured: Sequence[Sample], warm_up_s: float) -> list[Sample]:
+    """Return the samples without a disturbance in the last `warm_up_s` and in their window."""
+    return [each for each in measured if (quiet_s := each[0].since_disturbance_s) is None or quiet_s >= max(warm_up_s, each[1].window_s)]
 
 
-def laws_of(cost: BatchCost, measured: Sequence[Told]) -> tuple[LikelyLaws, str]:
-    """What a batch costs, from batches of warm executors if there are enough; and why it is a guess, if it is."""
+def laws_of(cost: BatchCost, measured: Sequence[Sample]) -> tuple[LikelyLaws, str]:
+    """Return the cost of a batch, from batches on warm executors if there are enough; and a note if it is a guess."""
     why = ""
     for warm_up_s in WARM_UPS_S:
         laws = cost.learn([batch for *_, batch in settled(measured, warm_up_s)]).laws()
         if not isinstance(laws, NotReady) and laws.best.row_s > 0:
-            told = replace(laws, drawn=tuple(law for law in laws.drawn if law.row_s > 0))
-            return told, f"batches of executors younger than {WARM_UPS_S[0]:g} s were used: there were no others" if why else ""
+            laws = replace(laws, drawn=tuple(law for law in laws.drawn if law.row_s > 0))
+            return laws, f"batches of executors younger than {WARM_UPS_S[0]:g} s were used: there were no others" if why else ""
         why = why or (laws.why if isinstance(laws, NotReady) else "rows do not lengthen a batch")
-    return guessed_laws(cost, measured), f"{why}; what Spark spends outside of its tasks is taken for the overhead"
+    return guessed_laws(cost, measured), f"{why}; the time that Spark spends outside of tasks is used as the overhead"
 
 
-def guessed_laws(cost: BatchCost, measured: Sequence[Told]) -> LikelyLaws:
-    """One that agrees with the middle one of the batches whose executors were warmest; without any, the usual one.
+def guessed_laws(cost: BatchCost, measured: Sequence[Sample]) -> LikelyLaws:
+    """Return a law that fits the median batch of the warmer half; without any batch, the default.
 
-    Beside it what that batch leaves open, where its tasks tell: rows that cost no more than tasks took for them, and rows that cost all of its time.
+    If the task time is known, the likely laws are both extremes: rows cost only the task time, and rows cost the whole batch.
     """
     usual = MicroBatchSettings()
     free = BatchLaw(overhead_s=usual.overhead_s, row_s=usual.row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor)
@@ -123,26 +123,23 @@ def guessed_laws(cost: BatchCost, measured: Sequence[Told]) -> LikelyLaws:
     return LikelyLaws(best=law(min(outside_s or usual.overhead_s, batch.duration_s / 2)), drawn=drawn)
 
 
-def task_row_s(measured: Sequence[Told], most_s: float) -> float:
-    """Task time of one row: what the tasks took, without what they take for no row at all. The rest of what a row costs is skew.
-
-    It is at most what the durations say, and just that where the tasks do not tell.
-    """
-    told = [(batch.rows, busy_s) for _, query, batch in measured if (busy_s := task_time_s(query)) > 0]
-    if len(told) < 5:
+def task_row_s(measured: Sequence[Sample], most_s: float) -> float:
+    """Return the task time of a row, without the time of tasks without rows; at most `most_s`, its cost by durations, and that if tasks are not known."""
+    known = [(batch.rows, busy_s) for _, query, batch in measured if (busy_s := task_time_s(query)) > 0]
+    if len(known) < 5:
         return most_s
-    rows, busy = np.array([each for each, _ in told]), np.array([each for _, each in told])
+    rows, busy = np.array([each for each, _ in known]), np.array([each for _, each in known])
     found = float(fit_durations(np.column_stack([np.ones(len(rows)), rows]), busy).coefficients[1])
     return found if 0 < found <= most_s else most_s
 
 
 def task_time_s(query: QueryReading) -> float:
-    """Seconds that the tasks of the average batch took together."""
+    """Return the total task time of the average batch."""
     return sum(stage.run_time_s_per_s for stage in query.stages) * query.cycle_s
 
 
-def noise_of(law: BatchLaw, measured: Sequence[Told]) -> float:
-    """Spread of the logarithm of one batch's duration: that of the averages, times the root of how many batches are in one."""
+def noise_of(law: BatchLaw, measured: Sequence[Sample]) -> float:
+    """Return the spread of the logarithm of a batch's duration: that of the averages, times the root of the number of batches in one."""
     warm = next((some for some in (settled(measured, warm_up_s) for warm_up_s in WARM_UPS_S) if len(some) >= 5), [])
     if not warm or law.overhead_s + law.row_s <= 0:
         return 0.0

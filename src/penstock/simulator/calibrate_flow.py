@@ -1,4 +1,4 @@
-"""The settings of a job whose tasks run all the time, found in its own readings."""
+"""Find the settings of a query whose tasks run all the time in its readings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from penstock.core.analyze.learn import workers_reading
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.estimate import Estimate, NotReady
@@ -21,11 +21,11 @@ from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.from_history import Rescale, Seen, restarted_after_s, usual_plan, usual_took_s
 
 BALANCED = 0.05
-"""Workers whose shares vary by less than this share the rows evenly: the rest is noise of the measurement."""
+"""Capacities of workers that vary by less than this are equal: the rest is noise of the measurement."""
 
 
 def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescale], autopilot: Autopilot) -> Found:
-    """From a query, and what its rescales and restarts took."""
+    """Return the settings of a query, from its readings, rescales and restarts."""
     trigger, limit = usual_plan(seen)
     capacity, skew, bounds, notes = capacity_of([reading for reading, _ in seen], autopilot)
     usual = ContinuousSettings(capacity_rows_per_s=capacity)
@@ -36,7 +36,7 @@ def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescal
         "scale-down": (usual_took_s(rescales, grows=False), usual.down_s),
         "pause at a checkpoint": (median_of(pauses_s), usual.pause_s),
     }
-    notes += [f"no {which} was seen: it is taken to last {usual_s:g} s" for which, (known_s, usual_s) in found_s.items() if known_s is None]
+    notes += [f"no {which} was seen: {usual_s:g} s are assumed" for which, (known_s, usual_s) in found_s.items() if known_s is None]
     downtime_s, up_s, down_s, pause_s = (usual_s if known_s is None else known_s for known_s, usual_s in found_s.values())
     settings = ContinuousSettings(
         capacity_rows_per_s=capacity,
@@ -56,7 +56,7 @@ def flow_settings(seen: Seen, events: Iterable[Event], rescales: Sequence[Rescal
 
 
 def flow_beside(busiest: Found, seen: Seen) -> Found:
-    """Another query of the same job: what its workers take for a row is only known of all rows together, so a row of one costs what one of another does."""
+    """Return the settings of another query of the same job; CPU is only known for all queries together, so a row costs the same in each."""
     trigger, limit = usual_plan(seen)
     pause_s = median_of(each.boundary_pause_s for _, each in seen if each.boundary_pause_s is not None)
 
@@ -75,7 +75,7 @@ def flow_beside(busiest: Found, seen: Seen) -> Found:
 
 
 def base_of(seen: Seen, usual: ContinuousSettings) -> float:
-    """Latency without its queue, at half of the rows and at the middle one of the moments at which nothing had piled up."""
+    """Return the median over readings without excess lag of the median latency without its queue."""
     bases_s = []
     for reading, query in seen:
         if query.latency is not None and query.throughput_rows_per_s is not None and query.excess_lag_rows == 0 and reading.executors_running > 0:
@@ -90,12 +90,12 @@ def median_of(values: Iterable[float]) -> float | None:
 
 
 def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[float, float, tuple[float, ...], list[str]]:
-    """Rows/s of one worker that works all the time, how unevenly rows are shared, the bounds of that capacity as shares of it, and why it is a guess.
+    """Return the capacity of a worker in rows/s, the skew, the bounds of the capacity as shares of it, and notes if it is a guess.
 
-    In the engine the busiest worker decides, so it is the busiest that is taken where they differ.
+    The busiest worker limits the engine, so where workers differ the largest capacity is returned.
     """
-    told = [workers for reading in readings if (workers := workers_reading(reading, autopilot)) is not None]
-    model = JobCapacity().learn(told).settled()
+    known = [workers for reading in readings if (workers := workers_reading(reading, autopilot)) is not None]
+    model = JobCapacity().learn(known).settled()
     carried = np.array([each.capacity_rows_per_s for each in model.workers()])
     if len(carried) and carried.mean() > 0:
         spread, bounds = float(carried.std() / carried.mean()), shares_of(model.predict())
@@ -112,11 +112,11 @@ def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[floa
     if not seen or max(seen) <= 0:
         raise UserMistake("the history holds no reading of executors at work: there is nothing to simulate")
     why = remembered.why if isinstance(remembered, NotReady) else "no worker processed anything"
-    return max(seen), 0.0, (), [f"{why}: the most that an executor was seen to carry, {max(seen):,.0f} rows/s, is taken for its capacity"]
+    return max(seen), 0.0, (), [f"{why}: the largest throughput of an executor that was seen, {max(seen):,.0f} rows/s, is used as its capacity"]
 
 
 def shares_of(estimate: Estimate | NotReady) -> tuple[float, ...]:
-    """Both bounds as shares of what is estimated; none where it may be nothing at all.
+    """Return both bounds as shares of the estimate; empty if the lower bound is 0.
 
     >>> shares_of(Estimate(value=1000.0, low=900.0, high=1200.0)), shares_of(Estimate(value=1000.0, low=0.0, high=2000.0))
     ((0.9, 1.2), ())
@@ -124,17 +124,13 @@ def shares_of(estimate: Estimate | NotReady) -> tuple[float, ...]:
     return () if isinstance(estimate, NotReady) or estimate.low <= 0 else (estimate.low / estimate.value, estimate.high / estimate.value)
 
 
-def during(seen: Seen, rescale: Rescale) -> list[QueryReading]:
-    return [query for reading, query in seen if rescale.given_s < reading.at_s <= rescale.done_s]
-
-
 def stopped(seen: Seen, rescale: Rescale) -> bool:
-    """Whether the query stood still for it."""
-    return any(query.state != "running" for query in during(seen, rescale))
+    """Return whether the query was down during the rescale."""
+    return any(query.state != "running" for reading, query in seen if rescale.given_s < reading.at_s <= rescale.done_s)
 
 
 def replays(seen: Seen, rescales: Sequence[Rescale]) -> bool:
-    """Whether rescales go back to the last checkpoint: rows were read again during one, and nothing had failed."""
+    """Return whether rescales go back to the last checkpoint: rows were read again during one without a failure."""
     within = [(rescale.given_s, rescale.done_s) for rescale in rescales]
     return any(
         after.replayed_rows > before.replayed_rows and after.failures == before.failures

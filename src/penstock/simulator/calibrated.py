@@ -1,4 +1,4 @@
-"""What to simulate a job with, found in its own history."""
+"""The result of a calibration: the settings, arrivals and faults to simulate a recorded job with."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Settings = MicroBatchSettings | ContinuousSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Settings of a query, found in its readings; `notes` say in words what was not to be found.
+    """Settings of a query that were found in its readings; `notes` say what the readings do not show, and what is assumed instead.
 
-    `likely` are the same with rows as dear, and as cheap, as the measurements allow in four of five cases; empty where nobody knows how wrong they may be.
+    `likely` are the settings at both ends of the 80 % interval of the cost of a row; empty where that is unknown.
     """
 
     settings: Settings
@@ -29,32 +29,26 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibratedQuery:
-    """One query of a job, and what arrived for it; `likely` are its settings with rows as dear, and as cheap, as they may be, if anybody knows.
+class CalibratedQuery(Found):
+    """One query of a job, and what arrived for it."""
 
-    `notes` say in words what its readings did not tell.
-    """
-
-    settings: Settings
     arrivals: Arrivals
-    likely: tuple[Settings, ...] = ()
-    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return self.settings.query
 
-    def each(self, change: Callable[[Settings], Settings]) -> CalibratedQuery:
-        """With all of its settings changed alike."""
+    def each(self, change: Callable[[Any], Settings]) -> CalibratedQuery:
+        """Return the query with all of its settings changed alike."""
         return replace(self, settings=change(self.settings), likely=tuple(map(change, self.likely)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """What to simulate a job with; `notes` say in words what its history did not tell, and what was taken for it.
+    """A calibrated job. Its queries share their executors by `scheduler`; the busiest query comes first.
 
-    Its queries share their executors, by `scheduler`; the busiest comes first. The recorded run counts from `start_s`, when that had caught up with its
-    start, on `executors`, until `end_s`; `faults` are those that struck it then. `left_out` are the names of queries that are not simulated.
+    The recorded run is simulated from `start_s`, when the busiest query had caught up after its start, until `end_s`, and starts with `executors`.
+    `faults` happened in that time. `left_out` are the names of queries that are not simulated. `notes` say what the history does not show.
     """
 
     kind: Plant
@@ -69,7 +63,7 @@ class Calibrated:
 
     @property
     def settings(self) -> Settings:
-        """Those of the busiest query."""
+        """The settings of the busiest query."""
         return self.queries[0].settings
 
     @property
@@ -78,11 +72,11 @@ class Calibrated:
         return Arrivals.summed([query.arrivals for query in self.queries])
 
     def engine(self, from_s: float = 0.0) -> Simulable:
-        """The job, with arrivals whose times count from then on."""
+        """Return the job, with arrivals whose times count from `from_s`."""
         return self._engine([query.settings for query in self.queries], from_s)
 
     def likely(self, from_s: float = 0.0) -> tuple[Simulable, ...]:
-        """The same with rows of all queries as dear, and as cheap, as they may be; none where nobody knows of any of them."""
+        """Return the job at both ends of the interval of the cost of a row; empty where that is unknown for all queries."""
         ends = max((len(query.likely) for query in self.queries), default=0)
         return tuple(self._engine([query.likely[end] if query.likely else query.settings for query in self.queries], from_s) for end in range(ends))
 
@@ -94,5 +88,5 @@ class Calibrated:
         return QueryGraph(queries=queries, scheduler=self.scheduler)
 
     def counts(self, at_s: float) -> bool:
-        """Whether what was recorded then is simulated."""
+        """Return whether this time of the recorded run is simulated."""
         return self.start_s <= at_s <= self.end_s

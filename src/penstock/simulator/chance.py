@@ -1,4 +1,4 @@
-"""Chance in a simulation: a function of a seed, a part and an index, so that one seed is one run."""
+"""Random numbers of a simulation: functions of a seed, a part of the engine and an index, so that one seed gives one run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 from penstock.core.shapes.chance import FloatArray, IntArray, key_of, uniform
 
 CPU, SHARES = 1, 2
-"""The parts of the continuous engine that leave something to chance."""
+"""The parts of the continuous engine that are random."""
+STARTS, DURATIONS, VICTIMS = 11, 12, 13
+"""The parts of the micro-batch engine that are random: when new executors are ready, how long batches take, which executor a fault hits."""
 
 
 def normal(key: int, index: IntArray) -> FloatArray:
-    """Standard normal numbers, one an index (Box and Muller 1958).
+    """Return a standard normal number for each index (Box and Muller 1958).
 
     >>> numbers = normal(7, np.arange(10_000))
     >>> bool(abs(numbers.mean()) < 0.03), bool(abs(numbers.std() - 1.0) < 0.03)
@@ -24,7 +26,7 @@ def normal(key: int, index: IntArray) -> FloatArray:
 
 
 def shares(seed: int, start: int, workers: int, spread: float) -> FloatArray:
-    """What each of the workers gets of the rows after the start of that number: equal but for a coefficient of variation of `spread`.
+    """Return each worker's share of the rows after start number `start`, with a coefficient of variation of `spread`.
 
     >>> shares(0, 1, 4, spread=0.0).tolist()
     [0.25, 0.25, 0.25, 0.25]

@@ -23,10 +23,17 @@ from penstock.simulator.load import Load, Topic
 from penstock.simulator.sharing import Sharer, shared
 from penstock.simulator.workers import Workers
 
+AHEAD_S = 300
+"""The most seconds that are computed at once."""
+HAIR_S = 1e-6
+"""Tolerance for rounding of a clock that counts from 1970."""
+HOP_S = 0.5
+"""What is written in a second can be read this much after its end: in the middle of the next second."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An instruction under way; `ready_s` is when it takes effect while the job works on, None: when the job is back."""
+    """An instruction under way. `ready_s` is when it takes effect if the job keeps running; None: when the job is up again."""
 
     instruction: Instruction
     report: Callable[[Outcome], None]
@@ -43,17 +50,9 @@ def misfit(values: Mapping[str, Any], settings: ContinuousSettings) -> str:
     return "a continuous job has no partitions of state to change" if "partitions" in values else ""
 
 
-AHEAD_S = 300
-"""So many seconds are worked out at once."""
-HAIR_S = 1e-6
-"""What rounding may do to a time of a clock that counts from 1970."""
-HOP_S = 0.5
-"""Seconds after the end of a second at which other queries can read what was written in it: in the middle of the next one."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ahead:
-    """Seconds that are worked out, for each query; `cpu_s` has a row a second and a column a worker."""
+    """Seconds that are computed ahead, for each query; `cpu_s` has a row for each second and a column for each worker."""
 
     first: int
     end: int
@@ -62,9 +61,9 @@ class Ahead:
 
 
 class ContinuousEngine:
-    """A job of one query or several in which the busiest worker decides the capacity, and a failure costs what came since the last checkpoint.
+    """A job of one query or several. The busiest worker limits the capacity, and a failure replays the rows since the last checkpoint.
 
-    Inside, times count from the start of the run. A fault strikes at the beginning of its second, before a checkpoint of the same moment; the loss of a
+    Internal times count from the start of the run. A fault happens at the beginning of its second, before a checkpoint of the same time. The loss of a
     worker and a rescale stop all queries, as each has tasks on every worker.
     """
 
@@ -80,7 +79,7 @@ class ContinuousEngine:
         self._faults = deque(sorted(faults, key=lambda fault: fault.at_s))
         self._workers = Workers([each.settings for each in graph.queries], seed)
         self._workers.start(executors, load.start_s)
-        self._size = executors
+        self._requested = executors
         self._asked: list[Asked] = []
         self._ahead: Ahead | None = None
         self._now = 0
@@ -88,7 +87,6 @@ class ContinuousEngine:
 
     @property
     def records(self) -> dict[str, Record]:
-        """What truly happened to each query."""
         return {query.name: query.record for query in self._queries}
 
     @property
@@ -110,10 +108,10 @@ class ContinuousEngine:
             self._strike()
             step = min(end, self._undisturbed_until())
             if step > self._now:
-                self._live(step)
+                self._run(step)
 
     def _undisturbed_until(self) -> int:
-        """The second at which something else than work happens, but not too far ahead."""
+        """Return the second of the next fault, restart or instruction, at most `AHEAD_S` from now."""
         moments = [*(query.down_until_s for query in self._queries), *(each.ready_s for each in self._asked)]
         moments.append(self._second_of(self._faults[0]) if self._faults else None)
         return min([self._now + AHEAD_S, *(math.ceil(moment) for moment in moments if moment is not None)])
@@ -122,7 +120,7 @@ class ContinuousEngine:
         return math.floor(fault.at_s - self._start_s + HAIR_S)
 
     def _strike(self) -> None:
-        """Suffer the faults that are due."""
+        """Apply the faults that are due."""
         settings = self._graph.queries[0].settings
         while self._faults and self._second_of(self._faults[0]) <= self._now:
             fault = self._faults.popleft()
@@ -131,33 +129,33 @@ class ContinuousEngine:
                 query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind, recovered_s=None if query in failed else fault.at_s))
             for query in failed:
                 query.fail()
-            self._stand_still(failed, settings.downtime_s + (settings.timeout_s if fault.kind == "timeout" else 0.0))
+            self._take_down(failed, settings.downtime_s + (settings.timeout_s if fault.kind == "timeout" else 0.0))
 
-    def _stand_still(self, queries: Sequence[ContinuousQuery], seconds: float) -> None:
+    def _take_down(self, queries: Sequence[ContinuousQuery], seconds: float) -> None:
         self._ahead, self._disturbed_s = None, float(self._now)
         for query in queries:
-            query.stand_still(self._now + seconds)
+            query.take_down(self._now + seconds)
 
     def _take_effect(self) -> None:
-        """Come back, and finish what was asked, if it is time; a new size is there when the first query that stood still for it is back."""
+        """Restart queries and finish instructions that are due; a rescale is done when the first query that it stopped is up again."""
         back = {query.name: query.down_until_s for query in self._queries if query.down_until_s is not None and query.down_until_s <= self._now}
         done = [(each, at_s) for each in self._asked if (at_s := effective_s(each, back, self._now)) is not None]
         if not back and not done:
             return
         self._asked = [each for each in self._asked if all(each is not other for other, _ in done)]
-        size = len(self._workers)
+        workers = len(self._workers)
         for each, _ in done:
             change = each.instruction.change
-            size = size if change.executors is None else change.executors[1]
+            workers = workers if change.executors is None else change.executors[1]
             for query in self._queries:
                 if query.name in change.queries:
                     query.change(change)
         at_s = max([*back.values(), *(at_s for _, at_s in done)])
-        self._workers.start(size, self._start_s + at_s)
+        self._workers.start(workers, self._start_s + at_s)
         self._ahead, self._disturbed_s = None, at_s
         for query in self._queries:
             if query.name in back:
-                query.come_back()
+                query.restart()
         for each, at_s in done:
             self._finish(each, at_s)
 
@@ -171,22 +169,22 @@ class ContinuousEngine:
                 query.record.rescales.append(rescaled)
         asked.report(Outcome(number=asked.instruction.number, done=True, took_s=took_s, down_s=down_s))
 
-    def _live(self, end: int) -> None:
-        """Work, or stand still, until second `end`; nothing else happens before it."""
+    def _run(self, end: int) -> None:
+        """Simulate until second `end`, before which there is no fault, restart or instruction."""
         if self._ahead is None or self._ahead.end <= self._now:
-            self._ahead = self._worked_out(self._undisturbed_until())
+            self._ahead = self._computed(self._undisturbed_until())
         ahead, end = self._ahead, min(end, self._ahead.end)
         part = slice(self._now - ahead.first, end - ahead.first)
         finished = []
         for each, query, stretch in zip(self._graph.queries, self._queries, ahead.stretches, strict=True):
-            finished.append(query.live(stretch, part, end, len(self._workers)))
+            finished.append(query.run(stretch, part, end, len(self._workers)))
             if each.name in self._topics:
                 self._topics[each.name].write(stretch.flow.edges_s[1:][part] + HOP_S, each.selectivity * finished[-1])
         self._workers.work(finished, ahead.cpu_s[part])
         self._now = end
 
-    def _worked_out(self, end: int) -> Ahead:
-        """What happens from now until second `end` if nothing else does."""
+    def _computed(self, end: int) -> Ahead:
+        """Return the seconds from now until `end`, if nothing interferes."""
         edges_s = np.arange(self._now, end + 1, dtype=np.float64)
         stops = [query.stopped(edges_s) for query in self._queries]
         edges_s = self._start_s + edges_s
@@ -198,7 +196,7 @@ class ContinuousEngine:
             flow = flowing(reads, edges_s, query.position, capacity, working=working)
             left = np.divide(working, sharer.working, out=np.ones(len(working)), where=sharer.working > 0)
             latency = latency_s(flow, capacity * left, paused, query.settings)
-            seconds = seconds_of(flow, latency, workers=self._size, down=down, put_back=query.say_put_back())
+            seconds = seconds_of(flow, latency, workers=self._requested, down=down, put_back=query.take_put_back())
             stretches.append(Stretch(flow=flow, seconds=seconds))
             if each.name in self._topics:
                 written[each.name] = self._topics[each.name].ahead(edges_s[1:] + HOP_S, each.selectivity * flow.finished_rows)
@@ -226,19 +224,19 @@ class ContinuousEngine:
             report(Outcome(number=instruction.number, done=False, took_s=0.0, reason=reason))
             return
         named = [queries[name] for name in change.queries]
-        settings, now_s, before, ready_s = (named or self._queries)[0].settings, float(self._now), self._size, None
-        size = before if change.executors is None else change.executors[1]
-        if not named and size == before:
+        settings, now_s, before, ready_s = (named or self._queries)[0].settings, float(self._now), self._requested, None
+        after = before if change.executors is None else change.executors[1]
+        if not named and after == before:
             report(Outcome(number=instruction.number, done=True, took_s=0.0))
             return
-        if not named and size > before and settings.grows_live:
+        if not named and after > before and settings.grows_live:
             ready_s = now_s + settings.up_s
         else:
             stopped = named if change.executors is None else self._queries
             for each in stopped:
                 each.stop()
-            self._stand_still(stopped, settings.down_s if size < before else settings.up_s)
-        self._ahead, self._size = None, size
+            self._take_down(stopped, settings.down_s if after < before else settings.up_s)
+        self._ahead, self._requested = None, after
         self._asked.append(Asked(instruction=instruction, report=report, asked_s=now_s, before=before, ready_s=ready_s))
 
     def observation(self) -> Observation:
@@ -247,14 +245,14 @@ class ContinuousEngine:
             at_s=self._start_s + self._now,
             started_s=self._start_s,
             disturbed_s=self._start_s + self._disturbed_s,
-            executors_requested=self._size,
+            executors_requested=self._requested,
             executors=self._workers.facts,
             queries=tuple(query.facts(self._now, each) for query, each in zip(self._queries, rows, strict=True)),
         )
 
 
 def effective_s(asked: Asked, back_s: dict[str, float], now: int) -> float | None:
-    """When what was asked took effect, if it has: a change with the return of its query, a size with that of the first that stood still for it."""
+    """Return when the instruction took effect, if it has: a change with the restart of its query, a rescale with that of the first query it stopped."""
     if asked.ready_s is not None:
         return asked.ready_s if asked.ready_s <= now else None
     change = asked.instruction.change

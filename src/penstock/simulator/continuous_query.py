@@ -16,12 +16,16 @@ from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Rows
 
 HAIR = 1e-9
-"""Of an interval: what rounding may do to a moment."""
+"""Tolerance for rounding, as a share of an interval."""
+OUTPUTS_S = 120
+"""An observation has the results of at most this many seconds."""
+CAUGHT_UP_S = 0.01
+"""A lag of less than this many seconds of arrivals is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoints:
-    """One every interval after `since_s`, each followed by a pause; `taken` of them are past.
+    """Checkpoints at every interval after `since_s`, each followed by a pause; `taken` of them are past.
 
     >>> grid = Checkpoints(since_s=0.0, interval_s=10.0, pause_s=2.0)
     >>> grid.due(30.0).tolist(), grid.due(30.5).tolist()
@@ -36,28 +40,19 @@ class Checkpoints:
     taken: int = 0
 
     def due(self, end_s: float) -> FloatArray:
-        """The times of those not taken, before `end_s`: one at that very moment comes later."""
+        """Return the times before `end_s` of those not taken yet."""
         count = math.ceil((end_s - self.since_s) / self.interval_s - HAIR) - 1
         return np.asarray(self.since_s + self.interval_s * np.arange(self.taken + 1, count + 1))
 
     def paused_s(self, time_s: FloatArray) -> FloatArray:
-        """The sum of the pauses until each time."""
+        """Return the sum of the pauses until each time."""
         since_first_s = np.maximum(time_s - self.since_s - self.interval_s, 0.0)
         whole = np.floor(since_first_s / self.interval_s)
         return np.asarray(whole * self.pause_s + np.minimum(since_first_s - whole * self.interval_s, self.pause_s))
 
 
-OUTPUTS_S = 120
-"""An observation tells of the results of so many seconds at most."""
-CAUGHT_UP_S = 0.01
-"""A lag of so many seconds of arrivals is none."""
-
-
 class ContinuousQuery:
-    """Whoever owns it says when it stands still and lives through seconds; inside, times count from the start of the run.
-
-    What is left of `put_back` is to be read once more, but not yet said to be.
-    """
+    """A query that its engine runs and stops; internal times count from the start of the run. `put_back` are rows to replay that are not reported yet."""
 
     def __init__(self, settings: ContinuousSettings, reads: Rows, start_s: float) -> None:
         self.settings = settings
@@ -71,7 +66,7 @@ class ContinuousQuery:
         self._started_s = 0.0
         self._arrived = self._committed = self._read = self._replayed = 0.0
         self._batches: list[BatchFact] = []
-        self._batch_id = self._failures = self._looked = 0
+        self._batch_id = self._failures = self._reported = 0
 
     @property
     def name(self) -> str:
@@ -86,44 +81,43 @@ class ContinuousQuery:
         self.go_back()
 
     def go_back(self) -> None:
-        """To the last checkpoint: what came since is to be read once more; less than nothing is rounding."""
+        """Go back to the last checkpoint: the rows since then are replayed."""
         self.put_back += max(0.0, self.position - self._committed)
         self.position = self._committed
 
     def stop(self) -> None:
-        """For something that was asked: from the last checkpoint where a rescale replays, else at one that is taken now."""
+        """Stop for an instruction: go back to the last checkpoint if rescales replay, else take a checkpoint now."""
         if self.settings.replays:
             self.go_back()
         self._committed = self.position
 
-    def stand_still(self, until_s: float) -> None:
+    def take_down(self, until_s: float) -> None:
         self.down_until_s = max(self.down_until_s or 0.0, until_s)
 
     def change(self, wanted: Change) -> None:
         values = wanted.of(self.name)
         self._trigger, self._limit = values.get("trigger", self._trigger), values.get("rate_limit_rows_per_s", self._limit)
 
-    def come_back(self) -> None:
-        """Work again."""
+    def restart(self) -> None:
         assert self.down_until_s is not None
         self._started_s, self.down_until_s = self.down_until_s, None
         self._checkpoints = Checkpoints(since_s=self._started_s, interval_s=self._trigger.interval_s, pause_s=self.settings.pause_s)
 
     def stopped(self, edges_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The shares of these seconds in which it pauses for checkpoints, and in which it is down."""
+        """Return the share of each second in which it pauses for a checkpoint, and in which it is down."""
         none = np.zeros(len(edges_s) - 1)
         if self.down_until_s is None:
             return np.diff(self._checkpoints.paused_s(edges_s)), none
         return none, np.clip(self.down_until_s - edges_s[:-1], 0.0, 1.0)
 
-    def say_put_back(self) -> float:
-        """The rows that are read once more from now on."""
+    def take_put_back(self) -> float:
+        """Return the rows that are replayed from now on, once."""
         rows, self.put_back = self.put_back, 0.0
         self._replayed += rows
         return rows
 
-    def live(self, stretch: Stretch, part: slice, end: int, workers: int) -> FloatArray:
-        """Live through a part of a stretch, until second `end`; the rows that finish in each second."""
+    def run(self, stretch: Stretch, part: slice, end: int, workers: int) -> FloatArray:
+        """Run through a part of the computed seconds, until second `end`; return the rows that finish in each."""
         seconds, flow, record = stretch.seconds.part(part), stretch.flow, self.record
         record.append(seconds)
         record.deliver(flow.edges_s[1:][part], seconds.latency_s, seconds.finished_rows)
@@ -153,12 +147,12 @@ class ContinuousQuery:
         self._checkpoints = replace(grid, taken=grid.taken + len(times_s))
 
     def _stage(self, rows: float, workers: int) -> StageFact:
-        """One stage that does everything; its run time is what its tasks were busy for, as Flink tells it, not how long they ran."""
+        """Return the only stage; its run time is the time its tasks were busy, as in Flink, not how long they ran."""
         busy_s = rows / self.settings.capacity_rows_per_s
         return StageFact(position=0, name="all", tasks=workers, run_time_s=busy_s, rows=round(rows), reads_source=True)
 
     def facts(self, now: int, executor_rows: dict[str, float]) -> QueryFacts:
-        """As it is now, with the checkpoints and the results since the last look."""
+        """Return the present state, with the checkpoints and the results since the last call."""
         batches, self._batches = tuple(self._batches), []
         return QueryFacts(
             name=self.name,
@@ -177,9 +171,9 @@ class ContinuousQuery:
         )
 
     def _outputs(self, now: int) -> tuple[OutputSample, ...]:
-        """The results of each second since the last look."""
-        first = max(self._looked, now - OUTPUTS_S)
-        record, self._looked = self.record, now
+        """Return the results of each second since the last call."""
+        first = max(self._reported, now - OUTPUTS_S)
+        record, self._reported = self.record, now
         written = enumerate(zip(record.column("latency_s", first).tolist(), record.column("finished_rows", first).tolist(), strict=True), first + 1)
         start_s = record.start_s
         return tuple(OutputSample(wall_s=start_s + second, latency_s=took_s, rows=rows) for second, (took_s, rows) in written if rows > 0)

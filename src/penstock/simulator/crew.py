@@ -1,4 +1,4 @@
-"""Who does the tasks of a micro-batch: the executors it begins with, and those that come while it runs."""
+"""The executors that run the tasks of a micro-batch: those it starts with, and those that join while it runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from penstock.core.models.capacity.batch_law import waves
 
 HAIR = 1e-9
-"""Of a wave: what rounding may do to it."""
+"""Tolerance for rounding, in waves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newcomer:
-    """An executor that came when the batch had run for so many waves."""
+    """An executor that joins when the batch has run for `from_wave` waves."""
 
     executor_id: str
     from_wave: float
@@ -23,7 +23,7 @@ class Newcomer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
-    """Whichever slot is free next gets the next task, as Spark's scheduler offers them; time is counted in waves: all tasks take equally long.
+    """The next free slot gets the next task, as with Spark's scheduler. All tasks take equally long, so time is counted in waves.
 
     >>> Crew(tasks=12, slots_each=1, executors=("1", "2")).waves
     6.0
@@ -42,7 +42,7 @@ class Crew:
 
     @property
     def waves(self) -> float:
-        """When the last task is done."""
+        """The time at which the last task is done."""
         slots = len(self.executors) * self.slots_each
         alone = waves(self.tasks, slots)
         if not self.newcomers:
@@ -52,25 +52,25 @@ class Crew:
         return min(end for end in ends if self._done(end) >= self.tasks)
 
     def _done(self, wave: float) -> int:
-        """Tasks that could be done by then."""
+        """Return the number of tasks that can be done by then."""
         return self.slots_each * (len(self.executors) * whole(wave) + sum(whole(wave - each.from_wave) for each in self.newcomers))
 
     def has_waiting(self, wave: float) -> bool:
-        """Whether a task has not begun by then."""
+        """Return whether a task has not started by then."""
         begun = len(self.executors) * (whole(wave) + 1) + sum(whole(wave - each.from_wave) + 1 for each in self.newcomers if each.from_wave <= wave)
         return begun * self.slots_each < self.tasks
 
     def joined(self, newcomer: Newcomer) -> Crew:
-        """With one more; as it is where all tasks have begun by then."""
+        """Return the crew with the newcomer, or as it is if all tasks have started by then."""
         return replace(self, newcomers=(*self.newcomers, newcomer)) if self.has_waiting(newcomer.from_wave) else self
 
     def waves_of(self, executor_id: str) -> float:
-        """For how long one has a part in it."""
+        """Return for how long an executor takes part."""
         from_wave = next((each.from_wave for each in self.newcomers if each.executor_id == executor_id), 0.0)
         return max(0.0, self.waves - from_wave)
 
     def tasks_of_each(self, turn: int) -> list[int]:
-        """Of `everyone`: newcomers have what they had time for, the others the rest, as even as can be.
+        """Return the tasks of each of `everyone`: newcomers run those they have time for, the others share the rest evenly.
 
         >>> Crew(tasks=12, slots_each=1, executors=("1", "2"), newcomers=(Newcomer(executor_id="3", from_wave=2.5),)).tasks_of_each(0)
         [5, 5, 2]
@@ -91,7 +91,7 @@ def whole(waves: float) -> int:
 
 
 def shared_evenly(tasks: int, executors: int, turn: int) -> Sequence[int]:
-    """How many tasks each executor gets, as even as can be; the odd ones go round.
+    """Return an even distribution of tasks to executors; the remainder goes round with `turn`.
 
     >>> shared_evenly(7, 3, turn=0), shared_evenly(7, 3, turn=1)
     ([3, 2, 2], [2, 3, 2])

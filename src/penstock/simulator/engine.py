@@ -19,33 +19,27 @@ Settings = TypeVar("Settings", bound=Any)
 
 
 class Engine(Protocol):
-    """A job that lives only while it is advanced: in whole seconds from `record.start_s` on, with no chance but that of its seed."""
+    """A simulated job. Its time passes only in `advance`, from `record.start_s` on; a seed determines all of its randomness."""
 
     @property
     def record(self) -> Record:
-        """What truly happened so far, to all queries together."""
-        ...
+        """The exact record so far of all queries together."""
 
     @property
     def records(self) -> dict[str, Record]:
-        """The same for each query by its name."""
-        ...
+        """The exact record of each query, by its name."""
 
     def advance(self, until_s: float) -> None:
-        """Live on until then; the outcomes of what ends meanwhile are reported."""
-        ...
+        """Simulate until `until_s`, and report the outcomes of the instructions that end before it."""
 
     def observation(self) -> Observation:
-        """Everything as it is now; batches and outputs since the last look."""
-        ...
+        """Return the present state, with the batches and outputs since the last call."""
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
-        """Begin what is asked now; `report` is called here if it is done or refused at once, else by the `advance` that ends it."""
-        ...
+        """Start the instruction. `report` is called here if it is done or refused at once, else by the `advance` in which it ends."""
 
     def follow(self, load: Load) -> None:
-        """From now on rows arrive as this load says; of the past it must say what the one before said."""
-        ...
+        """Replace the load from now on; up to now it must equal the one before."""
 
 
 def refusal(instruction: Instruction, queries: Collection[str], under_way: Collection[str], misfit: Callable[[str, Mapping[str, Any]], str]) -> str:
@@ -85,12 +79,8 @@ def alone(instruction: Instruction, report: Callable[[Outcome], None]) -> Iterat
         yield replace(instruction, change=Change(moves=part)), report if len(parts) == 1 else ended
 
 
-Act = Callable[[float], None]
-"""Something that happens; it is told when."""
-
-
 class Agenda:
-    """Things to happen, the earliest first; of those at one moment the one that was added first.
+    """A queue of events by time; events of the same time are in the order in which they were added. An event is called with its time.
 
     >>> agenda, happened = Agenda(), []
     >>> agenda.add(5.0, lambda at_s: happened.append(("b", at_s)))
@@ -100,18 +90,18 @@ class Agenda:
     """
 
     def __init__(self) -> None:
-        self._entries: list[tuple[float, int, Act]] = []
+        self._entries: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = count()
 
     @property
     def next_s(self) -> float:
-        """When something happens next; infinite if nothing does."""
+        """The time of the next event; infinite if there is none."""
         return self._entries[0][0] if self._entries else math.inf
 
-    def add(self, at_s: float, act: Act) -> None:
+    def add(self, at_s: float, act: Callable[[float], None]) -> None:
         heapq.heappush(self._entries, (at_s, next(self._order), act))
 
     def happen(self) -> None:
-        """The next of them."""
+        """Remove the next event and call it."""
         at_s, _, act = heapq.heappop(self._entries)
         act(at_s)

@@ -17,10 +17,10 @@ NOT_NEGATIVE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchSettings:
-    """A batch of n rows in P tasks on s warm executors takes a*(1 + growth*state) + b*skew*n*ceil(P/(s*cores))/P + sink*n seconds.
+    """A job in micro-batches. A batch of n rows in P tasks on s warm executors takes a*(1 + growth*state) + b*skew*n*ceil(P/(s*cores))/P + sink*n seconds.
 
-    `overhead_s` is a, `row_s` b, `partitions` P; `noise` is the spread of the logarithm of durations. Scaling is live, in the times of SPARK-FACTS.
-    `retry_s` and the warm-up are fitted to the one crash reported there: its batch took 2.5 s longer, 0.5 s of it by this law, and the next two were slow.
+    `overhead_s` is a, `row_s` b, `partitions` P; `noise` is the spread of the logarithm of durations. Scaling is live, with the durations of SPARK-FACTS.
+    `retry_s` and the warm-up are fitted to the crash reported there: its batch took 2.5 s longer, 0.5 s of it by this law, and the next two were slow.
     """
 
     overhead_s: float = 0.5
@@ -30,9 +30,9 @@ class MicroBatchSettings:
     trigger: Trigger = Trigger(interval_s=5.0)
     rate_limit_rows_per_s: float | None = None
     skew: float = 1.0
-    """Longest task over the mean task."""
+    """Duration of the longest task over that of the mean task."""
     sink_s_per_row: float = 0.0
-    """Written row by row in one place: more executors do not help."""
+    """Time to write a row, one after the other: more executors do not help."""
     state_growth: float = 0.0
     """Share by which the overhead grows with each row ever processed."""
     state_share: float = 0.3
@@ -43,22 +43,22 @@ class MicroBatchSettings:
     """New executors are ready up to half this share of `up_s` sooner or later than it."""
     down_s: float = 5.0
     gap_wait_s: float = 15.0
-    """Surplus executors wait so long for the end of a batch."""
+    """How long surplus executors wait for the end of a batch."""
     commit_wait_s: float = 60.0
-    """A change of the query waits so long for it, then the batch is given up."""
+    """How long a change of the query waits for a commit before the batch is given up."""
     restart_s: float = 0.5
-    """What a change of the query takes."""
+    """Duration of a change of the query."""
     failed_s: float = 1.0
     """From when the query fails until it has started again."""
     replace_s: float = 2.5
     retry_s: float = 2.0
     timeout_s: float = 20.0
     first_task_s: float = 0.0
-    """The first task of a new executor takes so much longer, and its batch waits for it: workers are started, code is loaded."""
+    """How much longer the first task of a new executor takes, while workers start and code is loaded; its batch waits for it."""
     warm_up_factor: float = 2.0
-    """A new executor takes so many times as long on top at first: three times in all."""
+    """Additional time of work on a new executor, as a multiple: 2 is three times as long in all."""
     warm_up_s: float = 8.0
-    """After so long that has fallen to a 1/e of it."""
+    """Time in which the additional time falls to 1/e."""
     query: str = "query"
 
     def __post_init__(self) -> None:
@@ -74,12 +74,12 @@ class MicroBatchSettings:
 
     @property
     def interval_s(self) -> float:
-        """Between two triggers; 0 is "as soon as the last batch is done"."""
+        """The time between two triggers; 0 is "as soon as the last batch is done"."""
         return self.trigger.interval_s if self.rate_limit_rows_per_s is None else paced_s(self.trigger)
 
     @property
     def limit_rows(self) -> float:
-        """The most rows of one batch.
+        """The maximum number of rows of a batch.
 
         >>> MicroBatchSettings(trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=1000.0).limit_rows
         5000.0
@@ -88,7 +88,7 @@ class MicroBatchSettings:
 
     @property
     def law(self) -> BatchLaw:
-        """The cost of its batches while nothing is new, nothing has grown and the sink is quick."""
+        """The cost of a batch on warm executors, without growth of the state and without the sink."""
         return BatchLaw(
             overhead_s=self.overhead_s,
             row_s=self.row_s,
@@ -101,34 +101,34 @@ class MicroBatchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContinuousSettings:
-    """How much a worker carries, and what failures, rescales and checkpoints cost."""
+    """A job whose tasks run all the time, as a Flink job of the papers or a query in Real-Time Mode."""
 
     capacity_rows_per_s: float
-    """Of one worker that works all the time."""
+    """Capacity of one worker."""
     interval_s: float = 10.0
-    """Between two checkpoints."""
+    """Time between two checkpoints."""
     pause_s: float = 0.1
-    """Nothing is processed for so long at a checkpoint."""
+    """Pause of processing at a checkpoint."""
     downtime_s: float = 30.0
-    """From when a failure is noticed until the job works again."""
+    """Time from when a failure is noticed until the job is up again."""
     timeout_s: float = 20.0
-    """Until a worker that froze is noticed; one that crashed is at once."""
+    """Time until a frozen worker is noticed; a crash is noticed at once."""
     up_s: float = 30.0
-    """What more workers, or other settings of the query, take."""
+    """Duration of a scale-up, or of a change of the query."""
     down_s: float = 15.0
-    """What fewer workers take."""
+    """Duration of a scale-down."""
     replays: bool = True
     """Whether a rescale goes back to the last checkpoint (reactive mode), or stops the job at one (Real-Time Mode)."""
     grows_live: bool = False
-    """Whether the job works on while more workers come."""
+    """Whether the job keeps running during a scale-up."""
     base_s: float = 0.2
-    """Latency of a row that waits for nothing."""
+    """Latency of a row without any queue."""
     queue_s: float = 0.05
-    """Latency rises by this at half of the capacity, by u/(1-u) of it at utilisation u (M/M/1)."""
+    """Additional latency at half of the capacity; u/(1-u) of it at utilisation u (M/M/1)."""
     idle: float = 0.02
     """CPU of a worker without rows."""
     noise: float = 0.02
-    """Relative spread of a second's CPU."""
+    """Relative spread of the CPU of a second."""
     skew: float = 0.0
     """Coefficient of variation of the workers' shares, drawn anew at every start."""
     rate_limit_rows_per_s: float | None = None

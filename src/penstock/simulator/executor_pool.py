@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.core.domain.instruction import Outcome
 from penstock.core.shapes.chance import key_of, uniform
+from penstock.simulator.chance import STARTS
 from penstock.simulator.engine import Agenda
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.ground_truth import Record, Rescaled
@@ -17,22 +18,22 @@ from penstock.simulator.ground_truth import Record, Rescaled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
-    """`cold_since_s` is None for one that was warm when the simulation began."""
+    """A running executor; `cold_since_s` is None if it was warm when the simulation began."""
 
     executor_id: str
     added_s: float
     cold_since_s: float | None = None
 
     def age_s(self, at_s: float) -> float:
-        """How long it has warmed up."""
+        """Return for how long it has warmed up."""
         return math.inf if self.cold_since_s is None else at_s - self.cold_since_s
 
 
 @dataclass(slots=True, kw_only=True)
 class Pool:
-    """Numbered from 1, oldest first; `coming` are the numbers of those on their way, `changed_s` is when executors last came or went.
+    """Executors, numbered from 1, oldest first. `coming` are the numbers of those that are starting, `changed_s` is when executors last came or went.
 
-    `came` are those that have just come, until somebody has work for them; `leaving` is how many were dismissed and are not gone yet.
+    `came` are new ones that have not been offered tasks; `leaving` is the number of those dismissed that are not gone yet.
     """
 
     requested: int
@@ -46,28 +47,28 @@ class Pool:
 
     @classmethod
     def warm(cls, executors: int, at_s: float) -> Pool:
-        """A job that has been running with so many for a while."""
+        """Return the pool of a job that has been running with this number of executors for a while."""
         running = [Executor(executor_id=str(number), added_s=at_s) for number in range(1, executors + 1)]
         return cls(requested=executors, changed_s=at_s, running=running, numbers=executors)
 
     @property
     def expected(self) -> int:
-        """Those that run and those on their way."""
+        """The number of running and starting executors."""
         return len(self.running) + len(self.coming)
 
     @property
     def paid(self) -> int:
-        """Those that are expected, and those that are not gone yet."""
+        """The number of expected executors, and of those that are not gone yet."""
         return self.expected + self.leaving
 
     def ask(self) -> int:
-        """One more is on its way; its number."""
+        """Start another executor, and return its number."""
         self.numbers += 1
         self.coming.add(self.numbers)
         return self.numbers
 
     def arrive(self, number: int, at_s: float) -> bool:
-        """It is ready, unless nobody waits for it any more."""
+        """Add a starting executor to the running ones, unless it was called off; return whether it was added."""
         if number not in self.coming:
             return False
         self.coming.remove(number)
@@ -76,18 +77,13 @@ class Pool:
         self.changed_s = at_s
         return True
 
-    def take_came(self) -> list[Executor]:
-        """Those that have just come, once."""
-        came, self.came = self.came, []
-        return came
-
     def call_off(self, most: int) -> None:
-        """Those on their way beyond `most` in all, newest first."""
+        """Call off starting executors beyond `most` in all, newest first."""
         while self.coming and self.expected > most:
             self.coming.remove(max(self.coming))
 
     def dismiss(self, most: int, at_s: float) -> int:
-        """Let the newest go until `most` run; how many are leaving."""
+        """Dismiss the newest executors until `most` run; return how many are leaving."""
         dismissed = max(0, len(self.running) - most)
         if dismissed:
             del self.running[most:]
@@ -95,12 +91,8 @@ class Pool:
             self.changed_s = at_s
         return dismissed
 
-    def gone(self, executors: int) -> None:
-        """So many of those that were leaving have left."""
-        self.leaving -= executors
-
     def lose(self, executor_id: str, at_s: float) -> bool:
-        """It is gone without being asked to, unless it has gone already."""
+        """Remove an executor that failed; return False if it has gone already."""
         left = [each for each in self.running if each.executor_id != executor_id]
         found = len(left) < len(self.running)
         if found:
@@ -108,13 +100,9 @@ class Pool:
         return found
 
 
-COMING = 11
-"""The part of a seed that spreads the times at which new executors are ready."""
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class UnderWay:
-    """A rescale; `leaving` from when its executors were dismissed until they are gone."""
+    """A rescale; it is `leaving` from when its executors are dismissed until they are gone."""
 
     number: int
     after: int
@@ -125,14 +113,14 @@ class UnderWay:
 
 
 class LiveScaling:
-    """One rescale at a time: new executors are used when they are ready, surplus ones leave between two batches, or when nobody waits for that any longer."""
+    """Carries out one rescale at a time: new executors are used as they get ready; surplus ones leave between two batches, or after `gap_wait_s`."""
 
     def __init__(self, pool: Pool, agenda: Agenda, settings: MicroBatchSettings, records: Sequence[Record], seed: int) -> None:
         self._pool = pool
         self._agenda = agenda
         self._settings = settings
         self._records = records
-        self._key = key_of(seed, COMING)
+        self._key = key_of(seed, STARTS)
         self._under_way: UnderWay | None = None
 
     @property
@@ -145,7 +133,7 @@ class LiveScaling:
         self._pool.requested = executors
         self._pool.call_off(executors)
         for _ in range(executors - self._pool.expected):
-            self._send_for_one(at_s, self._settings.up_s, self._settings.up_spread)
+            self._start_one(at_s, self._settings.up_s, self._settings.up_spread)
         self._under_way = under_way
 
         def without_a_gap(now_s: float) -> None:
@@ -158,16 +146,16 @@ class LiveScaling:
         self._settle(at_s)
 
     def gap(self, at_s: float) -> None:
-        """No batch runs: whoever is too many leaves."""
+        """Dismiss surplus executors, as no batch runs."""
         self._dismiss(at_s)
         self._settle(at_s)
 
     def replace_lost(self, at_s: float) -> None:
-        """Spark asks for another one where fewer run than were asked for."""
+        """Start another executor if fewer are expected than requested."""
         if self._pool.expected < self._pool.requested:
-            self._send_for_one(at_s, self._settings.replace_s, 0.0)
+            self._start_one(at_s, self._settings.replace_s, 0.0)
 
-    def _send_for_one(self, at_s: float, takes_s: float, spread: float) -> None:
+    def _start_one(self, at_s: float, takes_s: float, spread: float) -> None:
         number = self._pool.ask()
         share = float(uniform(self._key, np.array([number]))[0]) - 0.5
         self._agenda.add(at_s + takes_s * (1.0 + spread * share), lambda now_s: self._ready(number, now_s))
@@ -183,7 +171,7 @@ class LiveScaling:
         under_way.leaving = True
 
         def are_gone(now_s: float) -> None:
-            self._pool.gone(dismissed)
+            self._pool.leaving -= dismissed
             under_way.leaving = False
             self._settle(now_s)
 
@@ -191,7 +179,7 @@ class LiveScaling:
         return dismissed
 
     def _settle(self, at_s: float) -> None:
-        """The rescale is done when exactly those run that were asked for."""
+        """End the rescale if the requested number of executors runs."""
         under_way = self._under_way
         if under_way is not None and not under_way.leaving and len(self._pool.running) == under_way.after:
             self._under_way = None

@@ -12,12 +12,14 @@ from penstock.simulator.ground_truth import Seconds
 from penstock.simulator.load import Rows
 
 SLIVER_ROWS = 1e-3
-"""Of a row: less than that is rounding, and waits for nothing."""
+"""A smaller lag is a rounding error."""
+LEAST_CAPACITY = 1e-9
+"""Rows/s, to divide by where other queries take the whole capacity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Flow:
-    """Consecutive seconds; `edges_s`, `arrived_until`, `position` (rows processed) and `lag_rows` hold their beginnings and the end of the last."""
+    """Consecutive seconds. `edges_s`, `arrived_until`, `position` (rows processed) and `lag_rows` have an entry for each start and for the last end."""
 
     edges_s: FloatArray
     arrived_until: FloatArray
@@ -30,7 +32,7 @@ class Flow:
     oldest_s: FloatArray
 
     def caught_up_s(self, part: slice, tolerance_s: float) -> float | None:
-        """When in this part the job first worked with nothing left but what arrives within the tolerance; None: not in these seconds."""
+        """Return when in this part the lag of a running job first fell below what arrives within the tolerance; None if it did not."""
         caught_up = (self.lag_rows[1:] <= np.maximum(tolerance_s * self.arrived_rows, SLIVER_ROWS)) & (self.capacity_rows > 0)
         if not caught_up[part].any():
             return None
@@ -40,7 +42,7 @@ class Flow:
 
 
 def waiting(lag_rows: float, arrived_rows: FloatArray, capacity_rows: FloatArray) -> FloatArray:
-    """Rows that wait at the beginning and after each second: L = max(0, L + arrived - capacity) (Lindley 1952), all seconds at once.
+    """Return the lag at the start and after each second: L = max(0, L + arrived - capacity) (Lindley 1952).
 
     >>> waiting(10.0, np.array([5.0, 5.0, 5.0, 20.0]), np.array([12.0, 12.0, 12.0, 12.0])).tolist()
     [10.0, 3.0, 0.0, 0.0, 8.0]
@@ -50,9 +52,9 @@ def waiting(lag_rows: float, arrived_rows: FloatArray, capacity_rows: FloatArray
 
 
 def flowing(load: Rows, edges_s: FloatArray, position: float, capacity_rows_per_s: float, working: FloatArray) -> Flow:
-    """What a job does between seconds that begins with so many rows processed; `working` is the share of each second in which it works.
+    """Return the flow of a job that has processed `position` rows at the start; `working` is the share of each second in which it runs.
 
-    Rows wait in line: those of a second waited since its middle row arrived.
+    Rows are processed in order; the rows of a second are taken to have waited since its middle row arrived.
     """
     arrived_until = load.rows_until(edges_s)
     arrived, capacity = np.diff(arrived_until), capacity_rows_per_s * working
@@ -75,23 +77,18 @@ def flowing(load: Rows, edges_s: FloatArray, position: float, capacity_rows_per_
     )
 
 
-LEAST_CAPACITY = 1e-9
-"""Rows/s: where others take everything, nothing is left to divide by."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stretch:
-    """The same seconds as they flow, and as the record will keep them."""
+    """Seconds that are computed ahead: their flow, and what is recorded of them."""
 
     flow: Flow
     seconds: Seconds
 
 
 def latency_s(flow: Flow, capacity_rows_per_s: FloatArray, paused_s: FloatArray, settings: ContinuousSettings) -> FloatArray:
-    """Mean latency of the rows of each second, 0 where there are none: the way through, the queue of M/M/1, the wait in line.
+    """Return the mean latency of the rows of each second, 0 where there are none: base latency, M/M/1 queue and wait in line.
 
-    The capacity is what others leave of the workers.
-    A pause p within a second also delays the rows that come in it, and those that queue behind them: by p^2 / 2 / (1 - u) on average.
+    The capacity is what other queries leave of the workers. A pause p in a second delays its rows, and those behind them, by p^2 / 2 / (1 - u) on average.
     """
     utilization = np.minimum(0.95, flow.finished_rows / np.maximum(capacity_rows_per_s, LEAST_CAPACITY))
     queued_s = (settings.queue_s * utilization + paused_s**2 / 2) / (1 - utilization)
@@ -99,7 +96,7 @@ def latency_s(flow: Flow, capacity_rows_per_s: FloatArray, paused_s: FloatArray,
 
 
 def seconds_of(flow: Flow, latency: FloatArray, *, workers: int, down: FloatArray, put_back: float) -> Seconds:
-    """The seconds as the record keeps them; rows that are put back are so in the first."""
+    """Return the seconds to record; `put_back` rows are replayed from the first."""
     replayed = np.zeros(len(down))
     replayed[0] = put_back
     return Seconds(

@@ -1,4 +1,4 @@
-"""What a history tells of a run that a simulator has to know: arrivals, how long rescales took, what struck."""
+"""Facts of a recorded run that a simulator needs: arrivals, durations of rescales, faults."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from penstock.core.report.shadow import SILENT_S
 from penstock.simulator.ground_truth import Fault
 
 Seen = list[tuple[Reading, QueryReading]]
-"""Readings in the order of time, with the query of interest in each."""
+"""Readings in the order of time, with one query of each."""
 LONGEST = 3.0
-"""A reading is taken to tell of the time since the one before it, and of at most so many times the usual one."""
+"""A reading covers the time since the one before it, but at most this many reading intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescale:
-    """A change of size that was carried out."""
+    """A change of the number of executors that was carried out."""
 
     given_s: float
     done_s: float
@@ -37,9 +37,9 @@ class Rescale:
 
 
 def rescales(events: Iterable[Event], readings: Sequence[Reading]) -> tuple[Rescale, ...]:
-    """All that were done; numbers begin anew with each run, so an instruction is the last one given by that number.
+    """Return all rescales that were done. Numbers start anew with each run, so a number means the last instruction that has it.
 
-    What repeats the size that the readings show to be asked for already, as where a lost executor came back after all, is none.
+    An instruction that repeats the number of executors requested already, as after a lost executor came back, is no rescale.
     """
     found: list[Rescale] = []
     given: dict[int, InstructionGiven] = {}
@@ -47,7 +47,7 @@ def rescales(events: Iterable[Event], readings: Sequence[Reading]) -> tuple[Resc
     for event in events:
         if isinstance(event, InstructionGiven) and event.knob == "executors":
             given.pop(event.number, None)
-            if event.before != event.after and asked_at(readings, at_s, event.at_s) != int(event.after):
+            if event.before != event.after and requested_at(readings, at_s, event.at_s) != int(event.after):
                 given[event.number] = event
         elif isinstance(event, InstructionDone) and event.number in given:
             asked = given.pop(event.number)
@@ -56,27 +56,27 @@ def rescales(events: Iterable[Event], readings: Sequence[Reading]) -> tuple[Resc
     return tuple(found)
 
 
-def asked_at(readings: Sequence[Reading], at_s: Sequence[float], moment_s: float) -> int | None:
-    """The size that was asked for when a turn was taken: that of the reading nearest to it, which may have been finished a little later."""
+def requested_at(readings: Sequence[Reading], at_s: Sequence[float], moment_s: float) -> int | None:
+    """Return the executors requested in the reading nearest to a turn, which may have been finished a little later than the turn."""
     place = bisect_right(at_s, moment_s)
     near = readings[max(0, place - 1) : place + 1]
     return min(near, key=lambda reading: abs(reading.at_s - moment_s)).executors_requested if near else None
 
 
 def usual_took_s(rescales: Iterable[Rescale], *, grows: bool) -> float | None:
-    """The median of one direction; None if there was none."""
+    """Return the median duration of rescales in one direction; None if there was none."""
     took_s = [each.took_s for each in rescales if each.grows == grows]
     return median(took_s) if took_s else None
 
 
 def restarted_after_s(events: Iterable[Event], query: str) -> float | None:
-    """How long a query was down after a failure, the median; None if it never was."""
+    """Return the median downtime of a query after a failure; None if it never failed."""
     down_s = [event.downtime_s for event in events if isinstance(event, QueryRestarted) and event.query == query]
     return median(down_s) if down_s else None
 
 
 def busiest_query(readings: Sequence[Reading], only: Plant | None = None) -> str:
-    """The query that processed most, of those that work in this way if one is given."""
+    """Return the query that processed most rows, of those of the kind `only` if it is given."""
     rows: dict[str, float] = {}
     for reading in readings:
         for query in reading.queries:
@@ -88,33 +88,33 @@ def busiest_query(readings: Sequence[Reading], only: Plant | None = None) -> str
 
 
 def of_query(readings: Sequence[Reading], name: str) -> Seen:
-    """The readings that tell of this query."""
+    """Return the readings that have this query."""
     return [(reading, query) for reading in readings for query in reading.queries if query.name == name]
 
 
 def kind_of(seen: Seen) -> Plant:
-    """How the query ran for most of the time."""
+    """Return how the query ran for most of the time."""
     flowing = sum(query.trigger.kind == "real_time" for _, query in seen)
     return "continuous" if 2 * flowing > len(seen) else "micro_batch"
 
 
 def of_kind(seen: Seen, kind: Plant) -> Seen:
-    """Those taken while it ran that way."""
+    """Return the readings in which the query ran that way."""
     return [each for each in seen if (each[1].trigger.kind == "real_time") == (kind == "continuous")]
 
 
 def usual_plan(seen: Seen) -> tuple[Trigger, float | None]:
-    """The trigger and the rate limit that were in force for most readings."""
+    """Return the trigger and the rate limit of most readings."""
     return Counter((query.trigger, query.rate_limit_rows_per_s) for _, query in seen).most_common(1)[0][0]
 
 
 def caught_up(seen: Seen) -> tuple[Reading, QueryReading]:
-    """The first reading of a job at work with nothing piled up: a start is slow, and simulations begin warm. The first one, if there is none such."""
+    """Return the first reading with throughput and without excess lag, as simulations start warm; the first one if there is none."""
     return next((each for each in seen if each[1].throughput_rows_per_s and each[1].excess_lag_rows == 0), seen[0])
 
 
 def recorded_arrivals(seen: Seen, config: Config) -> Arrivals | None:
-    """The rates that were measured, each in the middle of the time it was measured over; None where the source does not tell them."""
+    """Return the measured arrival rates, each in the middle of the time it covers; None if the source does not report them."""
     points: dict[float, float] = {}
     before_s: float | None = None
     for reading, query in seen:
@@ -127,27 +127,27 @@ def recorded_arrivals(seen: Seen, config: Config) -> Arrivals | None:
 
 
 def recorded_throughput(seen: Seen) -> Arrivals | None:
-    """What was processed, for a source that does not tell what arrives."""
+    """Return the throughput, for a source that does not report arrivals."""
     points = {reading.at_s: query.throughput_rows_per_s for reading, query in seen if query.throughput_rows_per_s is not None}
     return Arrivals.through(list(points), list(points.values())) if points else None
 
 
 def arrivals_of(seen: Seen, config: Config) -> tuple[Arrivals, tuple[str, ...]]:
-    """What arrived, or what was processed where that is all there is, and a note of it."""
-    told = recorded_arrivals(seen, config)
-    if told is not None:
-        return told, ()
+    """Return the arrivals, or else the throughput and a note that says so."""
+    arrived = recorded_arrivals(seen, config)
+    if arrived is not None:
+        return arrived, ()
     processed = recorded_throughput(seen)
     if processed is None:
-        raise UserMistake("the history tells neither what arrived nor what was processed: there is nothing to simulate")
-    return processed, ("the source does not tell what arrives: what was processed is taken for it",)
+        raise UserMistake("the history has neither arrivals nor throughput: there is nothing to simulate")
+    return processed, ("the source does not report arrivals: the throughput is used instead",)
 
 
 def recorded_faults(readings: Sequence[Reading], queries: Sequence[str]) -> tuple[Fault, ...]:
-    """A fault for every failure that a reading counts more than those before it, when the job was last disturbed.
+    """Return a fault for every failure that a reading counts more than the one before it, at the time of its last disturbance.
 
-    An executor that was lost is a crash, one of these queries that failed a restart; failures of others are none. A reading may lack a query that has
-    ended, as those of event logs do: it has failed as often as when it was last seen.
+    The loss of an executor is a crash, a failure of one of these queries a restart; failures of other queries are ignored. A query that is missing in
+    a reading, as in event logs after its end, keeps the number of failures of its last reading.
     """
     found: list[Fault] = []
     known = {name: failures_of(readings[0], name) if readings else None for name in queries}
@@ -164,17 +164,17 @@ def recorded_faults(readings: Sequence[Reading], queries: Sequence[str]) -> tupl
 
 
 def executors_lost(reading: Reading) -> int:
-    """Failures of the job that are none of its queries'."""
+    """Return the failures of the job that are not of its queries."""
     return reading.failures - sum(query.failures for query in reading.queries)
 
 
 def failures_of(reading: Reading, name: str) -> int | None:
-    """None where the query is not there."""
+    """Return the failures of a query; None if it is not in the reading."""
     return next((query.failures for query in reading.queries if query.name == name), None)
 
 
 def longest_stretch(seen: Seen, interval_s: float) -> Seen:
-    """The longest time without a gap, of equal ones the last: readings further apart were not of a running job."""
+    """Return the longest run of readings without a gap in which the job did not run; of equal ones the last."""
     apart_s = max(SILENT_S, LONGEST * interval_s)
     stretches: list[Seen] = [[]]
     for each in seen:

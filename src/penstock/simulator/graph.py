@@ -20,17 +20,14 @@ OF_THE_ENGINE: dict[type, tuple[str, ...]] = {
     MicroBatchSettings: ("cores_per_executor", "up_s", "up_spread", "down_s", "gap_wait_s", "replace_s", "retry_s", "timeout_s", "warm_up_factor", "warm_up_s"),
     ContinuousSettings: ("downtime_s", "timeout_s", "up_s", "down_s", "replays", "grows_live", "idle", "noise", "skew"),
 }
-"""What the queries of a graph have in common, as they share their executors."""
+"""The settings that all queries of a graph have in common, as they share their executors."""
 LEAST_SHARE = 1e-9
-"""Of a load, for a query that has nothing to read."""
+"""The share of a load for a query that reads nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphQuery(Generic[SettingsOf]):
-    """One query: it reads `share` of the rows that arrive, or arrivals of its own, or all that the query named `reads` writes.
-
-    For each row that it processes it writes `selectivity` rows to those that read it.
-    """
+    """A query that reads a `share` of the load, or its own `arrivals`, or the output of the query named `reads`; it writes `selectivity` rows for each row."""
 
     settings: SettingsOf
     reads: str | None = None
@@ -43,7 +40,7 @@ class GraphQuery(Generic[SettingsOf]):
         return self.settings.query
 
     def instances(self, count: int) -> tuple[GraphQuery[SettingsOf], ...]:
-        """So many queries in its place, each with its part of the rows: what one of them reads is what the one of its number writes.
+        """Return `count` instances of this query, each with its part of the rows; an instance reads the instance of its number.
 
         >>> clicks = GraphQuery(settings=MicroBatchSettings(query="clicks"), share=0.6)
         >>> [(each.name, round(each.share, 3)) for each in clicks.instances(3)]
@@ -66,7 +63,7 @@ class GraphQuery(Generic[SettingsOf]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryGraph(Generic[SettingsOf]):
-    """Queries in an order in which each comes after the one it reads; `scheduler` says who gets executors that several want."""
+    """Queries that share executors by `scheduler`; each comes after the query that it reads."""
 
     queries: tuple[GraphQuery[SettingsOf], ...]
     scheduler: Scheduler = "fair"
@@ -83,9 +80,9 @@ class QueryGraph(Generic[SettingsOf]):
             names.append(query.name)
         if not names:
             raise UserMistake("a graph has a query at least")
-        self._are_of_one_engine()
+        self._check_shared_settings()
 
-    def _are_of_one_engine(self) -> None:
+    def _check_shared_settings(self) -> None:
         first = self.queries[0].settings
         for query in self.queries:
             other = next((name for name in OF_THE_ENGINE[type(first)] if getattr(query.settings, name) != getattr(first, name)), None)
@@ -96,7 +93,7 @@ class QueryGraph(Generic[SettingsOf]):
 
     @classmethod
     def of(cls, settings: SettingsOf | QueryGraph[SettingsOf]) -> QueryGraph[SettingsOf]:
-        """A single query is a graph, too."""
+        """Return a graph of these settings, or the graph itself."""
         return settings if isinstance(settings, QueryGraph) else QueryGraph(queries=(GraphQuery(settings=settings),))
 
     @property
@@ -104,7 +101,7 @@ class QueryGraph(Generic[SettingsOf]):
         return isinstance(self.queries[0].settings, ContinuousSettings)
 
     def sources(self, load: Load) -> dict[str, Load]:
-        """What comes from outside, by the query that reads it."""
+        """Return the load of each query that reads from outside, by its name."""
         return {
             query.name: load.times(query.share) if query.arrivals is None else Load.of(query.arrivals, load.start_s)
             for query in self.queries
@@ -112,15 +109,15 @@ class QueryGraph(Generic[SettingsOf]):
         }
 
     def topics(self) -> dict[str, Topic]:
-        """One for each query that others read, by the name of that query."""
+        """Return a topic for each query that others read, by the name of that query."""
         return {query.reads: Topic() for query in self.queries if query.reads is not None}
 
     def arrivals(self, load: Arrivals) -> Arrivals:
-        """What comes from outside for all queries together."""
+        """Return what arrives from outside for all queries together."""
         return Arrivals.summed([load.times(query.share) if query.arrivals is None else query.arrivals for query in self.queries if query.reads is None])
 
     def of_one_load(self, load: Arrivals) -> QueryGraph[SettingsOf]:
-        """The same queries on one load for all that read from outside: each has as large a share of it as it has of all rows here, from first to last.
+        """Return the same queries on one load: each reads as large a share of it as it has of all rows of `load`.
 
         >>> own = GraphQuery(settings=MicroBatchSettings(query="own"), arrivals=Arrivals.constant(30.0))
         >>> graph = QueryGraph(queries=(own, GraphQuery(settings=MicroBatchSettings(query="half"), share=0.5)))

@@ -11,15 +11,15 @@ import numpy as np
 from penstock.core.shapes.chance import FloatArray
 
 FaultKind = Literal["crash", "timeout", "restart"]
-"""A worker that dies is noticed at once, one that freezes when its heartbeat has failed to come for a while; a query that fails is restarted."""
+"""A crash of an executor is noticed at once; a frozen executor after the timeout of its heartbeat; a query that fails is restarted."""
 
 ROOM = 4096
-"""What an array holds at first; its room doubles when it is full."""
+"""The initial capacity of a growing array."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A failure to be struck by, at a time of the run's clock; of a restart, the query that fails, or all of them."""
+    """A failure to inject at a time of the run's clock; for a restart, the query that fails (None: all queries)."""
 
     at_s: float
     kind: FaultKind = "crash"
@@ -28,7 +28,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Struck:
-    """A fault that came, and when the job had caught up with it; None: not by the end of the record."""
+    """A fault that happened, and when the job had recovered from it (None: not by the end of the record)."""
 
     at_s: float
     kind: FaultKind
@@ -41,7 +41,7 @@ class Struck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescaled:
-    """A change of size: when it was asked for, when it was done, and for how long of that the job stood still (None: it worked on)."""
+    """A change of the number of executors: when it was asked for and done, and the downtime in between (None: the job kept running)."""
 
     asked_s: float
     done_s: float
@@ -52,11 +52,11 @@ class Rescaled:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Seconds:
-    """Consecutive whole seconds of a run, an entry each.
+    """Consecutive whole seconds of a run, with one entry for each second.
 
-    `workers` are those paid for; `finished_rows` counts replays too, `replayed_rows` are those put back in that second, to be finished once more;
-    `lag_rows` and `oldest_s` (how long the oldest row that waits has waited) are at the second's end; `latency_s` is the mean of the rows that finished
-    in it, 0 where none did; `down` is the share of the second in which the job stood still.
+    `workers` are the executors that are paid for. `finished_rows` includes replays; `replayed_rows` are those that are put back in that second.
+    `lag_rows` and `oldest_s` (the age of the oldest waiting row) are at the second's end. `latency_s` is the mean of the rows that finished in it,
+    0 where none did. `down` is the share of the second in which the job was down.
     """
 
     workers: FloatArray
@@ -69,7 +69,7 @@ class Seconds:
     down: FloatArray
 
     def part(self, part: slice) -> Seconds:
-        """Some of them, as views."""
+        """Return some of the seconds, as views."""
         return Seconds(**{name: getattr(self, name)[part] for name in COLUMNS})
 
 
@@ -77,7 +77,7 @@ COLUMNS = tuple(each.name for each in fields(Seconds))
 
 
 class Growing:
-    """An array that is appended to; its room doubles when it is full.
+    """An array to append to; its capacity doubles when it is full.
 
     >>> numbers = Growing(room=1)
     >>> numbers.extend(np.array([1.0, 2.0, 3.0]))
@@ -95,7 +95,7 @@ class Growing:
 
     @property
     def values(self) -> FloatArray:
-        """All of them, as a view that the next `extend` may leave behind."""
+        """A view of all values, valid until the next `extend`."""
         return self._kept[: self._count]
 
     def extend(self, more: FloatArray) -> None:
@@ -109,10 +109,10 @@ class Growing:
 
 
 class Record:
-    """A run from `start_s` on: its seconds, the latencies of its rows, its rescales, and what struck it.
+    """A run from `start_s` on: its seconds, the latencies of its rows, its rescales and its faults.
 
-    An engine writes whole seconds, in their order, and for all rows that finish some latencies, each with the number of rows it stands for.
-    `parts` are the records of the queries that it sums up, if it does.
+    An engine appends whole seconds in order, and samples of the latencies of finished rows, each with the number of rows it stands for.
+    `parts` are the records of the queries that this record sums up, if any.
     """
 
     def __init__(self, start_s: float) -> None:
@@ -124,7 +124,7 @@ class Record:
         self._delivered = (Growing(), Growing(), Growing())
 
     def __len__(self) -> int:
-        """How many whole seconds are known."""
+        """Return the number of recorded seconds."""
         return len(self._columns["workers"])
 
     @property
@@ -132,7 +132,7 @@ class Record:
         return self.start_s + len(self)
 
     def append(self, seconds: Seconds) -> None:
-        """The seconds that follow those known."""
+        """Append the seconds that follow the recorded ones."""
         columns = [getattr(seconds, name) for name in COLUMNS]
         if len({len(each) for each in columns}) > 1:
             raise ValueError(f"every column has an entry a second, found {dict(zip(COLUMNS, map(len, columns), strict=True))}")
@@ -140,33 +140,33 @@ class Record:
             column.extend(more)
 
     def deliver(self, finished_s: FloatArray, latency_s: FloatArray, rows: FloatArray) -> None:
-        """Rows that finished: when, their latencies, and how many rows each stands for."""
+        """Append samples of finished rows: their times, their latencies, and the number of rows each stands for."""
         for column, more in zip(self._delivered, (finished_s, latency_s, rows), strict=True):
             column.extend(more)
 
     def seconds(self, first: int = 0, end: int | None = None) -> Seconds:
-        """The seconds from number `first` until before `end`, as views."""
+        """Return the seconds from number `first` until before `end`, as views."""
         return Seconds(**{name: self.column(name, first, end) for name in COLUMNS})
 
     def column(self, name: str, first: int = 0, end: int | None = None) -> FloatArray:
-        """One number of each of these seconds, as a view."""
+        """Return one column of these seconds, as a view."""
         return self._columns[name].values[first:end]
 
     @property
     def delivered(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """When rows finished, their latencies, and how many rows each stands for."""
+        """The samples of finished rows: their times, their latencies, and the number of rows each stands for."""
         finished_s, latency_s, rows = self._delivered
         return finished_s.values, latency_s.values, rows.values
 
     def recovered(self, at_s: float) -> None:
-        """The job has caught up at that time: whatever struck before it is over."""
+        """Mark the faults before `at_s` as recovered at that time."""
         self.struck = [replace(each, recovered_s=at_s) if each.recovered_s is None and each.at_s <= at_s else each for each in self.struck]
 
 
 def together(records: Sequence[Record]) -> Record:
-    """Rows of all queries, each once for each query that it passes; a job has recovered when all of its queries have.
+    """Return the record of a job from those of its queries: rows are summed, and a job has recovered when all of its queries have.
 
-    Executors are shared, so every record has the same of them, and the same rescales.
+    Queries share their executors, so every record has the same number of them and the same rescales.
     """
     if len(records) == 1:
         return records[0]
@@ -198,7 +198,7 @@ def sum_of(parts: Sequence[Seconds], column: str) -> FloatArray:
 
 
 def last_of(struck: Sequence[Struck]) -> Struck:
-    """The one of a fault's recoveries that ended last.
+    """Return the recovery from a fault that ended last.
 
     >>> last_of([Struck(at_s=1.0, kind="crash", recovered_s=9.0), Struck(at_s=1.0, kind="crash", recovered_s=7.0)]).recovered_s
     9.0

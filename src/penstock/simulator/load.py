@@ -14,20 +14,18 @@ from penstock.simulator.ground_truth import Growing
 
 
 class Rows(Protocol):
-    """Rows in the order they come, counted from the start of the run: a load that is known ahead, or a topic that another query writes."""
+    """The rows that a query reads, counted from the start of the run: a load, or a topic that another query writes."""
 
     def rows_until(self, time_s: FloatArray) -> FloatArray:
-        """How many had come by then, as far as is known now."""
-        ...
+        """Return the number of rows that have arrived by each time, as far as is known now."""
 
     def arrived_s(self, rows: FloatArray) -> FloatArray:
-        """The last moment at which only so many had come; infinite where no more are known of."""
-        ...
+        """Return the last time at which only this many rows had arrived; infinite where no more are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Load:
-    """Rows counted from `start_s` on, exact to the last digit: in each piece the rate is linear, the last piece has no end.
+    """Rows that arrive from `start_s` on, at a rate that is linear in each piece; the last piece has no end.
 
     >>> ramp = Load.of(Arrivals.through((0.0, 10.0), (0.0, 100.0)), start_s=0.0)
     >>> ramp.rows_until(np.array([5.0, 10.0, 12.0])).tolist()
@@ -40,12 +38,12 @@ class Load:
     rate_rows_per_s: FloatArray
     """At the beginning of each piece."""
     slope: FloatArray
-    """Of the rate, in rows per second each second."""
+    """Change of the rate, in rows/s per second."""
     rows_before: FloatArray
 
     @classmethod
     def of(cls, arrivals: Arrivals, start_s: float) -> Load:
-        """The same rates from `start_s` on."""
+        """Return the load of these rates from `start_s` on."""
         pieces = list(islice(arrivals.pieces(start_s), len(arrivals.time_s) + 1))
         begins_s = np.array([piece.start_s for piece in pieces])
         rate_in, rate_out = np.array([piece.rate_in for piece in pieces]), np.array([piece.rate_out for piece in pieces])
@@ -59,13 +57,13 @@ class Load:
         return float(self.begins_s[0])
 
     def rows_until(self, time_s: FloatArray) -> FloatArray:
-        """The exact integral of the rate from `start_s`; none arrive before it."""
+        """Return the integral of the rate from `start_s` to each time."""
         piece = np.maximum(np.searchsorted(self.begins_s, time_s, side="right") - 1, 0)
         since_s = np.maximum(time_s - self.begins_s[piece], 0.0)
         return self.rows_before[piece] + since_s * (self.rate_rows_per_s[piece] + self.slope[piece] * since_s / 2)
 
     def arrived_s(self, rows: FloatArray) -> FloatArray:
-        """The last moment at which only so many rows had arrived: when the next one came; infinite where the load ends before."""
+        """Return when the row after each number of rows arrived; infinite where the load ends before."""
         piece = np.maximum(np.searchsorted(self.rows_before, rows, side="right") - 1, 0)
         more, rate, slope = rows - self.rows_before[piece], self.rate_rows_per_s[piece], self.slope[piece]
         # The root of rate x + slope x^2 / 2 = more in a form that does not cancel when the slope is small.
@@ -75,13 +73,13 @@ class Load:
         return self.begins_s[piece] + since_s
 
     def times(self, share: float) -> Load:
-        """So many times the rows."""
+        """Return this load with `share` times the rows."""
         if share == 1.0:
             return self
         return replace(self, rate_rows_per_s=share * self.rate_rows_per_s, slope=share * self.slope, rows_before=share * self.rows_before)
 
     def then(self, at_s: float, rate_rows_per_s: float) -> Load:
-        """This load until `at_s`, and a constant rate from then on.
+        """Return this load until `at_s`, with a constant rate after it.
 
         >>> Load.of(Arrivals.constant(10.0), start_s=0.0).then(5.0, 100.0).rows_until(np.array([5.0, 6.0])).tolist()
         [50.0, 150.0]
@@ -98,7 +96,7 @@ class Load:
 
 
 class Topic:
-    """Rows that were written, and when they can be read; it grows while its writer lives.
+    """Rows that one query writes and others read, known only up to now.
 
     >>> topic = Topic()
     >>> topic.write(np.array([5.0, 8.0]), np.array([10.0, 2.0]))
@@ -116,18 +114,18 @@ class Topic:
         return float(self._until.values[-1])
 
     def write(self, readable_s: FloatArray, rows: FloatArray) -> None:
-        """So many at each of these times, none of them before those written already."""
+        """Append rows at these times, none of which is before those written already."""
         some = rows > 0
         self._until.extend(self.written_rows + np.cumsum(rows[some]))
         self._readable_s.extend(readable_s[some])
 
     def ahead(self, readable_s: FloatArray, rows: FloatArray) -> Topic:
-        """Another one with what will be written if nothing else happens; this one does not change."""
-        foreseen = Topic()
-        foreseen._readable_s.extend(self._readable_s.values[1:])
-        foreseen._until.extend(self._until.values[1:])
-        foreseen.write(readable_s, rows)
-        return foreseen
+        """Return a copy of this topic with rows that are expected to be written; this one does not change."""
+        expected = Topic()
+        expected._readable_s.extend(self._readable_s.values[1:])
+        expected._until.extend(self._until.values[1:])
+        expected.write(readable_s, rows)
+        return expected
 
     def rows_until(self, time_s: FloatArray) -> FloatArray:
         return self._until.values[np.searchsorted(self._readable_s.values, time_s, side="right") - 1]

@@ -10,6 +10,7 @@ import numpy as np
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import ExecutorFact, Observation
 from penstock.core.shapes.chance import key_of, uniform
+from penstock.simulator.chance import VICTIMS
 from penstock.simulator.engine import Agenda, alone, refusal
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.executor_pool import LiveScaling, Pool
@@ -19,14 +20,11 @@ from penstock.simulator.load import Load
 from penstock.simulator.microbatch_query import Changing, MicroBatchQuery, misfit
 from penstock.simulator.sharing import SCHEDULERS
 
-VICTIMS = 13
-"""The part of a seed that chooses whom a fault strikes."""
-
 
 class MicroBatchEngine:
-    """A job of one query or several; an executor that comes in the middle of a batch takes tasks of it that wait, as Spark's scheduler offers them at once.
+    """A job of one query or several. An executor that comes in the middle of a batch takes waiting tasks at once, as with Spark's scheduler.
 
-    Batches of several queries that run at once share the slots: each is slower by as much as it gets fewer slots than it has alone.
+    Batches that run at the same time share the slots: each is slower in proportion to the slots that it lacks.
     """
 
     def __init__(
@@ -54,7 +52,6 @@ class MicroBatchEngine:
 
     @property
     def records(self) -> dict[str, Record]:
-        """What truly happened to each query."""
         for query in self._queries:
             query.diary.write(self._now_s, query.reads)
         return {query.name: query.record for query in self._queries}
@@ -69,7 +66,7 @@ class MicroBatchEngine:
             query.reads = sources.get(query.name, query.reads)
 
     def advance(self, until_s: float) -> None:
-        """At one moment a fault comes before a commit, and a commit before the next batch."""
+        """Simulate until `until_s`. Of events of the same time, a fault comes before a commit, and a commit before the next batch."""
         while True:
             at_s, act = self._next()
             if at_s > until_s:
@@ -82,7 +79,7 @@ class MicroBatchEngine:
         self._now_s = max(self._now_s, until_s)
 
     def _next(self) -> tuple[float, Callable[[], None]]:
-        """When something happens next, and what."""
+        """Return the time of the next event, and the event."""
         at_s, act = self._agenda.next_s, self._agenda.happen
         for query in self._queries:
             if query.batch and query.batch.ends_s < at_s:
@@ -92,7 +89,7 @@ class MicroBatchEngine:
         for query in self._queries:
             batch = query.batch
             if batch and len(self._queries) > 1 and self._now_s < batch.works_from_s < at_s:
-                at_s, act = batch.works_from_s, _nothing
+                at_s, act = batch.works_from_s, lambda: None  # only the sharing of slots changes
         for query in self._queries:
             starts_s = query.starts_s(self._now_s)
             if starts_s < at_s:
@@ -117,7 +114,8 @@ class MicroBatchEngine:
             self._scaling.gap(self._now_s)
 
     def _join(self) -> None:
-        for newcomer in self._pool.take_came():
+        came, self._pool.came = self._pool.came, []
+        for newcomer in came:
             if not any([query.join(newcomer, self._now_s, self._pool.running) for query in self._queries]):
                 self._unused.add(newcomer.executor_id)
 
@@ -126,7 +124,7 @@ class MicroBatchEngine:
             query.diary.paid(self._now_s, self._pool.paid)
 
     def _share_out(self) -> None:
-        """Slots for the batches whose tasks run now: in FAIR pools evenly, else the one that came first has all it can use."""
+        """Distribute the slots to the batches whose tasks run now: evenly in FAIR pools, else in the order in which they started."""
         if len(self._queries) == 1:
             return
         at_work = sorted(
@@ -162,7 +160,7 @@ class MicroBatchEngine:
         return strike
 
     def _fail(self, at_s: float, name: str | None) -> None:
-        """The query of this name, or every one, ends if it runs and is started again, on the same executors."""
+        """Fail the query of this name, or all of them, and restart it on the same executors."""
         for query in self._queries:
             back_s = query.fail(at_s) if name in (None, query.name) else None
             if back_s is not None:
@@ -170,7 +168,7 @@ class MicroBatchEngine:
         self._gap()
 
     def _lose(self, executor_id: str, at_s: float) -> None:
-        """An executor is gone: the others repeat its share of the running batches, and another one is sent for."""
+        """Lose an executor: the others repeat its share of the running batches, and another one is started."""
         self._frozen.pop(executor_id, None)
         if not self._pool.lose(executor_id, at_s):
             return
@@ -207,7 +205,7 @@ class MicroBatchEngine:
             self._stop(query, changing, self._now_s)
 
     def _torn(self, executors: int) -> None:
-        """So many left in the middle of a batch: the others repeat their share."""
+        """Repeat the work of executors that left in the middle of a batch on the others."""
         for query in self._queries:
             if query.batch and executors:
                 query.batch = query.batch.longer(query.batch.work_s * executors / len(self._pool.running))
@@ -228,7 +226,3 @@ class MicroBatchEngine:
             queries=tuple(query.facts(self._now_s) for query in self._queries),
             executors_lost=self._pool.lost,
         )
-
-
-def _nothing() -> None:
-    """The tasks of a batch begin: all that changes is who shares the executors."""

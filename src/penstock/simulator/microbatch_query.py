@@ -13,7 +13,7 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import BatchFact, QueryFacts
 from penstock.core.shapes.chance import key_of
 from penstock.simulator.batch import Batch, batch_fact, lost_s, planned_batch
-from penstock.simulator.chance import normal
+from penstock.simulator.chance import DURATIONS, normal
 from penstock.simulator.diary import Diary
 from penstock.simulator.engine import changed
 from penstock.simulator.engine_settings import MicroBatchSettings
@@ -21,10 +21,18 @@ from penstock.simulator.executor_pool import Executor
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Rows, Topic
 
+LEAST_ROWS = 1e-3
+"""Fewer rows do not start a batch."""
+NOISE_AT_ONCE = 1024
+HARDLY_LONGER = 1.2
+"""A job without a trigger interval has recovered when a batch takes at most this many times as long as before the failure."""
+HAIR = 1e-4
+"""Tolerance for rounding of a clock that counts from 1970, as a share of an interval."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changing:
-    """New settings of the query that wait for a commit, and from `stopped_s` on for the query to be back."""
+    """New settings of the query, which wait for a commit; the query is stopped for them at `stopped_s`."""
 
     instruction: Instruction
     report: Callable[[Outcome], None]
@@ -38,17 +46,8 @@ def misfit(name: str, values: Mapping[str, Any]) -> str:
     return "" if trigger is None or trigger.kind == "processing_time" else f"a job in micro-batches has no trigger {trigger}"
 
 
-DURATIONS = 12
-"""The part of a seed that makes durations noisy."""
-LEAST_ROWS = 1e-3
-"""Less than this does not start a batch."""
-NOISE_AT_ONCE = 1024
-HARDLY_LONGER = 1.2
-"""Times as long as before a failure: without an interval to fit into, a job whose batches take no longer has caught up."""
-
-
 class MicroBatchQuery:
-    """Whoever owns it says when a batch starts and commits; `changing` is what it was asked to become, `writes` where its results go, if anybody reads them."""
+    """A query whose engine starts and commits its batches. `changing` is a change under way; `writes` is the topic of its results, if a query reads them."""
 
     def __init__(
         self, settings: MicroBatchSettings, reads: Rows, start_s: float, *, executors: int, seed: int, writes: Topic | None = None, selectivity: float = 1.0
@@ -78,18 +77,18 @@ class MicroBatchQuery:
 
     @property
     def is_stopped(self) -> bool:
-        """For a change, or because it failed."""
+        """Whether it is stopped for a change or by a failure."""
         return self._is_down or (self.changing is not None and self.changing.stopped_s is not None)
 
     def is_idle(self, at_s: float) -> bool:
-        """Whether it has nothing to do."""
+        """Return whether no batch runs and no row waits."""
         return self.batch is None and self.rows_until(at_s) - self._processed_rows < LEAST_ROWS
 
     def rows_until(self, at_s: float) -> float:
         return float(self.reads.rows_until(np.array([at_s]))[0])
 
     def starts_s(self, now_s: float) -> float:
-        """When the next batch starts: at the first trigger that finds rows, the one that is due or a later one."""
+        """Return when the next batch starts: at the first trigger, from the one that is due on, that finds rows."""
         if self.batch or self.is_stopped:
             return math.inf
         if self.rows_until(self._due_s) - self._processed_rows >= LEAST_ROWS / 2:
@@ -98,7 +97,7 @@ class MicroBatchQuery:
         return max(trigger_from_s(came_s, interval_s), next_trigger_s(self._due_s, interval_s), now_s)
 
     def start(self, start_s: float, executors: Sequence[Executor], hung_s: float, *, first_task: bool) -> None:
-        """Take in what waits; no task ends before `hung_s`, and one may be the first of a new executor."""
+        """Start a batch of the waiting rows; no task ends before `hung_s`. `first_task`: one is the first of a new executor."""
         settings = self.settings
         if start_s > self._due_s:
             self._idle_s = max(self._due_s, start_s - settings.interval_s)
@@ -108,7 +107,7 @@ class MicroBatchQuery:
         self._batch_id += 1
 
     def join(self, newcomer: Executor, now_s: float, running: Sequence[Executor]) -> bool:
-        """An executor comes: Spark offers it the tasks of the batch that still wait. Whether it has taken one."""
+        """Offer the waiting tasks of the batch to a new executor; return whether it takes one."""
         batch, settings = self.batch, self.settings
         if batch is None:
             return False
@@ -122,7 +121,7 @@ class MicroBatchQuery:
         return True
 
     def _noise(self) -> float:
-        """A normal number of its own for each batch."""
+        """Return the normal random number of this batch."""
         place = self._batch_id % NOISE_AT_ONCE
         if place == 0:
             self._noises = normal(self._noise_key, self._batch_id + np.arange(NOISE_AT_ONCE)).tolist()
@@ -132,15 +131,15 @@ class MicroBatchQuery:
         self.batch = None
         self._processed_rows += batch.rows
         self._due_s = max(batch.ends_s, next_trigger_s(batch.started_s, self.settings.interval_s))
-        told_s, recorded_s = batch.arrived_s(self.reads)
-        self._committed.append(batch_fact(batch, self.settings, told_s))
+        reported_s, recorded_s = batch.arrived_s(self.reads)
+        self._committed.append(batch_fact(batch, self.settings, reported_s))
         self.diary.committed(batch, recorded_s)
         if self._writes is not None:
             self._writes.write(np.array([batch.ends_s]), np.array([self._selectivity * batch.rows]))
         self._watch_recovery(batch)
 
     def _watch_recovery(self, batch: Batch) -> None:
-        """Recovered at the end of the first batch that takes all rows and fits the interval; without an interval, one hardly longer than before."""
+        """Note a recovery at the end of the first batch that takes all rows and fits the interval, or without one is hardly longer than before."""
         if all(each.recovered_s is not None for each in self.record.struck):
             self._last = batch
         elif batch.takes_all:
@@ -149,10 +148,10 @@ class MicroBatchQuery:
                 self.record.recovered(batch.ends_s)
 
     def stop(self, changing: Changing, at_s: float) -> float:
-        """Stop where it is, and tell when it will be back; the batch that runs is taken in again then."""
+        """Stop for a change, and return when it restarts; the rows of the running batch are processed again then."""
         self.batch, self.changing = None, replace(changing, stopped_s=at_s)
         back_s = at_s + self.settings.restart_s
-        self.diary.stood_still(at_s, back_s)
+        self.diary.down(at_s, back_s)
         return back_s
 
     def restart(self, at_s: float) -> None:
@@ -166,22 +165,22 @@ class MicroBatchQuery:
         changing.report(Outcome(number=wanted.number, done=True, took_s=took_s, down_s=down_s, delayed_rows=delayed_rows))
 
     def fail(self, at_s: float) -> float | None:
-        """Stop where it is, and tell when it will be back; one that does not run cannot fail."""
+        """Fail, and return when it restarts; None if it is stopped already."""
         if self.is_stopped:
             return None
         self.batch, self._is_down, self.disturbed_s = None, True, at_s
         self._failures += 1
         back_s = at_s + self.settings.failed_s
-        self.diary.stood_still(at_s, back_s)
+        self.diary.down(at_s, back_s)
         return back_s
 
     def come_back(self, at_s: float) -> None:
-        """Work again after a failure, with what has come since the last commit."""
+        """Restart after a failure, from the last commit."""
         self._is_down = False
         self.started_s = self.disturbed_s = self._due_s = at_s
 
     def facts(self, now_s: float) -> QueryFacts:
-        """As it is now, with the batches since the last look."""
+        """Return the present state, with the batches since the last call."""
         committed, self._committed = tuple(self._committed), []
         settings, newest = self.settings, self.rows_until(now_s)
         waiting = newest - self._processed_rows >= LEAST_ROWS
@@ -202,12 +201,8 @@ class MicroBatchQuery:
         )
 
 
-HAIR = 1e-4
-"""Of an interval: what rounding may do to a time of a clock that counts from 1970."""
-
-
 def next_trigger_s(started_s: float, interval_s: float) -> float:
-    """The trigger after one that came at `started_s`; without an interval there is no other to wait for.
+    """Return the first multiple of the interval after `started_s`, at which Spark triggers; without an interval `started_s` itself.
 
     >>> next_trigger_s(10.0, 5.0), next_trigger_s(12.0, 5.0), next_trigger_s(12.0, 0.0)
     (15.0, 15.0, 12.0)
@@ -216,7 +211,7 @@ def next_trigger_s(started_s: float, interval_s: float) -> float:
 
 
 def trigger_from_s(came_s: float, interval_s: float) -> float:
-    """The first trigger that finds what came then; infinite for what never comes.
+    """Return the first trigger that finds a row that arrived at `came_s`.
 
     >>> trigger_from_s(10.0, 5.0), trigger_from_s(10.1, 5.0), trigger_from_s(10.1, 0.0)
     (10.0, 15.0, 10.1)

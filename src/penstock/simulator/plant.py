@@ -15,7 +15,7 @@ from penstock.simulator.load import Load
 
 
 class SimulatedClock:
-    """Seconds that pass only when somebody waits; a run begins at the first time of its trace."""
+    """A clock whose time passes only in `wait`."""
 
     def __init__(self, now_s: float = 0.0) -> None:
         self._now_s = now_s
@@ -28,7 +28,7 @@ class SimulatedClock:
 
 
 class SimulatedPlant:
-    """Source and Actuator in one. The engine lives up to the clock whenever it is looked at, asked, or told to by `advance`."""
+    """Source and Actuator of a simulated job. Each call first advances the engine to the clock's time."""
 
     def __init__(self, engine: Engine, clock: Clock, config: Config) -> None:
         self._engine = engine
@@ -37,7 +37,7 @@ class SimulatedPlant:
         self._memory = Memory()
 
     def advance(self) -> None:
-        """Live up to now: outcomes come to the controller before its turn and not in the middle of it."""
+        """Advance the engine to now, so that outcomes reach the controller before its turn and not in the middle of it."""
         self._engine.advance(self._clock.now_s())
 
     def read(self) -> Reading:
@@ -51,11 +51,11 @@ class SimulatedPlant:
 
 
 EngineOf = Callable[[int, Load], Engine]
-"""Makes a copy of the job with so many executors and this load."""
+"""Returns a copy of the job with this number of executors and this load."""
 
 
 class SimulatedTestbed:
-    """Copies that share a clock and a rate, one of each size."""
+    """Copies of a job that share a clock and a rate of arrivals, one for each number of executors."""
 
     def __init__(self, engine_of: EngineOf, clock: Clock, config: Config) -> None:
         self._engine_of = engine_of

@@ -29,22 +29,31 @@ from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 Flow = tuple[QueryReading, QueryReading]
 """A query as it was recorded, and as it was simulated."""
 MOST_READINGS = 400
-"""Of a history on which settings are tried, its last."""
+"""Settings are tuned on at most this many readings, the last of a history."""
+FIRST_TASKS_S = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+FACTORS = (2.0, 1.0, 0.0)
+"""The costs of new executors that are tried; of equally good ones the first is chosen, which is the default."""
+NEW_S = 30.0
+"""The latency shows the cost of new executors for this long after a scale-up."""
+NOISES = (1.0, 0.25)
+"""Shares of the spread of durations that are tried as noise: the rest is the wait for other queries."""
+QUIET = 0.1
+"""This share of the batches is assumed to have found the executors free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnError:
-    """By how much the simulator is above (below: negative) the recorded run, as a share of it; None where that cannot be compared."""
+    """The relative error of the simulator on the recorded run, positive if it is above; None if it cannot be compared."""
 
     executors: float | None
     latency_p95: float | None
-    """Of the readings' 95th percentiles, each weighted by what was processed meanwhile; this and throughput of the query that is furthest off."""
+    """Of the mean of the readings' 95th percentiles, weighted by throughput; this and throughput are of the query with the largest error."""
     throughput: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rerun:
-    """The recorded sizes once more in the simulator: what truly happened there, what was read of it, and how far that is from what was recorded."""
+    """The recorded run, simulated with the recorded numbers of executors: its exact record, its readings and its error."""
 
     record: Record
     readings: tuple[Reading, ...]
@@ -52,7 +61,7 @@ class Rerun:
 
 
 def rerun(found: Calibrated, readings: Sequence[Reading], config: Config, *, seed: int = 0) -> Rerun:
-    """The recorded sizes, triggers and limits run again, read at the recorded moments; compared a window after the start."""
+    """Simulate the run with the recorded executors, triggers and limits, and compare the readings from a window after the start on."""
     seen = [each for each in of_kind(of_query(readings, found.settings.query), found.kind) if found.counts(each[0].at_s)]
     engine = first_engine(found, seen, seed)
     again = run_again(engine, found, seen, config)
@@ -60,7 +69,7 @@ def rerun(found: Calibrated, readings: Sequence[Reading], config: Config, *, see
 
 
 def lately(found: Calibrated, seen: Seen) -> tuple[Calibrated, Seen]:
-    """The last of what is simulated of a history, from where the job had caught up: a longer one would not tell more, and is tried many times."""
+    """Return the last `MOST_READINGS` of a calibrated run, from where the job had caught up, to tune settings on."""
     lived = [each for each in seen if found.counts(each[0].at_s)][-MOST_READINGS:]
     first, _ = caught_up(lived)
     start_s = max(found.start_s, first.at_s)
@@ -70,7 +79,7 @@ def lately(found: Calibrated, seen: Seen) -> tuple[Calibrated, Seen]:
 
 
 def compared(found: Calibrated, seen: Seen, again: Sequence[Reading], config: Config) -> OwnError:
-    """Each recorded reading with the simulated one of its moment; of several queries the one counts that is furthest off."""
+    """Return the error of the simulated readings; of several queries the largest error counts."""
     pairs = [each for each in zip(seen, again, strict=True) if each[1].at_s >= found.start_s + config.reading_window_s]
     flows: dict[str, list[Flow]] = {}
     for (real, _), simulated in pairs:
@@ -98,7 +107,7 @@ def throughput_off(flows: Sequence[Flow]) -> float | None:
 
 
 def furthest(errors: Iterable[float | None]) -> float | None:
-    """The largest of those that are known, above or below.
+    """Return the known error with the largest absolute value.
 
     >>> furthest([0.1, None, -0.3]), furthest([None])
     (-0.3, None)
@@ -107,7 +116,13 @@ def furthest(errors: Iterable[float | None]) -> float | None:
 
 
 def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> list[Reading]:
-    """A reading of the simulated run for each recorded one; whatever the next one shows changed is asked for right after the one before it."""
+    """Return a simulated reading for each recorded one; what a recorded reading shows changed is asked for right after the one before it.
+
+    Outcomes are ignored: what is refused because a change is under way is asked for again at the next reading.
+    """
+
+    def ignore(outcome: Outcome) -> None: ...
+
     clock = SimulatedClock(found.start_s)
     plant = SimulatedPlant(engine, clock, config)
     again: list[Reading] = []
@@ -126,17 +141,13 @@ def run_again(engine: Engine, found: Calibrated, seen: Seen, config: Config) -> 
 
 
 def of_one_name(recorded: Reading, simulated: Reading, kind: Plant) -> list[Flow]:
-    """The queries that both tell of, where the recorded one ran as the simulated one does."""
+    """Return the queries that are in both readings, if the recorded one ran in the simulated mode."""
     known = {query.name: query for query in simulated.queries}
     return [(query, known[query.name]) for query in recorded.queries if query.name in known and (query.trigger.kind == "real_time") == (kind == "continuous")]
 
 
-def ignore(outcome: Outcome) -> None:
-    """What is refused, because the one before it is still under way, is asked for again at the next reading."""
-
-
 def first_engine(found: Calibrated, seen: Seen, seed: int) -> Engine:
-    """The job as it began, with the triggers and the limits of that time."""
+    """Return the engine with the triggers and limits of the first reading."""
     begun = {query.name: query for query in seen[0][0].queries}
 
     def as_begun(settings: Settings) -> Settings:
@@ -154,12 +165,12 @@ def first_engine(found: Calibrated, seen: Seen, seed: int) -> Engine:
 
 
 def weighed(query: QueryReading) -> tuple[float, float]:
-    """Its latency, and what it was measured on."""
+    """Return the 95th percentile of latency, and its weight."""
     return (query.latency.p95_s if query.latency else 0.0, query.throughput_rows_per_s or 0.0)
 
 
 def mean(values: Sequence[tuple[float, float]]) -> float:
-    """Of values with weights; 0 without any weight.
+    """Return the mean of values with weights; 0 without any weight.
 
     >>> mean([(1.0, 3.0), (5.0, 1.0)])
     2.0
@@ -169,7 +180,7 @@ def mean(values: Sequence[tuple[float, float]]) -> float:
 
 
 def beyond(simulated: float, real: float) -> float | None:
-    """How much more that is, as a share.
+    """Return the relative error.
 
     >>> round(beyond(11.0, 10.0), 3), beyond(1.0, 0.0)
     (0.1, None)
@@ -177,49 +188,32 @@ def beyond(simulated: float, real: float) -> float | None:
     return simulated / real - 1.0 if real > 0 else None
 
 
-FIRST_TASKS_S = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
-FACTORS = (2.0, 1.0, 0.0)
-"""What is tried; of two that do as well the first one, which is the usual one."""
-NEW_S = 30.0
-"""So long after they came they are seen in the latency."""
-
-
 def with_newcomers(found: Calibrated, seen: Seen, changes: Sequence[Rescale], config: Config) -> Calibrated:
-    """With those for which the recorded sizes, run again, come nearest to the latency that was recorded after scale-ups; as it is where there was none."""
+    """Return the job with the costs of new executors whose rerun comes nearest to the recorded latency after scale-ups, if there were any."""
     tried, recorded = lately(found, seen)
     new = [any(0 < reading.at_s - change.done_s <= NEW_S for change in changes if change.grows) for reading, _ in recorded]
     if not any(new):
         return found
-    choices = [replace_newcomers(tried, first_task_s, factor) for first_task_s, factor in product(FIRST_TASKS_S, FACTORS)]
-    best = min(choices, key=lambda choice: missed_s(choice, recorded, new, config))
+
+    def costing(first_task_s: float, factor: float) -> Calibrated:
+        queries = (query.each(lambda settings: replace(settings, first_task_s=first_task_s, warm_up_factor=factor)) for query in tried.queries)
+        return replace(tried, queries=tuple(queries))
+
+    best = min((costing(*costs) for costs in product(FIRST_TASKS_S, FACTORS)), key=lambda choice: missed_s(choice, recorded, new, config))
     return replace(found, queries=best.queries)
 
 
-def replace_newcomers(found: Calibrated, first_task_s: float, factor: float) -> Calibrated:
-    def like(settings: Settings) -> Settings:
-        assert isinstance(settings, MicroBatchSettings)
-        return replace(settings, first_task_s=first_task_s, warm_up_factor=factor)
-
-    return replace(found, queries=tuple(query.each(like) for query in found.queries))
-
-
 def missed_s(choice: Calibrated, recorded: Seen, new: Sequence[bool], config: Config) -> float:
-    """By how much its 95th percentiles are off, summed over the readings of new executors."""
+    """Return the summed error of the 95th percentiles of latency in readings of new executors."""
     again = run_again(first_engine(choice, recorded, seed=0), choice, recorded, config)
     pairs = [(query.latency, reading.queries[0].latency) for (_, query), reading, is_new in zip(recorded, again, new, strict=True) if is_new]
     return sum(abs(one.p95_s - other.p95_s) for one, other in pairs if one is not None and other is not None)
 
 
-NOISES = (1.0, 0.25)
-"""Shares of the spread of durations that are tried for noise: the rest of it is who waited for whom."""
-QUIET = 0.1
-"""A batch in ten is taken to have found the executors free."""
-
-
 def with_batches_alone(found: Calibrated, readings: Sequence[Reading], seen: Seen, config: Config) -> Calibrated:
-    """With rows that cost what tasks took for them, and the overheads and the noise at which batches that run together again last most as they did.
+    """Return the job with the costs of batches that run alone: the recorded durations include the wait for other queries.
 
-    As it is where there is one query: its batches waited for nobody.
+    Rows cost their task time; overheads and noise are those whose rerun comes nearest to the recorded durations. A job of one query stays as it is.
     """
     if len(found.queries) == 1:
         return found
@@ -233,15 +227,15 @@ def with_batches_alone(found: Calibrated, readings: Sequence[Reading], seen: See
 
 
 def choices(queries: Sequence[CalibratedQuery], readings: Sequence[Reading]) -> Iterator[tuple[CalibratedQuery, ...]]:
-    """What is tried: for all queries the overhead that durations tell, or that of their quickest batches; with all of the noise, or little of it."""
-    told = [query.settings.overhead_s for query in queries if isinstance(query.settings, MicroBatchSettings)]
+    """Yield the queries with the overhead by durations, or by their quickest batches; each with all of the noise, or little of it."""
+    by_durations = [query.settings.overhead_s for query in queries if isinstance(query.settings, MicroBatchSettings)]
     quick = [quick_overhead_s(query, of_query(readings, query.name)) for query in queries]
-    for overheads_s, share in product((told, quick), NOISES):
+    for overheads_s, share in product((by_durations, quick), NOISES):
         yield tuple(priced(query, overhead_s, share) for query, overhead_s in zip(queries, overheads_s, strict=True))
 
 
 def quick_overhead_s(query: CalibratedQuery, seen: Seen) -> float:
-    """What batches that waited for nobody took beyond their rows."""
+    """Return the overhead by the quickest batches, which did not wait for other queries."""
     settings = query.settings
     assert isinstance(settings, MicroBatchSettings)
     rows_only = replace(settings.law, overhead_s=0.0)
@@ -250,25 +244,23 @@ def quick_overhead_s(query: CalibratedQuery, seen: Seen) -> float:
 
 
 def priced(query: CalibratedQuery, overhead_s: float, noise_share: float) -> CalibratedQuery:
-    """With this overhead, for dear and cheap rows so much more or less as before, and a share of the noise."""
+    """Return the query with this overhead, shifted for its likely settings as before, and a share of the noise."""
     best = query.settings
     assert isinstance(best, MicroBatchSettings)
     before_s = best.overhead_s
 
-    def other(settings: Settings) -> Settings:
-        assert isinstance(settings, MicroBatchSettings)
+    def other(settings: MicroBatchSettings) -> MicroBatchSettings:
         return replace(settings, overhead_s=max(0.0, settings.overhead_s - before_s + overhead_s), noise=noise_share * settings.noise)
 
     return query.each(other)
 
 
 def by_tasks(query: CalibratedQuery) -> CalibratedQuery:
-    """Without skew: to wait for the slots of another query looks like it. Rows may be dearer or cheaper by as large a share as before."""
+    """Return the query without skew, as which the wait for other queries' slots appears. The likely costs of a row keep their ratio to the best one."""
     best = query.settings
     assert isinstance(best, MicroBatchSettings)
 
-    def of_rows(settings: Settings) -> Settings:
-        assert isinstance(settings, MicroBatchSettings)
+    def of_rows(settings: MicroBatchSettings) -> MicroBatchSettings:
         dearer = settings.row_s * settings.skew / (best.row_s * best.skew) if best.row_s > 0 else 1.0
         return replace(settings, row_s=dearer * best.row_s, skew=1.0)
 
@@ -276,7 +268,7 @@ def by_tasks(query: CalibratedQuery) -> CalibratedQuery:
 
 
 def off(recorded: Sequence[Reading], again: Sequence[Reading]) -> float:
-    """The mean distance of the durations of batches in both runs, in logarithms, where both tell."""
+    """Return the mean absolute difference of the logarithms of batch durations in both runs."""
     apart = []
     for before, after in zip(recorded, again, strict=True):
         took_s = {query.name: query.batch.total_s for query in before.queries if query.batch is not None and query.batch.total_s > 0}

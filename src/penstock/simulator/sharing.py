@@ -13,11 +13,9 @@ from penstock.core.shapes.chance import FloatArray
 Scheduler = Literal["fair", "fifo"]
 """How Spark schedules the queries of one application: in FAIR pools, or first come, first served."""
 
-Share = Callable[[Sequence[float], float], list[float]]
-
 
 def fair(wanted: Sequence[float], available: float) -> list[float]:
-    """As much as each wants, or else as much as any other that wants more gets (max-min fairness): nothing is idle while anybody wants it.
+    """Return the max-min fair shares of what is available.
 
     >>> fair([1.0, 5.0, 9.0], 12.0), fair([1.0, 2.0], 12.0)
     ([1.0, 5.0, 6.0], [1.0, 2.0])
@@ -30,7 +28,7 @@ def fair(wanted: Sequence[float], available: float) -> list[float]:
 
 
 def in_order(wanted: Sequence[float], available: float) -> list[float]:
-    """As much as each wants, the first one first.
+    """Return what each gets if it is served in order.
 
     >>> in_order([8.0, 5.0, 9.0], 12.0)
     [8.0, 4.0, 0.0]
@@ -42,14 +40,14 @@ def in_order(wanted: Sequence[float], available: float) -> list[float]:
     return got
 
 
-SCHEDULERS: dict[Scheduler, Share] = {"fair": fair, "fifo": in_order}
+SCHEDULERS: dict[Scheduler, Callable[[Sequence[float], float], list[float]]] = {"fair": fair, "fifo": in_order}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sharer:
-    """A query for some seconds: the rows that wait, those that arrive, what all workers carry of it in a second, and the share of each in which it may work.
+    """A query of a continuous job over some seconds. `capacity_rows_per_s` is that of all workers, `working` the share of each second in which it may run.
 
-    `feeds` are the numbers of the queries that read it; each of its rows is `selectivity` rows to them, a second later.
+    `feeds` are the numbers of the queries that read its output; each of its rows is `selectivity` rows to them, a second later.
     """
 
     lag_rows: float
@@ -66,9 +64,7 @@ class Sharer:
 
 
 def shared(queries: Sequence[Sharer]) -> list[FloatArray]:
-    """For each query the share of each second in which it works, by what all of them have to do; one alone works whenever it may.
-
-    A query may use what the others leave; where all want more than there is, none gets less than another that wants more.
+    """Return for each query the share of each second in which it runs. Workers are shared fairly; a single query runs whenever it may.
 
     >>> busy = Sharer(lag_rows=0.0, arrived_rows=np.array([90.0]), capacity_rows_per_s=100.0, limit_rows_per_s=1e9, working=np.ones(1))
     >>> calm = Sharer(lag_rows=0.0, arrived_rows=np.array([25.0]), capacity_rows_per_s=100.0, limit_rows_per_s=1e9, working=np.ones(1))

@@ -1,4 +1,4 @@
-"""The workers of a simulated continuous job: what each has read, and the CPU it took."""
+"""The workers of a simulated continuous job: the rows each has read, and its CPU time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from penstock.simulator.chance import CPU, normal, shares
 from penstock.simulator.engine_settings import ContinuousSettings
 
 MOST_WORKERS = 1 << 20
-"""Of a run: what keeps the chance of one second apart from that of the next."""
+"""More than any run has: keeps the random numbers of one second apart from those of the next."""
 
 
 class Workers:
-    """Numbered from 1 in the order they came; when fewer are wanted the youngest leave. All queries that they work for share out their rows alike."""
+    """Workers are numbered from 1 in the order they start; the youngest leave first. The rows of all queries are distributed alike."""
 
     def __init__(self, queries: Sequence[ContinuousSettings], seed: int) -> None:
         self._queries = queries
@@ -35,22 +35,22 @@ class Workers:
         return len(self._numbers)
 
     def capacity_rows_per_s(self, query: ContinuousSettings) -> float:
-        """Of all together, if they work for this query alone: the busiest decides, C = c1 / its share."""
+        """Return the capacity of all workers for this query alone, which the busiest worker limits: C = c1 / its share."""
         return float(query.capacity_rows_per_s / self._shares.max())
 
-    def start(self, size: int, at_s: float) -> None:
-        """Begin, or begin again, with so many: rows are shared out anew."""
+    def start(self, workers: int, at_s: float) -> None:
+        """Start, or restart, with `workers` workers: rows are distributed anew."""
         self._starts += 1
-        new = max(0, size - len(self))
-        self._numbers = np.append(self._numbers[:size], self._came + 1 + np.arange(new))
-        self._added_s = np.append(self._added_s[:size], np.full(new, at_s))
-        self._rows = np.hstack([self._rows[:, :size], np.zeros((len(self._queries), new))])
-        self._cpu_s = np.append(self._cpu_s[:size], np.zeros(new))
+        new = max(0, workers - len(self))
+        self._numbers = np.append(self._numbers[:workers], self._came + 1 + np.arange(new))
+        self._added_s = np.append(self._added_s[:workers], np.full(new, at_s))
+        self._rows = np.hstack([self._rows[:, :workers], np.zeros((len(self._queries), new))])
+        self._cpu_s = np.append(self._cpu_s[:workers], np.zeros(new))
         self._came += new
-        self._shares = shares(self._seed, self._starts, size, self._settings.skew)
+        self._shares = shares(self._seed, self._starts, workers, self._settings.skew)
 
     def cpu_s(self, finished_rows: Sequence[FloatArray], first: int) -> FloatArray:
-        """What each takes in each of the seconds from number `first` on in which so many rows of each query finish."""
+        """Return the CPU time of each worker (column) in each second (row) from number `first` on, by the rows of each query that finish in it."""
         settings = self._settings
         busy = sum(np.outer(rows, self._shares) / query.capacity_rows_per_s for rows, query in zip(finished_rows, self._queries, strict=True))
         seconds = np.arange(first, first + len(finished_rows[0]), dtype=np.int64)
@@ -58,16 +58,16 @@ class Workers:
         return np.asarray((settings.idle + (1 - settings.idle) * busy) * np.maximum(1 + settings.noise * noise, 0.0))
 
     def work(self, finished_rows: Sequence[FloatArray], cpu_s: FloatArray) -> None:
-        """Live through seconds: so many rows of each query in each, and what that takes."""
+        """Add up the rows of each query and the CPU time of some seconds."""
         self._rows = self._rows + np.outer([rows.sum() for rows in finished_rows], self._shares)
         self._cpu_s = self._cpu_s + cpu_s.sum(axis=0)
 
     @property
     def facts(self) -> tuple[ExecutorFact, ...]:
-        told = zip(self._numbers.tolist(), self._added_s.tolist(), self._cpu_s.tolist(), strict=True)
-        return tuple(ExecutorFact(executor_id=str(number), host="simulated", slots=1, added_s=added_s, cpu_s=cpu_s) for number, added_s, cpu_s in told)
+        each = zip(self._numbers.tolist(), self._added_s.tolist(), self._cpu_s.tolist(), strict=True)
+        return tuple(ExecutorFact(executor_id=str(number), host="simulated", slots=1, added_s=added_s, cpu_s=cpu_s) for number, added_s, cpu_s in each)
 
     @property
     def rows(self) -> list[dict[str, float]]:
-        """For each query what each has read since it came, replays included."""
+        """For each query the rows that each worker has read since it started, replays included."""
         return [{str(number): rows for number, rows in zip(self._numbers.tolist(), of_query, strict=True)} for of_query in self._rows.tolist()]

@@ -52,7 +52,7 @@ class Column:
 
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 LONGEST_SHOWN = 40
-PARTED_BY = {";": "semicolons", "\t": "tabs"}
+SEPARATED_BY = {";": "semicolons", "\t": "tabs"}
 LARGEST = 1e15
 """Larger numbers are refused: they are in another unit, or wrong."""
 AT_ONCE = 4_000
@@ -84,15 +84,15 @@ def _names(path: Path, header: Sequence[str], columns: Sequence[Column]) -> list
     _text_only(path, ",".join(names))
     if not any(names):
         raise UserMistake(f"{path}: it is empty; its first line must name the columns")
-    for character, word in PARTED_BY.items():
+    for character, word in SEPARATED_BY.items():
         if len(names) == 1 and character in names[0]:
-            raise UserMistake(f"{path}: found columns parted by {word}, commas are needed")
+            raise UserMistake(f"{path}: found columns separated by {word}, commas are needed")
     if not any(column.name in names for column in columns) and any(math.isfinite(_number(name)) for name in names):
         wanted = ", ".join(column.name for column in columns if not column.optional)
         raise UserMistake(f"{path}: its first line must name the columns {wanted}; found {_shown(', '.join(names))}")
     twice = next((column.name for column in columns if names.count(column.name) > 1), None)
     if twice is not None:
-        raise UserMistake(f"{path}: the column {twice} is there twice")
+        raise UserMistake(f"{path}: the column {twice} appears twice")
     return names
 
 

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from asked import drawn, found, mistake, table
+from asked import drawn, found, mistake, table, written
 
 from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.selftest.worlds.workers import Workers, rising, skewed
@@ -71,15 +71,13 @@ def test_without_a_limit_the_busiest_third_is_left_out_to_tell_the_error(tmp_pat
 
 
 def test_where_all_moments_are_alike_the_error_is_unknown_and_says_why(tmp_path: Path) -> None:
-    path = tmp_path / "workers.csv"
-    path.write_text(ramp(12, line="{t},{w},0.5,500"))
+    path = written(tmp_path / "workers.csv", ramp(12, line="{t},{w},0.5,500"))
     assert found("fit", "capacity", path)["mape"] is None
     assert "unknown: no readings of all workers above a utilisation of 0.5" in table("fit", "capacity", path)
 
 
 def test_the_table_says_the_capacity_its_bounds_and_its_error(tmp_path: Path) -> None:
-    path = tmp_path / "workers.csv"
-    path.write_text(ramp(12))
+    path = written(tmp_path / "workers.csv", ramp(12))
     said = table("fit", "capacity", path)
     assert "capacity of 2 workers, the busiest at 100%" in said and "capacity 2,000 rows/s, between" in said and "in 4 of 5 cases" in said
     assert "worker a 1,000 rows/s at 100% of the busiest" in said and "of 4 moments; a constant" in said
@@ -106,8 +104,7 @@ def test_the_picture_shows_what_was_used_what_was_not_and_the_capacity(tmp_path:
     ],
 )
 def test_a_strange_file_has_a_correct_answer(tmp_path: Path, text: str, capacity: float, workers: int) -> None:
-    path = tmp_path / "workers.csv"
-    path.write_text(text)
+    path = written(tmp_path / "workers.csv", text)
     fitted = found("fit", "capacity", path)
     assert len(fitted["workers"]) == workers
     assert fitted["capacity"] == pytest.approx(capacity, rel=0.03)
@@ -131,8 +128,7 @@ def test_a_strange_file_has_a_correct_answer(tmp_path: Path, text: str, capacity
     ],
 )
 def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: str, method: str) -> None:
-    path = tmp_path / "workers.csv"
-    path.write_text(text)
+    path = written(tmp_path / "workers.csv", text)
     assert said in mistake("fit", "capacity", path, "--method", method)
 
 
@@ -149,8 +145,7 @@ def test_a_file_without_an_answer_is_one_line(tmp_path: Path, text: str, said: s
     ],
 )
 def test_an_option_that_makes_no_sense_is_one_line(tmp_path: Path, arguments: tuple[str, object], said: str) -> None:
-    path = tmp_path / "workers.csv"
-    path.write_text(ramp(12))
+    path = written(tmp_path / "workers.csv", ramp(12))
     assert said in mistake("fit", "capacity", path, *arguments)
 
 
@@ -171,7 +166,7 @@ def test_a_file_that_ends_just_after_a_rescale_is_answered_for_the_workers_at_th
     path.write_text(ramp(40, "abcdef") + "\n" + "\n".join(later))
     fitted = found("fit", "capacity", path)
     assert fitted["capacity"] == pytest.approx(9000, rel=0.01) and fitted["workers"] == []
-    assert fitted["notes"] == ["too few readings of the 9 workers at the end can be used: this is what the 6 before them can take, times 9/6"]
+    assert fitted["notes"] == ["too few readings of the 9 workers at the end can be used: this is the capacity of the 6 before them, times 9/6"]
     assert "capacity of 9 workers" in table("fit", "capacity", path)
     assert "capacity at 100%: 9,000" in drawn(tmp_path, "fit", "capacity", path)
 
@@ -186,8 +181,7 @@ def test_a_series_that_ends_some_seconds_early_and_cells_that_are_empty_change_n
 
 
 def test_workers_that_were_read_for_long_enough_need_no_note(tmp_path: Path) -> None:
-    path = tmp_path / "workers.csv"
-    path.write_text(ramp(12))
+    path = written(tmp_path / "workers.csv", ramp(12))
     assert found("fit", "capacity", path)["notes"] == []
 
 

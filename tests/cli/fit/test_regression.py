@@ -59,7 +59,7 @@ def test_recoveries_longer_than_a_quarter_of_an_hour_are_flagged_and_those_of_it
     rows = [f"{i},{r},{60 + r * (i + 60) / (1000 - r):.2f}" for i in (10, 60, 120) for r in (200, 500, 800)]
     assert found("fit", "recovery", written(tmp_path, "recovery", [*rows, "30,500,900"]))["notes"] == []
     path = written(tmp_path, "recovery", [*rows, "30,900,901", "60,920,1400"])
-    said = "2 of 11 recoveries took longer than 15 min: no rate stays constant so long, so they may not be those of the rate beside them"
+    said = "2 of 11 recoveries took longer than 15 min: no rate stays constant that long, so they may belong to another rate"
     assert found("fit", "recovery", path)["notes"] == [said] and f"note {said[:40]}" in table("fit", "recovery", path)
 
 

@@ -1,4 +1,4 @@
-"""`penstock fit`: models for people who have measurements of their own in a CSV file."""
+"""`penstock fit`: fit a model to measurements in a CSV file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typer
 
 from penstock.cli.fit import capacity, regression, scaleout
 
-app = typer.Typer(no_args_is_help=True, help="Learn a model from a CSV file of measurements.")
+app = typer.Typer(no_args_is_help=True, help="Fit a model to a CSV file of measurements.")
 app.command("capacity")(capacity.capacity)
 app.command("scaleout")(scaleout.scaleout)
 app.command("recovery")(regression.recovery)

@@ -1,4 +1,4 @@
-"""`penstock fit capacity`: what all workers together can take, from their utilisation and throughput."""
+"""`penstock fit capacity`: the capacity of all workers together, from their utilisation and throughput."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from penstock.tables.workers import read_workers
 
 METHODS: dict[str, Method] = {"utilization_law": "utilization_law", "daedalus": "daedalus"}
 LOWEST, HIGHEST = 0.01, 1.2
-"""Utilisations that can be asked for; some systems count more than all of a worker's CPU for a moment."""
+"""The allowed utilisations; some systems briefly report more than all of a worker's CPU."""
 
 
 def capacity(
     workers: Annotated[Path, typer.Argument(help="CSV with the columns t_s, worker, utilization (0 to 1), throughput (rows/s).", metavar="WORKERS.CSV")],
-    at: Annotated[float, typer.Option(help="The utilisation of the busiest worker to answer for, 0.01 to 1.")] = 1.0,
-    max_utilization: Annotated[float, typer.Option(help="Use only readings in which the busiest worker is at most here.")] = HIGHEST,
-    method: Annotated[str, typer.Option(help="utilization_law, or daedalus: the paper's sum of regressions.")] = "utilization_law",
+    at: Annotated[float, typer.Option(help="Predict the capacity with the busiest worker at this utilisation, 0.01 to 1.")] = 1.0,
+    max_utilization: Annotated[float, typer.Option(help="Use only readings in which the busiest worker is at most at this utilisation.")] = HIGHEST,
+    method: Annotated[str, typer.Option(help="The method: utilization_law, or daedalus, the paper's sum of regressions.")] = "utilization_law",
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Capacity of a job from readings of its workers (Daedalus sec. 3.1)."""
+    """Fit the capacity of a job to readings of its workers (Daedalus)."""
     if method not in METHODS:
         raise UserMistake(f"--method: found {method}, {' or '.join(METHODS)} is allowed")
     finite(at=at, max_utilization=max_utilization)
@@ -74,7 +74,7 @@ def capacity(
 
 
 def blamed(max_utilization: float, busier: int, readings: Sequence[WorkersReading]) -> str:
-    """Names the option that left moments out, if it did."""
+    """Name the option that left readings out, if it did."""
     if not busier:
         return ""
     return f"; --max-utilization {max_utilization:g} leaves out {busier}, the quietest moment has its busiest worker at {min(map(peak, readings)):.2g}"
@@ -100,7 +100,7 @@ def within(option: str, utilization: float, highest: float) -> None:
 
 
 def utilization_of(worker: str, reading: WorkersReading) -> float:
-    """The utilisation of `worker` in a reading; the highest of all workers if it is not in it."""
+    """Return the utilisation of a worker in a reading; the highest of all workers if it is not in it."""
     return next((each.utilization for each in reading.workers if each.worker == worker), peak(reading))
 
 
@@ -114,7 +114,7 @@ def as_rows(found: Estimate, skew: float, shares: tuple[WorkerShare, ...], used:
     each = [(f"worker {share.worker}", f"{share.capacity_rows_per_s:,.0f} rows/s at {share.proportion:.0%} of the busiest") for share in shares]
     return [
         ("capacity", f"{found.value:,.0f} rows/s, between {found.low:,.0f} and {found.high:,.0f} in 4 of 5 cases"),
-        ("skew", f"{skew:.2f} (1 is balanced: so many times more if all were as busy as the busiest)"),
+        ("skew", f"{skew:.2f} (1 is balanced: the factor gained if all were as busy as the busiest)"),
         *each,
         ("readings used", str(used)),
         (f"error above {shown:.0%}, learnt from the rest", in_words(above) if isinstance(above, Score) else f"unknown: {above.why}"),
@@ -128,7 +128,7 @@ def in_words(above: Score) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityAnswer:
-    """The capacity of `workers` workers; `shares` lists each, and is empty where only others were read for long enough."""
+    """The capacity of `workers` workers at the end of a file; `shares` lists each, and is empty if only earlier workers were read for long enough."""
 
     model: JobCapacity
     workers: int
@@ -139,7 +139,7 @@ class CapacityAnswer:
 
 
 def answered(empty: JobCapacity, used: Sequence[WorkersReading], *, present: tuple[str, ...], at_utilization: float) -> CapacityAnswer | NotReady:
-    """The capacity of the `present` workers; if too little is known of them, that of the workers before them, scaled, and a note says so."""
+    """Return the capacity of the `present` workers; if too little is known of them, scale that of the workers before them and add a note."""
     whole = model = empty.learn(used).settled()
     left = list(used)
     while left and isinstance(model.skew(), NotReady):
@@ -156,15 +156,13 @@ def answered(empty: JobCapacity, used: Sequence[WorkersReading], *, present: tup
     if model.stay.names == present:
         shares = model.workers(at_utilization=at_utilization)
         return CapacityAnswer(model=model, workers=len(present), capacity=capacity, skew=skew, shares=shares, notes=())
-    return CapacityAnswer(
-        model=model, workers=len(present), capacity=capacity, skew=skew, shares=(), notes=(told_from_others(len(present), model.stay.scaleout),)
-    )
+    return CapacityAnswer(model=model, workers=len(present), capacity=capacity, skew=skew, shares=(), notes=(scaled_note(len(present), model.stay.scaleout),))
 
 
-def told_from_others(present: int, before: int) -> str:
+def scaled_note(present: int, before: int) -> str:
     """
-    >>> told_from_others(9, 6)
-    'too few readings of the 9 workers at the end can be used: this is what the 6 before them can take, times 9/6'
+    >>> scaled_note(9, 6)
+    'too few readings of the 9 workers at the end can be used: this is the capacity of the 6 before them, times 9/6'
     """
     times = "" if present == before else f", times {present}/{before}"
-    return f"too few readings of the {present} workers at the end can be used: this is what the {before} before them can take{times}"
+    return f"too few readings of the {present} workers at the end can be used: this is the capacity of the {before} before them{times}"

@@ -1,4 +1,4 @@
-"""`penstock fit recovery` and `penstock fit latency`: Khaos's models over interval and rate."""
+"""`penstock fit recovery` and `penstock fit latency`: Khaos's models over checkpoint interval and rate."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from penstock.tables.csv import Column, Columns, read_csv
 
 INPUTS = (Column(name="interval_s", above=0), Column(name="rate", lowest=0), Column(name="scaleout", lowest=1, whole=True, optional=True))
 RECOVERY, LATENCY = Column(name="recovery_s", above=0), Column(name="latency_ms", above=0)
-LeaveOutOption = Annotated[LeaveOut, typer.Option(help="What is held out to measure the error: one row, or all rows of an interval.")]
+LeaveOutOption = Annotated[LeaveOut, typer.Option(help="What to hold out to measure the error: one row, or all rows of an interval.")]
 MILLISECONDS = 1000.0
 
 
 def recovery(
-    failures: Annotated[Path, typer.Argument(help="CSV with the columns interval_s, rate, recovery_s, and scaleout if it moved.", metavar="FAILURES.CSV")],
+    failures: Annotated[Path, typer.Argument(help="CSV with the columns interval_s, rate, recovery_s, and scaleout if it changed.", metavar="FAILURES.CSV")],
     leave_out: LeaveOutOption = LeaveOut.INTERVAL,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Recovery time over checkpoint interval and rate (Khaos's M_R)."""
+    """Fit the recovery time over interval and rate (Khaos's M_R)."""
     columns = read_csv(failures, (*INPUTS, RECOVERY))
     kept = thinned(columns)
     seen = [RecoverySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, recovery_s=y) for i, r, s, y in rows_of(kept, "recovery_s")]
@@ -42,12 +42,12 @@ def recovery(
 
 
 def latency(
-    runs: Annotated[Path, typer.Argument(help="CSV with the columns interval_s, rate, latency_ms, and scaleout if it moved.", metavar="RUNS.CSV")],
+    runs: Annotated[Path, typer.Argument(help="CSV with the columns interval_s, rate, latency_ms, and scaleout if it changed.", metavar="RUNS.CSV")],
     leave_out: LeaveOutOption = LeaveOut.INTERVAL,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Latency over checkpoint interval and rate (Khaos's M_L)."""
+    """Fit the latency over interval and rate (Khaos's M_L)."""
     columns = read_csv(runs, (*INPUTS, LATENCY))
     kept = thinned(columns)
     seen = [LatencySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, latency_s=y / MILLISECONDS) for i, r, s, y in rows_of(kept, "latency_ms")]
@@ -55,13 +55,13 @@ def latency(
 
 
 def thinned(columns: Columns) -> Columns:
-    """All rows, or of too many an even choice over intervals and rates."""
+    """Return all rows, or an even selection over intervals and rates if there are too many."""
     kept = spread_out(interval_groups(columns["interval_s"], most=MOST_SEEN), columns["rate"], MOST_SEEN)
     return {name: values[kept] for name, values in columns.items()}
 
 
 def rows_of(columns: Columns, what: str) -> list[tuple[float, float, int | None, float]]:
-    """Interval, rate, scale-out if it is known, and what was measured."""
+    """Return interval, rate, scale-out if known, and the measured value of each row."""
     scaleouts = columns["scaleout"].astype(int).tolist() if "scaleout" in columns else [None] * len(columns["rate"])
     return list(zip(columns["interval_s"].tolist(), columns["rate"].tolist(), scaleouts, columns[what].tolist(), strict=True))
 
@@ -69,9 +69,9 @@ def rows_of(columns: Columns, what: str) -> list[tuple[float, float, int | None,
 def long_in_words(long: int, rows: int) -> tuple[str, ...]:
     """
     >>> long_in_words(2, 60), long_in_words(0, 60)
-    (('2 of 60 recoveries took longer than 15 min: no rate stays constant so long, so they may not be those of the rate beside them',), ())
+    (('2 of 60 recoveries took longer than 15 min: no rate stays constant that long, so they may belong to another rate',), ())
     """
-    since = f"longer than {TRUSTED_S / 60:g} min: no rate stays constant so long, so they may not be those of the rate beside them"
+    since = f"longer than {TRUSTED_S / 60:g} min: no rate stays constant that long, so they may belong to another rate"
     return (f"{long} of {rows} recoveries took {since}",) if long else ()
 
 
@@ -117,7 +117,7 @@ def in_words(
     model: RecoveryRegression | LatencyRegression, score: Score, rows: int, parts: int, leave_out: LeaveOut, candidates: list[tuple[str, float]]
 ) -> list[tuple[str, str]]:
     thin = f", spread over all {rows}" if rows > score.held_out else ""
-    never = f"; {score.never} of them were said never to end, an error of 100% each" if score.never else ""
+    never = f"; {score.never} of them were predicted never to end, an error of 100% each" if score.never else ""
     return [
         ("form", f"{model.form}"),
         ("  of the first", ", ".join(f"{name} {value:.6g}" for name, value in model.parameters.items())),

@@ -1,4 +1,4 @@
-"""`penstock fit scaleout`: capacity over scale-outs, from scale-outs that were measured."""
+"""`penstock fit scaleout` and `penstock fit profile`: Phoebe's models of capacity and latency over the scale-out."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from penstock.tables.csv import Column, read_csv
 from penstock.tables.measurements import read_profile
 
 MOST = 10_000
-"""No job has more workers."""
+"""The maximum scale-out."""
 FAR = 2
-"""Beyond so many times what was measured a curve is a guess."""
+"""A prediction beyond this factor of the measured scale-outs is marked as far."""
 COLUMNS = (Column(name="scaleout", lowest=1, highest=MOST, whole=True), Column(name="throughput", above=0))
 
 
 def scaleout(
     profiles: Annotated[Path, typer.Argument(help="CSV with the columns scaleout, throughput (rows/s).", metavar="PROFILES.CSV")],
-    at: Annotated[str, typer.Option(help="Scale-outs to predict, such as 12,24.", metavar="N,N...")] = "",
+    at: Annotated[str, typer.Option(help="The scale-outs to predict, such as 12,24.", metavar="N,N...")] = "",
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Capacity over scale-outs: a line or a power law, by leave-one-out (Phoebe's T_max)."""
+    """Fit the capacity over scale-outs (Phoebe's T_max). The form is a line or a power law, chosen by leave-one-out."""
     columns = read_csv(profiles, COLUMNS)
     measured = [ScaleoutMeasured(scaleout=int(s), throughput_rows_per_s=float(t)) for s, t in zip(columns["scaleout"], columns["throughput"], strict=True)]
     model = ScaleoutCapacity().learn(measured)
@@ -47,9 +47,7 @@ def scaleout(
     found = {
         "form": model.form,
         "parameters": model.parameters,
-        "mape": None if isinstance(score, NotReady) else score.mape,
-        "constant_mape": None if isinstance(score, NotReady) else score.constant_mape,
-        "paper_mape": None if isinstance(score, NotReady) else score.paper_mape,
+        **{name: getattr(score, name, None) for name in ("mape", "constant_mape", "paper_mape")},
         "predictions": {str(wanted): each.value for wanted, each in predictions.items()},
         "bounds": {str(wanted): [each.low, each.high] for wanted, each in predictions.items()},
         "ties": [list(group) for group in ties],
@@ -67,7 +65,7 @@ def scaleout(
 
 
 def scaleouts_in(text: str) -> list[int]:
-    """The numbers of a list.
+    """Parse a list of scale-outs.
 
     >>> scaleouts_in("12, 24")
     [12, 24]
@@ -82,7 +80,7 @@ def scaleouts_in(text: str) -> list[int]:
 
 
 def in_words(wanted: int, answer: Estimate, measured: Sequence[int]) -> str:
-    """A prediction for people, who should not trust one that is far from everything measured.
+    """Format a prediction, with a warning if it is far from everything measured.
 
     >>> in_words(96, Estimate(value=1000.0, low=800.0, high=1250.0), (2, 24))
     '1,000 rows/s, between 800 and 1,250 in 4 of 5 cases; far from the 2 to 24 measured'
@@ -94,11 +92,11 @@ def in_words(wanted: int, answer: Estimate, measured: Sequence[int]) -> str:
 
 def profile(
     profile: Annotated[Path, typer.Argument(help="CSV with the columns scaleout, rate, latency_ms, and valid (1: kept up) if known.", metavar="PROFILE.CSV")],
-    limit_ms: Annotated[float | None, typer.Option(help="The latency up to which a run is healthy; without it, clusters decide.", min=0)] = None,
+    limit_ms: Annotated[float | None, typer.Option(help="The latency up to which a run kept up (default: found by clustering).", min=0)] = None,
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Latency and validity over scale-out and rate (Phoebe's M_L), and the rate at which each scale-out stops keeping up."""
+    """Fit the latency over scale-out and rate (Phoebe's M_L). Also predicts whether a scale-out keeps up, and the rate at which it no longer does."""
     seen = read_profile(profile)
     model = ScaleoutLatency(reading=ProfileReading(threshold_s=None if limit_ms is None else limit_ms / 1000)).learn(seen)
     forms = model.forms()
@@ -126,7 +124,7 @@ def profile(
     rows = [
         ("form", f"{forms[0]}; validity by {forms[1]}"),
         ("error of the latency, left out", f"{score.mape:.1%}; a constant {score.constant_mape:.1%}, the paper's boosting {score.paper_mape or 0:.1%}"),
-        ("validity foretold", f"{accuracy:.0%}; a constant {constant_accuracy:.0%}"),
+        ("validity predicted", f"{accuracy:.0%}; a constant {constant_accuracy:.0%}"),
         *((f"t_max at {s}", f"{each.value:,.0f} rows/s" if isinstance(each, Estimate) else each.why) for s, each in knees.items()),
     ]
     present(Report(title="latency over scale-out and rate", found=found, rows=rows, draw=draw), as_json, plot)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
-from typing import Protocol
 
 import numpy as np
 
@@ -102,17 +101,20 @@ class KnotCurve:
         self._last_rate = float(rate[-1]) if at_end == "hold" else 0.0
 
     def rate_at(self, t_s: FloatArray) -> FloatArray:
+        """Return rows/s at these times."""
         if self._at_end == "repeat":
             return self._once.rate_at(np.mod(t_s, self._length_s))
         return np.where(t_s < self._length_s, self._once.rate_at(t_s), self._last_rate)
 
     def rows_by(self, t_s: FloatArray) -> FloatArray:
+        """Return the integral of the rate from 0 to these times."""
         if self._at_end == "repeat":
             rounds, into_s = np.divmod(np.maximum(t_s, 0.0), self._length_s)
             return rounds * self._total + self._once.rows_by(into_s)
         return self._once.rows_by(t_s) + self._last_rate * np.maximum(t_s - self._length_s, 0.0)
 
     def time_of(self, rows: FloatArray) -> FloatArray:
+        """Return the earliest times at which these numbers of rows are due; infinite for never."""
         if self._at_end == "repeat" and self._total > 0:
             rounds: FloatArray = np.maximum(np.ceil(rows / self._total) - 1, 0.0)
             return rounds * self._length_s + self._once.time_of(rows - rounds * self._total)
@@ -121,6 +123,7 @@ class KnotCurve:
         return np.where(beyond > 0, later_s, self._once.time_of(rows))
 
     def breaks(self, from_s: float, to_s: float, at_most: int) -> FloatArray | None:
+        """Return the times between these two at which the slope may change; None if there are more than `at_most`."""
         border_s, length_s = self._once.border_s, self._length_s
         first, last = (int(from_s // length_s), int(to_s // length_s)) if self._at_end == "repeat" else (0, 0)
         if last - first > at_most:
@@ -207,24 +210,8 @@ class SampledCurve:
 _SAMPLED_WHOLE_S = 1_000_000
 
 
-class RateCurve(Protocol):
-    """A rate that is piecewise linear in trace time (seconds from its start)."""
-
-    def rate_at(self, t_s: FloatArray) -> FloatArray:
-        """Return rows/s at these times."""
-        ...
-
-    def rows_by(self, t_s: FloatArray) -> FloatArray:
-        """Return the integral of the rate from 0 to these times."""
-        ...
-
-    def time_of(self, rows: FloatArray) -> FloatArray:
-        """Return the earliest times at which these numbers of rows are due; infinite for never."""
-        ...
-
-    def breaks(self, from_s: float, to_s: float, at_most: int) -> FloatArray | None:
-        """Return the times between these two at which the slope may change; None if there are more than `at_most`."""
-        ...
+RateCurve = KnotCurve | SampledCurve
+"""A rate that is piecewise linear in trace time (seconds from its start)."""
 
 
 def curve_of_shape(shape: Shape) -> RateCurve:

@@ -1,1 +1,1 @@
-"""Measurements with a known truth, generated: for benchmarks and tests of the models."""
+"""Generated measurements with a known truth, for measuring and testing the models."""

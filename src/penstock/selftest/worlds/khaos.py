@@ -1,4 +1,4 @@
-"""Failures and latencies as Khaos profiles them, with a known truth: intervals of 10 to 120 s, twelve rates each, not quite on a grid."""
+"""Generated recoveries and latencies as Khaos profiles them: intervals of 10 to 120 s, about twelve rates each."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from penstock.core.models.recovery.recovery_regression import RecoverySeen
 INTERVALS_S = (10.0, 30.0, 60.0, 90.0, 120.0)
 RATES = 12
 NOISY, QUIET = 0.1, 0.05
-"""Relative noise of a measurement: the vehicles of Khaos's paper, and its advertisements."""
+"""Relative noise of a measurement: as in the vehicle and the advertisement data of Khaos's paper."""
 
 Truth = Callable[[float, int, float], float]
-"""Of interval, number of the rate, and utilisation; measured once, with noise."""
+"""From interval, number of the rate and utilisation to one noisy measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job drawn by chance."""
+    """A random job."""
 
     downtime_s: float
     capacity: float
@@ -40,7 +40,7 @@ class Job:
         )
 
     def points(self, rng: np.random.Generator, intervals_s: Sequence[float], rates: int) -> list[tuple[float, int, float]]:
-        """Interval, number of the failure, and utilisation."""
+        """Return interval, number of the failure and utilisation of each measurement."""
         shares = np.linspace(self.lowest, self.highest, rates)
         return [(interval, number, float(share * rng.normal(1, 0.02))) for interval in intervals_s for number, share in enumerate(shares)]
 

@@ -1,4 +1,4 @@
-"""Loads of six hours as streaming jobs meet them: none is one that a forecaster was made for."""
+"""Generated loads of six hours as streaming jobs have them; none matches the assumptions of one forecaster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.core.models.arrays import Floats
 
 SECONDS = 6 * 3600
 HOUR_S = 900.0
-"""An hour of a day that was pressed into six hours."""
+"""An hour of a day that is compressed into six hours."""
 
 
 def _sine(t: Floats, rng: np.random.Generator) -> Floats:
@@ -19,7 +19,7 @@ def _sine(t: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _day(t: Floats, rng: np.random.Generator) -> Floats:
-    """Part of a day, with a wobble of its own."""
+    """Part of a day with a random walk."""
     return np.asarray(1.2 + np.sin(2 * np.pi * t / 43200 + rng.uniform(0, 6)) + 0.45 * np.cumsum(rng.normal(0, 1, len(t))) / np.sqrt(len(t)))
 
 
@@ -41,7 +41,7 @@ def _steps(t: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _commute(t: Floats, rng: np.random.Generator) -> Floats:
-    """Vehicles on the roads of a pressed day: a quiet night, two rush hours with steep flanks, and the wobble of traffic that clears and jams."""
+    """Vehicles in a compressed day: a quiet night, two rush hours with steep flanks, and noise."""
     rush = np.full(len(t), 0.3)
     for begins, lasts in ((rng.uniform(5, 7), rng.uniform(1, 3)), (rng.uniform(14, 17), rng.uniform(2, 5))):
         rise, fall = rng.uniform(100, 500, 2)
@@ -50,7 +50,7 @@ def _commute(t: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _taxi(t: Floats, rng: np.random.Generator) -> Floats:
-    """Rides of one to three pressed days: few before dawn, a shoulder in the morning, most in the evening, no day like the other."""
+    """Taxi rides of one to three compressed days: few before dawn, more in the morning, most in the evening."""
     days = int(rng.integers(1, 4))
     hour = (t * 24 * days / SECONDS + rng.uniform(0, 24)) % 24
     shape = 1 - 0.55 * np.exp(-(((hour - 4.5) / 2.6) ** 2)) + 0.2 * np.exp(-(((hour - 8.5) / 1.5) ** 2)) + 0.4 * np.exp(-(((hour - 19) / 2.5) ** 2))
@@ -58,25 +58,25 @@ def _taxi(t: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _clicks(t: Floats, rng: np.random.Generator) -> Floats:
-    """Clicks counted by the hour over a pressed day, straight lines between the counts."""
+    """Hourly clicks of a compressed day, linearly interpolated."""
     knots = np.arange(0, SECONDS + 2 * HOUR_S, HOUR_S)
     shape = 1 + 0.5 * np.sin(2 * np.pi * knots / SECONDS + rng.uniform(0, 6))
     return np.asarray(np.interp(t, knots, shape * np.exp(rng.normal(0, 0.15, len(knots)))))
 
 
 def _wander(t: Floats, rng: np.random.Generator) -> Floats:
-    """A level that is left and found again within minutes."""
+    """A level with noise that lasts for minutes."""
     return np.asarray(np.exp(0.2 * _wobble(rng, len(t), rng.uniform(100, 500), smooth=False)))
 
 
 def _bursts(t: Floats, rng: np.random.Generator) -> Floats:
-    """Something upstream that delivers every quarter of an hour or so."""
+    """Periodic deliveries from upstream every 10 to 25 minutes."""
     period, share = rng.uniform(600, 1500), rng.uniform(0.1, 0.4)
     return np.asarray(1 + 0.2 * np.sin(2 * np.pi * t / SECONDS) + rng.uniform(0.3, 1) * ((t / period + rng.uniform()) % 1 < share))
 
 
 def _wobble(rng: np.random.Generator, size: int, lasts_s: float, smooth: bool = True) -> Floats:
-    """A stationary process of variance one that forgets within `lasts_s`; once more smoothed, it has a momentum."""
+    """Return a stationary process of variance 1 with a time constant of `lasts_s`; `smooth` filters it twice."""
     from scipy.signal import lfilter
 
     keep = np.exp(-1 / lasts_s)
@@ -95,7 +95,7 @@ LOADS: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
 
 
 def load(name: str, seed: int) -> tuple[Floats, Floats]:
-    """Seconds and rows/s; noise of 0.1 to 5 % that lasts for some seconds, one sample in a hundred missing and once all of them for two minutes."""
+    """Return seconds and rows/s, with noise of 0.1 to 5 % over some seconds, 1 % of samples missing, and one gap of two minutes."""
     rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
     t = np.arange(SECONDS, dtype=np.float64)
     rate = LOADS[name](t, rng)

@@ -1,4 +1,4 @@
-"""Readings of workers with a known truth: a load that changes, split unevenly, seen through noise."""
+"""Generated readings of workers with a known capacity: a changing load, skew and noise."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PERIOD_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class Workers:
-    """Worker w is at utilisation idle + (1 - idle) * proportion_w * load, where load 1 is the capacity: the busiest at 1.
+    """Worker w is at utilisation idle + (1 - idle) * proportion_w * load; at load 1, the capacity, the busiest is at 1.
 
-    Noise of utilisation lasts for about `noise_lasts_s`, as averages do. From the first reading to the last a row comes to cost `dearer` times as much.
-    `idles` are for workers that are not idle alike. At first workers are twice as busy as they should be, less and less so until `warm_after_s`.
+    Noise of utilisation has a time constant of `noise_lasts_s`. The cost of a row grows by the factor `dearer` from the first reading to the last.
+    `idles` gives each worker its own idle utilisation. Workers start twice as busy as later, and warm up until `warm_after_s`.
     """
 
     proportions: tuple[float, ...]
@@ -32,11 +32,11 @@ class Workers:
 
     @property
     def capacity(self) -> float:
-        """At the end."""
+        """The capacity at the end."""
         return sum(speed * proportion for speed, proportion in zip(self.speeds, self.proportions, strict=True)) / self.dearer
 
     def ramp(self, chance: random.Random, loads: Sequence[float], period_s: float = PERIOD_S) -> list[WorkersReading]:
-        """One reading for each load."""
+        """Return one reading for each load."""
         kept = math.exp(-period_s / self.noise_lasts_s) if self.noise_lasts_s > 0.0 else 0.0
         off = [chance.gauss(0.0, self.utilization_noise) for _ in self.proportions]
         readings = []
@@ -58,7 +58,7 @@ class Workers:
 
 
 def skewed(chance: random.Random, workers: int = 12, /, **settings: float) -> Workers:
-    """The busiest at 1, the others down to 0.6 of it; speeds within 10 %."""
+    """Return workers with the busiest at 1, the others down to 0.6, and speeds within 10 %."""
     proportions = [1.0, *(chance.uniform(0.6, 1.0) for _ in range(workers - 1))]
     return Workers(proportions=tuple(proportions), speeds=tuple(chance.uniform(45_000.0, 55_000.0) for _ in range(workers)), idles=(), **settings)
 
@@ -68,7 +68,7 @@ def rising(start: float, end: float, steps: int) -> list[float]:
 
 
 def waving(low: float, high: float, steps: int, waves: float = 2.0) -> list[float]:
-    """A sine that begins at its lowest."""
+    """Return a sine that begins at its lowest."""
     return [low + (high - low) * (0.5 - 0.5 * math.cos(2.0 * math.pi * waves * step / steps)) for step in range(steps)]
 
 
@@ -78,4 +78,4 @@ LOADS: Mapping[str, Callable[[int], list[float]]] = {
     "never above a half": lambda steps: waving(0.25, 0.45, steps),
     "flat": lambda steps: rising(0.44, 0.46, steps),
 }
-"""Loads as shares of the capacity over so many readings."""
+"""Functions from a number of readings to loads as shares of the capacity."""

@@ -57,8 +57,9 @@ class Chosen:
 
 
 def choose(trials: Trials, forms: Sequence[Form], rows: Flags) -> Chosen:
-    """Weight each form by its error on held-out intervals of these rows, and fit the chosen ones to all of the rows."""
-    errors = LEAST_ERROR + np.array([_held_out_error(trials, form, rows) for form in forms])
+    """Weight each form by its error on held-out intervals of these rows (equally for a single row), and fit the chosen ones to all of the rows."""
+    groups, known = groups_of(trials, rows), trials.seen[rows]
+    errors = LEAST_ERROR + np.array([log_error(trials.held_out(form, rows, groups), known) if len(known) > 1 else 0.0 for form in forms])
     shares = errors**-SHARPNESS / (errors**-SHARPNESS).sum()
     chosen = [int(index) for index in np.argsort(errors, kind="stable") if shares[index] >= LEAST_SHARE]
     return Chosen(
@@ -81,11 +82,6 @@ def by_row(points: Points, seen: Floats) -> Groups:
     """Return groups of rows in which identical rows are together, unless all rows are identical."""
     different = different_rows(points, seen)
     return np.asarray(different % ROWS_HELD_OUT) if np.any(different) else row_groups(len(seen), most=ROWS_HELD_OUT)
-
-
-def _held_out_error(trials: Trials, form: Form, rows: Flags) -> float:
-    """Return the held-out error of a form; zero for a single row, so that all forms have the same weight."""
-    return log_error(trials.held_out(form, rows, groups_of(trials, rows)), trials.seen[rows]) if rows.sum() > 1 else 0.0
 
 
 def log_error(predicted: Floats, actual: Floats) -> float:
