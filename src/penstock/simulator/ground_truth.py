@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal
 
 import numpy as np
 
+from penstock.core.domain.fault import FaultKind
 from penstock.core.shapes.chance import FloatArray
-
-FaultKind = Literal["crash", "timeout", "restart"]
-"""A worker that dies is noticed at once, one that freezes when its heartbeat has failed to come for a while; a query that fails is restarted."""
 
 ROOM = 4096
 """What an array holds at first; its room doubles when it is full."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """A failure to be struck by, at a time of the run's clock; of a restart, the query that fails, or all of them."""
-
-    at_s: float
-    kind: FaultKind = "crash"
-    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +188,7 @@ def sum_of(parts: Sequence[Seconds], column: str) -> FloatArray:
 def last_of(struck: Sequence[Struck]) -> Struck:
     """The one of a fault's recoveries that ended last.
 
-    >>> last_of([Struck(at_s=1.0, kind="crash", recovered_s=9.0), Struck(at_s=1.0, kind="crash", recovered_s=7.0)]).recovered_s
+    >>> last_of([Struck(at_s=1.0, kind="kill", recovered_s=9.0), Struck(at_s=1.0, kind="kill", recovered_s=7.0)]).recovered_s
     9.0
     """
     ends_s = [each.recovered_s for each in struck]
