@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.core.domain.instruction import Outcome, ScaleExecutors
+from penstock.core.domain.fault import Fault
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact
 from penstock.simulator.engine_settings import MicroBatchSettings
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from changes import scaling
 
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -14,7 +15,7 @@ from penstock.core.shapes.chance import FloatArray
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
-from penstock.simulator.ground_truth import Fault, Record
+from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.sharing import Scheduler

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from changes import scaling
 
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings
-from penstock.simulator.ground_truth import Fault, Record
+from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 
 

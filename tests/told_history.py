@@ -14,6 +14,7 @@ from penstock.core.domain.decision import Candidate, Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, Graded
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Quantiles, Reading
@@ -27,7 +28,6 @@ from penstock.runtime.fakes import blank_reading
 from penstock.runtime.fitter import InlineFitter
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.history import History

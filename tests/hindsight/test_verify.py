@@ -23,6 +23,7 @@ from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, Fit
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.events.steering import CommandTaken
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
@@ -30,10 +31,10 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.knowledge import Desired
-from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.knowledge.policy import Policy
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.redaction import Redactor
 from penstock.hindsight.verify import Verified, verify
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
@@ -43,7 +44,6 @@ from penstock.runtime.jobfile import own_policy
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant

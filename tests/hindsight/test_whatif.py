@@ -6,25 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from penstock.hindsight.run_cost import lasted, ran, recoveries_s
 
 from penstock.cli.simulate_options import limits_of
 from penstock.cli.whatif import table_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.knowledge.terms import Terms
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.hindsight import whatif
 from penstock.hindsight.confidence import confidence
-from penstock.hindsight.run_cost import lasted, ran, recoveries_s
 from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, of_last, what_if
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant

@@ -12,6 +12,7 @@ from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.queries import QueryRestarted
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
@@ -23,7 +24,6 @@ from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.from_history import recorded_faults
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
@@ -231,10 +231,10 @@ def test_a_query_that_failed_is_restarted_again_and_an_executor_that_was_lost_is
     restarted = QueryRestarted(at_s=START_S + 513.0, query="query", attempt=1, downtime_s=12.0, cause="a task failed")
     other = QueryRestarted(at_s=START_S + 700.0, query="side", attempt=1, downtime_s=90.0, cause="a task failed")
     found = calibrated(seen.readings, [*seen.events, restarted, other], CONFIG)
-    assert [(fault.kind, fault.at_s - START_S) for fault in found.faults] == [("restart", pytest.approx(501.0)), ("crash", pytest.approx(1202.0, abs=5.0))]
+    assert [(fault.kind, fault.at_s - START_S) for fault in found.faults] == [("restart", pytest.approx(501.0)), ("kill", pytest.approx(1202.0, abs=5.0))]
     assert batch_settings(found).failed_s == 12.0
     lived = rerun(found, seen.readings, CONFIG)
-    assert [each.kind for each in lived.record.struck] == ["restart", "crash"] and lived.error.latency_p95 == pytest.approx(0.0, abs=0.1)
+    assert [each.kind for each in lived.record.struck] == ["restart", "kill"] and lived.error.latency_p95 == pytest.approx(0.0, abs=0.1)
     assert lived.record.seconds().down.sum() == pytest.approx(12.0)
 
 

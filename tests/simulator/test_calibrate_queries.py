@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.config import Config
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -17,7 +18,6 @@ from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.from_history import of_query
 from penstock.simulator.graph import GraphQuery, QueryGraph
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
@@ -97,7 +97,7 @@ def test_times_of_arrivals_count_from_where_a_simulation_begins(found_shared: Ca
 def test_a_query_that_fails_alone_is_restarted_alone() -> None:
     readings = in_batches(faults=(Fault(at_s=START_S + 601.0, kind="restart", query="dear"), Fault(at_s=START_S + 1202.0)))
     found = calibrated(readings, (), CONFIG)
-    assert [(fault.kind, fault.query) for fault in found.faults] == [("restart", "dear"), ("crash", None)]
+    assert [(fault.kind, fault.query) for fault in found.faults] == [("restart", "dear"), ("kill", None)]
     lived = rerun(found, readings, CONFIG)
     words, dear = lived.record.parts
     assert words.seconds().down.sum() == 0.0 and dear.seconds().down.sum() > 0.0

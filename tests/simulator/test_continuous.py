@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_job import asked, assert_nothing_is_lost, job, lived, recovery, scale
 
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import ChangeQuery, Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import recovery_s
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings
-from penstock.simulator.ground_truth import COLUMNS, Fault
+from penstock.simulator.ground_truth import COLUMNS
 from penstock.simulator.load import Load
 
 START_S = 1_700_000_000.0
@@ -52,7 +53,7 @@ def test_a_failure_at_a_checkpoint_comes_before_it_and_repeats_the_whole_interva
 
 
 def test_a_worker_that_freezes_is_noticed_when_its_time_is_out() -> None:
-    crash, freeze = (lived(job(2000.0, downtime_s=30.0, timeout_s=20.0, faults=(Fault(at_s=200.0, kind=kind),)), 600.0) for kind in ("crash", "timeout"))
+    crash, freeze = (lived(job(2000.0, downtime_s=30.0, timeout_s=20.0, faults=(Fault(at_s=200.0, kind=kind),)), 600.0) for kind in ("kill", "freeze"))
     assert (crash.seconds().down.sum(), freeze.seconds().down.sum()) == (30.0, 50.0)
     assert [recovery(crash), recovery(freeze)] == pytest.approx([70.0, 110.0], abs=1.0)
 
@@ -105,7 +106,7 @@ def test_no_row_is_lost_or_invented(rates: list[float], faults: list[float], siz
 @settings(max_examples=25)
 def test_how_often_somebody_looks_changes_nothing(looks: list[float], seed: int) -> None:
     def run(looks_s: list[float]) -> ContinuousEngine:
-        faults = (Fault(at_s=70.0), Fault(at_s=200.0, kind="timeout"))
+        faults = (Fault(at_s=70.0), Fault(at_s=200.0, kind="freeze"))
         engine = job(3000.0, faults=faults, seed=seed, pause_s=0.3, noise=0.05, skew=0.2, interval_s=7.0, up_s=12.5)
         for at_s in (*(each for each in looks_s if each < 300.0), 300.0):
             engine.advance(at_s)

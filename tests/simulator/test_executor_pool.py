@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 from simulated_batches import ON_SPARK, batches, engine, scaled
 
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.core.monitor.facts import BatchFact
 from penstock.simulator.engine_settings import MicroBatchSettings
-from penstock.simulator.ground_truth import Fault
 
 
 def test_new_executors_come_live_warm_up_and_are_reported_when_all_are_there() -> None:

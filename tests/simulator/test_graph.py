@@ -12,13 +12,14 @@ from simulated_graph import BATCHES, FLOW, Graph, Running, engine, flowing, in_b
 from simulated_job import assert_nothing_is_lost
 
 from penstock.core.config import Config
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
-from penstock.simulator.ground_truth import Fault, Seconds
+from penstock.simulator.ground_truth import Record, Seconds
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.simulator.sharing import Scheduler, fair, in_order
 
@@ -39,7 +40,7 @@ NOISY, SKEWED = replace(BATCHES, noise=0.1), replace(FLOW, skew=0.2)
     ids=["micro-batch", "continuous"],
 )
 def test_a_graph_of_one_query_is_the_single_engine_to_the_last_digit(job: MicroBatchSettings | ContinuousSettings, of_one: Graph) -> None:
-    faults = (Fault(at_s=60.0), Fault(at_s=150.5, kind="timeout"))
+    faults = (Fault(at_s=60.0), Fault(at_s=150.5, kind="freeze"))
     asked: dict[float, Instruction] = {90.0: scale(6, 1), 121.0: change("query", 5.0, flows=isinstance(job, ContinuousSettings)), 210.0: scale(3, 2)}
     (alone,), (one,) = (lived(engine(each, RISING, 4, faults, seed=3), 300.0, asked).values() for each in (job, of_one))
     assert all(np.array_equal(getattr(alone.seconds(), each.name), getattr(one.seconds(), each.name)) for each in fields(Seconds))
@@ -49,13 +50,13 @@ def test_a_graph_of_one_query_is_the_single_engine_to_the_last_digit(job: MicroB
 
 @given(
     rate=st.floats(50.0, 6000.0), selectivity=st.floats(0.0, 3.0), executors=st.integers(1, 8), after=st.integers(1, 8),
-    scheduler=st.sampled_from(["fair", "fifo"]), fault_s=st.floats(5.0, 150.0), kind=st.sampled_from(["crash", "timeout"]), seed=st.integers(0, 99),
+    scheduler=st.sampled_from(["fair", "fifo"]), fault_s=st.floats(5.0, 150.0), kind=st.sampled_from(["kill", "freeze"]), seed=st.integers(0, 99),
 )  # fmt: skip
 @settings(max_examples=25, deadline=None)
 def test_what_a_query_in_batches_writes_is_what_the_next_one_gets(
     rate: float, selectivity: float, executors: int, after: int, scheduler: Scheduler, fault_s: float, kind: str, seed: int
 ) -> None:
-    faults = (Fault(at_s=fault_s, kind="crash" if kind == "crash" else "timeout"),)
+    faults = (Fault(at_s=fault_s, kind="kill" if kind == "kill" else "freeze"),)
     running = engine(in_batches(selectivity, scheduler), rate, executors, faults, seed)
     records = lived(running, 200.0, {70.0: scale(after), 120.0: change("clicks", 6.0, flows=False)})
     for record in records.values():

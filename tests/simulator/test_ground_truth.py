@@ -43,7 +43,7 @@ def test_latencies_are_kept_in_their_order_apart_from_the_seconds() -> None:
 
 def test_a_recovery_ends_what_struck_before_it_and_nothing_else() -> None:
     record = Record(0.0)
-    record.struck = [Struck(at_s=5.0, kind="crash", recovered_s=9.0), Struck(at_s=10.0, kind="crash"), Struck(at_s=30.0, kind="timeout")]
+    record.struck = [Struck(at_s=5.0, kind="kill", recovered_s=9.0), Struck(at_s=10.0, kind="kill"), Struck(at_s=30.0, kind="freeze")]
     record.recovered(25.0)
     assert [each.recovery_s for each in record.struck] == [4.0, 15.0, None]
 

@@ -15,13 +15,13 @@ from laws import latency_by_law_s
 from simulated_batches import ON_SPARK, batches, engine, scaled
 
 from penstock.core.config import Config
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import NOT_NEGATIVE, MicroBatchSettings
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 
@@ -136,7 +136,7 @@ def test_a_reading_shows_the_throughput_lag_and_busyness_that_follow_from_the_la
 
 @given(
     points=st.lists(st.floats(0.0, 3000.0), min_size=2, max_size=6), executors=st.integers(1, 5), sizes=st.lists(st.integers(1, 6), max_size=4),
-    strikes=st.lists(st.tuples(st.integers(0, 200), st.sampled_from(["crash", "timeout"])), max_size=3), interval_s=st.sampled_from([0.0, 2.0, 7.5]),
+    strikes=st.lists(st.tuples(st.integers(0, 200), st.sampled_from(["kill", "freeze"])), max_size=3), interval_s=st.sampled_from([0.0, 2.0, 7.5]),
     limit=st.sampled_from([None, 500.0]), seed=st.integers(0, 5),
 )  # fmt: skip
 @settings(max_examples=15, deadline=None)
@@ -162,14 +162,14 @@ def test_no_row_is_lost_or_invented(
 
 
 def test_one_seed_is_one_run() -> None:
-    job, faults = replace(ON_SPARK, noise=0.1), (Fault(at_s=50.0), Fault(at_s=90.0, kind="timeout"))
+    job, faults = replace(ON_SPARK, noise=0.1), (Fault(at_s=50.0), Fault(at_s=90.0, kind="freeze"))
     first, same, other = (batches(engine(job, 1500.0, 4, faults, seed), 200.0) for seed in (3, 3, 4))
     assert first == same
     assert [batch.duration_s for batch in first] != [batch.duration_s for batch in other]
 
 
 def test_it_does_not_matter_in_how_many_steps_a_run_is_made() -> None:
-    job, faults = replace(ON_SPARK, noise=0.1), (Fault(at_s=50.0, kind="timeout"),)
+    job, faults = replace(ON_SPARK, noise=0.1), (Fault(at_s=50.0, kind="freeze"),)
     whole, parts = engine(job, 1500.0, 4, faults), engine(job, 1500.0, 4, faults)
     at_once = batches(whole, 200.0)
     stepwise = tuple(batch for step in range(1, 287) for batch in batches(parts, min(200.0, 0.7 * step)))
@@ -216,7 +216,7 @@ def test_a_crash_on_spark_is_a_longer_batch_and_two_slow_ones() -> None:
 
 
 def test_a_frozen_executor_stalls_one_batch_and_the_recursion_catches_up() -> None:
-    running = engine(ON_SPARK, 1800.0, 4, (Fault(at_s=31.0, kind="timeout"),))
+    running = engine(ON_SPARK, 1800.0, 4, (Fault(at_s=31.0, kind="freeze"),))
     done = batches(running, 150.0)
     struck = next(place for place, batch in enumerate(done) if batch.committed_s > 31.0)
     measured = ((5400.0, 23.9), (43_200.0, 18.1), (32_400.0, 10.0), (18_000.0, 5.9), (10_800.0, 3.9), (7_200.0, 2.7))

@@ -6,25 +6,25 @@ import time
 
 import numpy as np
 import pytest
+from penstock.simulator.score import score
 
 from penstock import ports
 from penstock.core.config import Config
 from penstock.core.domain.command import SetExecutors
 from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.events.steering import InstructionDone
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.knowledge import Desired
-from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.knowledge.terms import Terms
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.usage import plant_of, utilization
 from penstock.runtime.controller import Controller
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine_settings import ContinuousSettings
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant, SimulatedTestbed
-from penstock.simulator.score import score
 from penstock.stores.in_memory import MemoryStore
 
 CONFIG = Config(reading_interval_s=15.0, reading_window_s=15.0)

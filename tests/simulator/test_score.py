@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from penstock.simulator.score import latency_ms, score
 
 from penstock.core.domain.job import Promises
 from penstock.simulator.ground_truth import COLUMNS, Record, Rescaled, Seconds, Struck, together
-from penstock.simulator.score import latency_ms, score
 
 
 def recorded(count: int, **columns: Any) -> Record:
@@ -48,9 +48,9 @@ def test_a_second_without_results_is_judged_by_what_waits() -> None:
 def test_a_recovery_beyond_the_target_counts_and_one_without_end_counts_until_the_end() -> None:
     record = recorded(600)
     record.struck = [
-        Struck(at_s=1100.0, kind="crash", recovered_s=1150.0),
-        Struck(at_s=1200.0, kind="crash", recovered_s=1290.0),
-        Struck(at_s=1500.0, kind="crash"),
+        Struck(at_s=1100.0, kind="kill", recovered_s=1150.0),
+        Struck(at_s=1200.0, kind="kill", recovered_s=1290.0),
+        Struck(at_s=1500.0, kind="kill"),
     ]
     found = score(record, Promises(recovery_s=60.0))
     assert found.violation_s == pytest.approx(0.0 + 30.0 + 40.0)
@@ -61,11 +61,11 @@ def test_a_recovery_beyond_the_target_counts_and_one_without_end_counts_until_th
 def test_a_second_in_which_several_promises_are_broken_counts_once() -> None:
     record = recorded(600, finished_rows=1.0, latency_s=[0.1] * 280 + [5.0] * 40 + [0.1] * 280)
     record.struck = [
-        Struck(at_s=1200.0, kind="crash", recovered_s=1310.5),
-        Struck(at_s=1220.0, kind="crash", recovered_s=1310.5),
-        Struck(at_s=1100.0, kind="crash", recovered_s=1170.0),
-        Struck(at_s=1530.0, kind="crash"),
-        Struck(at_s=1500.0, kind="crash"),
+        Struck(at_s=1200.0, kind="kill", recovered_s=1310.5),
+        Struck(at_s=1220.0, kind="kill", recovered_s=1310.5),
+        Struck(at_s=1100.0, kind="kill", recovered_s=1170.0),
+        Struck(at_s=1530.0, kind="kill"),
+        Struck(at_s=1500.0, kind="kill"),
     ]
     recovering_s = 10.0 + 50.5 + 40.0
     assert score(record, Promises(recovery_s=60.0)).violation_s == pytest.approx(recovering_s)
@@ -100,7 +100,7 @@ def test_the_rows_that_wait_in_a_job_are_those_of_its_queries() -> None:
 def test_a_score_may_begin_later() -> None:
     record = recorded(10, workers=[9.0] * 4 + [1.0] * 6, finished_rows=1.0, latency_s=[5.0] * 4 + [0.1] * 6)
     record.rescales.append(Rescaled(asked_s=1003.0, done_s=1004.0, before=9, after=1))
-    record.struck = [Struck(at_s=1001.0, kind="crash", recovered_s=1003.0)]
+    record.struck = [Struck(at_s=1001.0, kind="kill", recovered_s=1003.0)]
     found = score(record, Promises(latency_p95_s=1.0, recovery_s=1.0), from_s=1004.0)
     assert (found.worker_seconds, found.average_workers, found.rescales, found.violation_s, found.recoveries) == (6.0, 1.0, 0, 0.0, ())
     assert found.latency is not None and found.latency.mean == pytest.approx(100.0) and found.within_latency == 1.0

@@ -14,12 +14,12 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.autopilot import Decided, Graded, PhaseFailed
 from penstock.core.domain.events.run import TurnFailed
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
-from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.knowledge.terms import Terms
+from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import Simulable
-from penstock.simulator.ground_truth import Fault
 from penstock.wiring.setup import Setup, with_downtimes
 from penstock.wiring.simulation import Simulated, simulate
 
@@ -65,7 +65,7 @@ def test_the_first_prediction_knows_when_a_failure_is_noticed(timeout_s: float) 
     flow = ContinuousSettings(capacity_rows_per_s=5000.0, downtime_s=30.0, timeout_s=timeout_s)
     batches = replace(BATCHES, timeout_s=timeout_s)
     for engine in (flow, batches):
-        (failure,) = run("static", engine, wave(15_000.0, 0.0, 1800.0), start=8, faults=(Fault(at_s=901.0, kind="timeout"),)).failures
+        (failure,) = run("static", engine, wave(15_000.0, 0.0, 1800.0), start=8, faults=(Fault(at_s=901.0, kind="freeze"),)).failures
         assert failure.predicted_s is not None and failure.measured_s is not None
         assert 0.6 < failure.predicted_s / failure.measured_s < 1.6
 

@@ -15,15 +15,16 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.autopilot import Decided, PhaseFailed, ScalingIneffective
 from penstock.core.domain.events.run import SideWorkFailed, TurnFailed
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import ExecutorReading
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.hpa import Hpa
-from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
-from penstock.simulator.ground_truth import Fault, Record, Struck
+from penstock.simulator.ground_truth import Record, Struck
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Failure, RecoveryPredicting, Simulated, failures_of, simulate, simulate_all
 
@@ -88,7 +89,7 @@ def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
         return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, executors=4, about="query_restart")
 
     record = Record(0.0)
-    record.struck.extend([Struck(at_s=100.0, kind="crash", recovered_s=160.0), Struck(at_s=300.0, kind="crash"), Struck(at_s=900.0, kind="timeout")])
+    record.struck.extend([Struck(at_s=100.0, kind="kill", recovered_s=160.0), Struck(at_s=300.0, kind="kill"), Struck(at_s=900.0, kind="freeze")])
     made = [predicted(90.0, 1.0), predicted(105.0, 55.0), predicted(120.0, 2.0), predicted(930.0, 80.0)]
     assert failures_of(MicroBatchSettings(timeout_s=20.0), record, made)[2].predicted_s == 100.0, "micro-batches count a loss when it is noticed"
     assert failures_of(ContinuousSettings(capacity_rows_per_s=5000.0), record, made) == (

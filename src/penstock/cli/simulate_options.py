@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.report import needed
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES, with_parameters
-from penstock.simulator.ground_truth import Fault
 from penstock.tables.measurements import read_trace
 from penstock.wiring.setup import SHORTEST_RUN_S
 
@@ -108,7 +108,7 @@ def faults_of(text: str, timeout_s: float | None, load: Arrivals) -> tuple[Fault
             raise UserMistake(f"--failures: found {plain(at_s)}, the trace goes {span_words(load)}")
         if any(fault.at_s == at_s for fault in faults):
             raise UserMistake(f"--failures: found {plain(at_s)} twice, another time is needed for each")
-        faults.append(Fault(at_s=at_s, kind="crash" if timeout_s is None else "timeout"))
+        faults.append(Fault(at_s=at_s, kind="kill" if timeout_s is None else "freeze"))
     return tuple(sorted(faults, key=lambda fault: fault.at_s))
 
 

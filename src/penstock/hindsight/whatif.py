@@ -10,6 +10,7 @@ import numpy as np
 from penstock.core.config import EVEN, Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Plant
@@ -22,7 +23,6 @@ from penstock.core.report.run_report import RunReport, run_report
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 from penstock.simulator.graph import QueryGraph, Simulable
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.rerun import OwnError, rerun
 from penstock.simulator.sharing import Scheduler
 from penstock.wiring.setup import SHORTEST_RUN_S, LeftOut, Setup, possible, with_downtimes

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Plant
 from penstock.core.domain.units import duration_words
@@ -38,7 +39,6 @@ from penstock.simulator.from_history import (
     usual_plan,
 )
 from penstock.simulator.graph import OF_THE_ENGINE
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.rerun import with_batches_alone, with_newcomers
 from penstock.simulator.sharing import Scheduler
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.trigger import Plant
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph, Simulable
-from penstock.simulator.ground_truth import Fault
 from penstock.simulator.sharing import Scheduler
 
 Settings = MicroBatchSettings | ContinuousSettings

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import Observation
 from penstock.core.shapes.chance import FloatArray
@@ -18,7 +19,7 @@ from penstock.simulator.engine import refusal
 from penstock.simulator.engine_settings import ContinuousSettings
 from penstock.simulator.fluid import Stretch, flowing, latency_s, seconds_of
 from penstock.simulator.graph import QueryGraph
-from penstock.simulator.ground_truth import Fault, Record, Rescaled, Struck, together
+from penstock.simulator.ground_truth import Record, Rescaled, Struck, together
 from penstock.simulator.load import Load, Topic
 from penstock.simulator.sharing import Sharer, shared
 from penstock.simulator.workers import Workers
@@ -129,7 +130,7 @@ class ContinuousEngine:
                 query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind, recovered_s=None if query in failed else fault.at_s))
             for query in failed:
                 query.fail()
-            self._take_down(failed, settings.downtime_s + (settings.timeout_s if fault.kind == "timeout" else 0.0))
+            self._take_down(failed, settings.downtime_s + (settings.timeout_s if fault.kind == "freeze" else 0.0))
 
     def _take_down(self, queries: Sequence[ContinuousQuery], seconds: float) -> None:
         self._ahead, self._disturbed_s = None, float(self._now)

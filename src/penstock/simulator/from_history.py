@@ -13,12 +13,12 @@ from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.queries import QueryRestarted
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Plant, Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.report.shadow import SILENT_S
-from penstock.simulator.ground_truth import Fault
 
 Seen = list[tuple[Reading, QueryReading]]
 """Readings in the order of time, with one query of each."""

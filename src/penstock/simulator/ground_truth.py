@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal
 
 import numpy as np
 
+from penstock.core.domain.fault import FaultKind
 from penstock.core.shapes.chance import FloatArray
-
-FaultKind = Literal["crash", "timeout", "restart"]
-"""A crash of an executor is noticed at once; a frozen executor after the timeout of its heartbeat; a query that fails is restarted."""
 
 ROOM = 4096
 """The initial capacity of a growing array."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """A failure to inject at a time of the run's clock; for a restart, the query that fails (None: all queries)."""
-
-    at_s: float
-    kind: FaultKind = "crash"
-    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +188,7 @@ def sum_of(parts: Sequence[Seconds], column: str) -> FloatArray:
 def last_of(struck: Sequence[Struck]) -> Struck:
     """Return the recovery from a fault that ended last.
 
-    >>> last_of([Struck(at_s=1.0, kind="crash", recovered_s=9.0), Struck(at_s=1.0, kind="crash", recovered_s=7.0)]).recovered_s
+    >>> last_of([Struck(at_s=1.0, kind="kill", recovered_s=9.0), Struck(at_s=1.0, kind="kill", recovered_s=7.0)]).recovered_s
     9.0
     """
     ends_s = [each.recovered_s for each in struck]

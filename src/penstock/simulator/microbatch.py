@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import ExecutorFact, Observation
 from penstock.core.shapes.chance import key_of, uniform
@@ -15,7 +16,7 @@ from penstock.simulator.engine import Agenda, alone, refusal
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.executor_pool import LiveScaling, Pool
 from penstock.simulator.graph import QueryGraph
-from penstock.simulator.ground_truth import Fault, Record, Struck, together
+from penstock.simulator.ground_truth import Record, Struck, together
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch_query import Changing, MicroBatchQuery, misfit
 from penstock.simulator.sharing import SCHEDULERS
@@ -148,7 +149,7 @@ class MicroBatchEngine:
                 return
             place = int(float(uniform(key_of(self._seed, VICTIMS), np.array([number]))[0]) * len(self._pool.running))
             victim = self._pool.running[place].executor_id
-            if fault.kind == "crash":
+            if fault.kind == "kill":
                 self._lose(victim, at_s)
                 return
             noticed_s = at_s + self._shared.timeout_s

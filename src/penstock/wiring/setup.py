@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.fault import Fault, FaultKind
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -17,7 +18,6 @@ from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import QueryGraph, Simulable
-from penstock.simulator.ground_truth import Fault, FaultKind
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedTestbed
@@ -44,7 +44,7 @@ class Setup:
 def with_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fault] = ()) -> Autopilot:
     """Return the autopilot with the downtimes of this engine by kind; a failure costs detection and a restart or, in micro-batches, a retry of tasks."""
     settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
-    detection_s = settings.timeout_s if any(fault.kind == "timeout" for fault in faults) else 0.0
+    detection_s = settings.timeout_s if any(fault.kind == "freeze" for fault in faults) else 0.0
     known_s = {"rescale_up": settings.up_s, "rescale_down": settings.down_s}
     if isinstance(settings, MicroBatchSettings):
         known_s |= {"executor_loss": settings.retry_s, "query_restart": settings.failed_s}
@@ -55,7 +55,7 @@ def with_downtimes(autopilot: Autopilot, engine: Simulable, faults: Sequence[Fau
 def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
     """Return the seconds from a fault until a reading counts it: in micro-batches a frozen executor is lost only after the timeout."""
     settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
-    return settings.timeout_s if fault == "timeout" and isinstance(settings, MicroBatchSettings) else 0.0
+    return settings.timeout_s if fault == "freeze" and isinstance(settings, MicroBatchSettings) else 0.0
 
 
 def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] = ()) -> Engine:
