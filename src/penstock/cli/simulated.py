@@ -82,7 +82,7 @@ def notes_of(run: Simulated) -> list[str]:
 
 
 def as_object(run: Simulated) -> dict[str, Any]:
-    """All that was found; `queries` only of a graph."""
+    """Return all that was found; `queries` only of a graph."""
     report = run.report
     found = {
         "policy": run.policy,

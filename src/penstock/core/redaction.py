@@ -34,7 +34,7 @@ class Redactor:
         return f"Redactor({len(self.secrets)} secrets)"
 
     def text(self, text: str) -> str:
-        """The text without the secrets."""
+        """Return the text without the secrets."""
         if not any(form in text for form in self._forms):
             return text
         clear, end = [], 0
@@ -58,7 +58,7 @@ class Redactor:
 
 
 def _forms(secret: str) -> set[str]:
-    """Every spelling of a secret that may turn up in an error, a URL or a JSON document."""
+    """Return every spelling of a secret that may turn up in an error, a URL or a JSON document."""
     plain = secret.encode("utf-8", "replace").decode()
     quoted = {quote(plain), quote(plain, safe=""), quote_plus(plain)}
     lower_hex = {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), each) for each in quoted}

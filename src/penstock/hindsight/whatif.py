@@ -176,7 +176,7 @@ class WhatIf:
         return run_report(run.readings, self.asked.promises, run.events, window_s=run.setup.terms.config.reading_window_s)
 
     def is_at_recorded_size(self, run: Simulated) -> bool:
-        """Whether the policy keeps to the size of the recorded run, on average."""
+        """Return whether the policy keeps to the size of the recorded run, on average."""
         return abs(run.report.average_executors - self.recorded.average_executors) <= SAME_SIZE * self.recorded.average_executors
 
     def error_worker_seconds(self, run: Simulated) -> float | None:

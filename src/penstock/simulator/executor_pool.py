@@ -128,7 +128,7 @@ class LiveScaling:
         return self._under_way is not None
 
     def ask(self, number: int, executors: int, report: Callable[[Outcome], None], at_s: float, *, torn: Callable[[int], None]) -> None:
-        """Begin; `torn` is told of executors that had to leave in the middle of a batch."""
+        """Begin a rescale; `torn` is called with the number of executors that had to leave in the middle of a batch."""
         under_way = UnderWay(number=number, after=executors, report=report, asked_s=at_s, before=self._pool.requested)
         self._pool.requested = executors
         self._pool.call_off(executors)

@@ -126,7 +126,7 @@ def _innermost(hint: Any) -> Iterator[Any]:
 
 @cache
 def closed_words() -> frozenset[str]:
-    """Every literal of what a history holds, the reason codes, the policies with their parameters, the knobs, and the names of commands."""
+    """Return every literal of what a history holds, the reason codes, the policies with their parameters, the knobs, and the names of commands."""
     spoken = Command.__subclasses__()
     held = (Reading, Knowledge, Terms, Instruction, Outcome, FitAsked, FitDone, *spoken, *event_classes().values())
     named = {each.__name__ for each in spoken} | {*KNOBS, RUNNING}

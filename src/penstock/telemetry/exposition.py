@@ -129,7 +129,7 @@ def metrics_text(
     job: str, reading: Reading | None, events_by_kind: Mapping[str, int], promises: Promises, autopilot: AutopilotState | None = None,
     redact: Callable[[str], str] = str,
 ) -> bytes:  # fmt: skip
-    """All that is known of a job in Prometheus' text format, without secrets; before the first reading only what needs none."""
+    """Return all that is known of a job in Prometheus' text format, without secrets; before the first reading only what needs none."""
     registry = CollectorRegistry(auto_describe=False)
     standing = [*_standing(job, events_by_kind, promises), *(_of_autopilot(job, autopilot) if autopilot else ())]
     registry.register(_Families([*standing, *(_of_reading(job, reading, redact) if reading else ())]))

@@ -1,4 +1,4 @@
-"""What holds a job back that more executors did not help."""
+"""The bottleneck of a job that more executors did not help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST_STAGE = 0.6
 
 
 def bottleneck(reading: Reading) -> Comparison:
-    """The first reason that the reading shows, with its two numbers; the code `unknown_bottleneck` if it shows none.
+    """Return the first reason that the reading shows, with its two numbers; the code `unknown_bottleneck` if it shows none.
 
     Asked in overload: batches follow each other without a pause, so seconds of tasks per second are shares of a batch.
     """
@@ -50,7 +50,7 @@ def _skewed(reading: Reading) -> Comparison | None:
 
 
 def _slow_sink(query: QueryReading, slots: int) -> Comparison | None:
-    """The sink is slow if the last of several stages takes most task time, or a batch mostly writes while no task runs."""
+    """Return a slow sink: the last of several stages takes most task time, or a batch mostly writes while no task runs."""
     run_s_per_s = [stage.run_time_s_per_s for stage in query.stages]
     share = run_s_per_s[-1] / sum(run_s_per_s) if len(run_s_per_s) > 1 and sum(run_s_per_s) > 0 else 0.0
     if share > LAST_STAGE:

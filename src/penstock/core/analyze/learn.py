@@ -36,7 +36,7 @@ from penstock.core.models.usage import is_stalled, most_tasks, plant_of, slots_o
 
 
 def learn(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need], decided_s: float | None = None) -> Learnt:
-    """Arrivals from every reading, all else once in a learning interval; `decided_s` is when something was last decided.
+    """Learn arrivals from every reading, all else once in a learning interval; `decided_s` is the time of the last decision.
 
     An arrival rate is the mean since the reading before, so it stands in the middle of that time.
     """
@@ -66,7 +66,7 @@ def _with_profile(learnt: Learnt, reading: Reading, terms: Terms, *, decided: bo
 
 
 def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen | None:
-    """This moment as one more row of a profile (Phoebe learns on at run time, sec. III-E); None during a recovery from anything that was announced.
+    """Return this moment as one more row of a profile (Phoebe learns on at run time, sec. III-E); None during a recovery from anything that was announced.
 
     A job that fell behind without a disturbance did not keep up with its load, nor does one that never recovers because it has too few executors: that is
     a row too. Where the job is slower than its profile, the row is what it would have been at the profile's pace.
@@ -80,7 +80,7 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
 
 
 def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: frozenset[Need]) -> Learnt:
-    """Learn how long batches took and how busy the executors were. The cost of batches is that of the job only where it has a single query."""
+    """Learn how long batches took and how busy executors were. The cost of batches is that of the job only where it has a single query."""
     capacity, latencies, ids = learnt.capacity, dict(learnt.batches), dict(learnt.batch_ids)
     by_batches = capacity.by_batches if len(reading.queries) == 1 and plant_of(reading) == "micro_batch" else None
     fresh_batches: list[BatchMeasured] = []
@@ -108,7 +108,7 @@ WARM_UP_BATCHES = 5
 
 
 def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]) -> Learnt:
-    """The models as these terms and this policy want them: begun anew under another time scale or profile, else only asked in another way."""
+    """Return the models as these terms and this policy want them: begun anew under another time scale or profile, else only asked in another way."""
     if learnt.time_scale != terms.autopilot.time_scale:
         learnt = replace(fresh(reading, terms), applied_number=learnt.applied_number)
     priors = priors_of(terms.autopilot, plant_of(reading))
@@ -122,7 +122,7 @@ def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Ne
 
 
 def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...]) -> Learnt:
-    """The models by this profile: begun anew where they are by another, or by one that is gone."""
+    """Return the models by this profile: begun anew where they are by another, or by one that is gone."""
     mark = mark_of(rows)
     if learnt.profile_mark == mark:
         return learnt
@@ -130,7 +130,7 @@ def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...]) -> Learnt:
 
 
 def fresh(reading: Reading, terms: Terms) -> Learnt:
-    """Models that have learnt nothing: their windows are those of a real day times the time scale, but never below what readings can show."""
+    """Return models that have learnt nothing: their windows are those of a real day times the time scale, but never below what readings can show."""
     scaled, config = terms.autopilot.scaled, terms.config
     return Learnt(
         load=LoadForecast(history_s=scaled(HISTORY_S), horizon_s=scaled(HORIZON_S), series=Series(step_s=max(scaled(STEP_S), config.reading_interval_s))),
@@ -151,7 +151,7 @@ def fresh(reading: Reading, terms: Terms) -> Learnt:
 
 
 def warm_up_s(reading: Reading, terms: Terms) -> float:
-    """How long after a change nothing is learnt: as long as executors warm up, and while a window may still hold one of the first batches."""
+    """Return how long after a change nothing is learnt: as long as executors warm up, and while a window may still hold one of the first batches."""
     if plant_of(reading) == "continuous":
         return terms.autopilot.scaled(WARM_UP_S)
     first_batches_s = WARM_UP_BATCHES * max((query.trigger.interval_s for query in reading.queries), default=0.0)
@@ -159,7 +159,7 @@ def warm_up_s(reading: Reading, terms: Terms) -> float:
 
 
 def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> BatchMeasured | None:
-    """The average batch of the window; None where it is not known.
+    """Return the average batch of the window; None where it is not known.
 
     In a window that ends at commits a batch takes what came during its cycle, which is the interval or, in overload, the batch before it.
     """
@@ -175,7 +175,7 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
 
 
 def cost_of(query: QueryReading, reading: Reading, known: BatchCost | None) -> BatchCost | None:
-    """The cost of this query's batches with the partitions, slots and limit that it has now; None before a stage was seen."""
+    """Return the cost of this query's batches with the partitions, slots and limit that it has now; None before a stage was seen."""
     partitions, limit = most_tasks(query), query.rate_limit_rows_per_s
     if partitions is None:
         return known
@@ -188,7 +188,7 @@ def cost_of(query: QueryReading, reading: Reading, known: BatchCost | None) -> B
 
 
 def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None, batch: BatchMeasured) -> BatchLatency | None:
-    """The latency of this query's batches after one more of them, and after the latency measured with it where the job kept up and was warm."""
+    """Return the latency of this query's batches after one more of them, and after the latency measured with it where the job kept up and was warm."""
     cost = cost_of(query, reading, known.cost if known else None)
     if cost is None:
         return None
@@ -201,7 +201,7 @@ def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None
 
 
 def workers_reading(reading: Reading, autopilot: Autopilot) -> WorkersReading | None:
-    """All executors at one moment; None where anything about any of them is unknown: a sum over less is not the job."""
+    """Return all executors at one moment; None where anything about any of them is unknown: a sum over less is not the job."""
     if is_stalled(reading):
         return None
     plant, workers = plant_of(reading), []
@@ -216,9 +216,9 @@ def workers_reading(reading: Reading, autopilot: Autopilot) -> WorkersReading | 
 
 
 def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None:
-    """What this moment shows of the job's pace; None where nothing does, as around a stop, or in micro-batches, whose law tells by itself.
+    """Return the pace that this moment shows; None around a stop, and in micro-batches, whose law contains it.
 
-    It is overloaded if more than a whole window of work waits, so that the job does all it can, and yet more arrives; not while it warms up.
+    The job is overloaded if more than a window of work waits, so that it does all it can, and yet more arrives; not while it warms up.
     """
     done, size, window_s, since_s = reading.throughput_rows_per_s, reading.executors_running, terms.config.reading_window_s, _since_stop_s(learnt, reading)
     if plant_of(reading) != "continuous" or not done or size < 1 or since_s < window_s:
@@ -231,7 +231,7 @@ def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None
 
 
 def is_overloaded(learnt: Learnt, reading: Reading, terms: Terms) -> bool:
-    """Whether a recovery is none: the job was seen to do less than arrives for some readings, or still does when it should have recovered by promise."""
+    """Return whether a recovery is none: the job was seen to do less than arrives for some readings, or still does when it should have recovered by promise."""
     patience_s = learnt.health.abandoned_after_s if terms.promises.recovery_s is None else terms.promises.recovery_s
     began_s = min((each.at_s for each in learnt.health.open if each.kind != UNANNOUNCED), default=reading.at_s)
     return learnt.pace.is_short or (reading.at_s - began_s > patience_s and falls_short(reading))
@@ -243,6 +243,6 @@ def falls_short(reading: Reading) -> bool:
 
 
 def _since_stop_s(learnt: Learnt, reading: Reading) -> float:
-    """Seconds since the job runs again after what struck it last, as far as downtimes are known."""
+    """Return seconds since the job runs again after what struck it last, as far as downtimes are known."""
     since_s = reading.uptime_s if reading.since_disturbance_s is None else reading.since_disturbance_s
     return since_s - max(downtimes_of(learnt.downtimes).values())

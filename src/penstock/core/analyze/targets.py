@@ -54,7 +54,7 @@ def targets(seen: Assessment) -> dict[str, Comparison]:
 
 
 def _recovery(seen: Assessment) -> Comparison | None:
-    """A failure costs its downtime at least, and the most executors need time at the peak that is forecast."""
+    """Return why the recovery time is out of reach: below the downtime of a failure, or of what the most executors need at the forecast peak."""
     promised_s, down_s = seen.promises.recovery_s, downtime_s(seen, failure_of(seen.plant))
     if promised_s is None:
         return None
@@ -68,7 +68,7 @@ def _recovery(seen: Assessment) -> Comparison | None:
 
 
 def _latency(seen: Assessment) -> Comparison | None:
-    """A row waits for its trigger; and even the most executors have a latency."""
+    """Return why the latency is out of reach: below the wait for the trigger, or the latency of the most executors."""
     promised_s = seen.promises.latency_p95_s
     if promised_s is None:
         return None

@@ -23,7 +23,7 @@ class Hours:
     until_s: float = DAY_S
 
     def hold(self, at_s: float) -> bool:
-        """Whether this moment is within them."""
+        """Return whether this moment is within them."""
         number, second = divmod(at_s, DAY_S)
         today = int(number + THURSDAY) % 7
         if self.from_s < self.until_s:

@@ -11,7 +11,7 @@ _THOUSANDS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
 
 
 def parse_duration_s(text: str | float) -> float:
-    """Seconds in a duration; a bare number is seconds.
+    """Return seconds in a duration; a bare number is seconds.
 
     >>> parse_duration_s("1m30s"), parse_duration_s("250ms"), parse_duration_s(5)
     (90.0, 0.25, 5.0)
@@ -29,7 +29,7 @@ def parse_duration_s(text: str | float) -> float:
 
 
 def parse_rate_rows_per_s(text: str | float) -> float:
-    """Rows per second in a rate; "20000/s", "20k/s" and plain numbers are understood.
+    """Return rows per second in a rate; "20000/s", "20k/s" and plain numbers are understood.
 
     >>> parse_rate_rows_per_s("20k/s"), parse_rate_rows_per_s(500), parse_rate_rows_per_s("1.5M")
     (20000.0, 500.0, 1500000.0)
@@ -41,7 +41,7 @@ def parse_rate_rows_per_s(text: str | float) -> float:
 
 
 def duration_words(seconds: float) -> str:
-    """A duration for people.
+    """Return a duration for people.
 
     >>> [duration_words(each) for each in (90, 0.25, 5, 7200, 0.9999, 1.5)]
     ['1m30s', '250ms', '5s', '2h', '1s', '1.5s']
@@ -59,7 +59,7 @@ def duration_words(seconds: float) -> str:
 
 
 def count_words(rows: float) -> str:
-    """A number of rows for people.
+    """Return a number of rows for people.
 
     >>> [count_words(each) for each in (950, 12_345, 999_999, 3_400_000, 2.5e9)]
     ['950', '12.3k', '1M', '3.4M', '2.5G']

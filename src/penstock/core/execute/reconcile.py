@@ -83,7 +83,7 @@ def decision_of(knowledge: Knowledge, reading: Reading, change: Change) -> int |
 
 
 def author_of(knowledge: Knowledge, reading: Reading, change: Change) -> Author | None:
-    """Return who decided what differs; executors that were lost, or are too many, nobody decided."""
+    """Return who decided what differs; executors that were lost, or are too many, have no author."""
     running = reading.configuration
     wanted = (move.address for move in change.moves if running.of(move.address) != move.after)
     return next((knowledge.authors[address] for address in wanted if address in knowledge.authors), None)

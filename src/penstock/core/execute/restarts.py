@@ -30,7 +30,7 @@ class GiveUp:
 
 
 def after_failure(failures: Sequence[Failure], config: Config) -> Restart | GiveUp:
-    """The answer to the last of these failures: restart at once, then with waits that double, until the budget is spent.
+    """Return the answer to the last of these failures: restart at once, then with waits that double, until the budget is spent.
 
     >>> now = Failure(at_s=100.0, cause="boom", committed=True)
     >>> after_failure([now], Config())
@@ -58,7 +58,7 @@ def after_failure(failures: Sequence[Failure], config: Config) -> Restart | Give
 
 
 def same_cause(one: str, other: str) -> bool:
-    """Whether two failures have one cause: numbers of tasks, stages and times in it may differ.
+    """Return whether two failures have one cause: numbers of tasks, stages and times in it may differ.
 
     >>> same_cause("Task 2 in stage 10.0 failed 4 times: no table", "Task 0 in stage 31.0 failed 4 times: no table")
     True

@@ -31,7 +31,7 @@ class FitAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitDone:
-    """What came of it; `error` says what did not, and why. `took_s` is 0 until whoever has a clock puts it in.
+    """The result of a fit; `error` says what failed, and why. `took_s` is 0 until the caller, who has a clock, sets it.
 
     `t_max` is the capacity over sizes that the profile shows, made with its table.
     """

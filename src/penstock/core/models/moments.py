@@ -36,7 +36,7 @@ class _Moments(Generic[Number]):
         return self._made(self.count, self.mean_y, self.mean_x, self.m2_y, self.m2_x, self.c_xy)
 
     def _joined(self, other: Self) -> Self:
-        """The parallel formula of Chan, Golub and LeVeque (1979) for means and co-moments; the counts must not add up to 0."""
+        """Merge means and co-moments by the parallel formula of Chan, Golub and LeVeque (1979); the counts must not add up to 0."""
         count = self.count + other.count
         dx, dy = other.mean_x - self.mean_x, other.mean_y - self.mean_y
         share = other.count / count

@@ -23,7 +23,7 @@ class Score:
 
 
 def mape(predicted: Sequence[float], actual: Sequence[float]) -> float:
-    """Mean absolute error as a share of the truth; every truth must be positive.
+    """Return mean absolute error as a share of the truth; every truth must be positive.
 
     >>> mape([90.0, 110.0], [100.0, 100.0])
     0.1

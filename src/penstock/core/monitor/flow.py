@@ -13,7 +13,7 @@ from penstock.core.monitor.window import Samples, Window, rate_per_s, sampled, s
 
 
 def waiting_rows(newest: float | None, processed: float | None, *, rate_rows_per_s: float | None = None, stale_s: float = 0.0) -> float | None:
-    """The rows that have arrived and are not processed; unknown where either count is.
+    """Return the rows that have arrived and are not processed; unknown where either count is.
 
     A processed count that is `stale_s` old is moved on by what was processed since, at the given rate; the lag is never below 0.
 
@@ -28,7 +28,7 @@ def waiting_rows(newest: float | None, processed: float | None, *, rate_rows_per
 
 
 def lag_seconds(lag_rows: float | None, arrival_rows_per_s: float | None, oldest_waiting_s: float | None) -> float | None:
-    """How long the oldest waiting row has waited, where the source tells; else lag over arrival rate.
+    """Return how long the oldest waiting row has waited, where the source tells; else lag over arrival rate.
 
     >>> lag_seconds(300.0, 100.0, None)
     3.0
@@ -41,7 +41,7 @@ def lag_seconds(lag_rows: float | None, arrival_rows_per_s: float | None, oldest
 
 
 def healthy_lag_rows(arrival_rows_per_s: float, interval_s: float, batch_s: float) -> float:
-    """The most a healthy query lags: what arrives during a trigger interval and the batch that takes it in.
+    """Return the most a healthy query lags: what arrives during a trigger interval and the batch that takes it in.
 
     Lag swings between W*T and W*(i+T) (PAPER-NOTES, "Healthy lag is not zero"). A healthy batch takes no longer than the interval,
     so T counts up to i; without an interval, batches follow each other and the most is W*2T.
@@ -71,9 +71,9 @@ class Flow:
 
 
 def batched_flow(query: QueryFacts, window: Window | None, recent: Sequence[BatchFact], arrival: float | None, slots: int) -> Flow:
-    """What the window of commits tells; `recent` are its batches and the last one, which in a stall lies before it.
+    """Return the flow by the window of commits; `recent` are its batches and the last one, which in a stall lies before it.
 
-    A query that has said it is idle before any batch has processed nothing, and one for which nothing waits does not lag: both are known.
+    An idle query without any batch has processed nothing, and one for which nothing waits does not lag: both are known.
     """
     lag = waiting_rows(query.newest_rows, query.processed_rows)
     excess = 0.0 if lag == 0 else None
@@ -104,7 +104,7 @@ class Live:
 
 
 def followed(earlier: Live, query: QueryFacts, alive: Collection[str], at_s: float, window_s: float) -> Live:
-    """What is known of the query after one more look; executors that are not alive any more are dropped."""
+    """Return what is known of the query after one more look, without executors that are gone."""
     counts = {executor_id: rows for executor_id, rows in query.executor_rows.items() if executor_id in alive}
     return Live(
         read=sampled(earlier.read, at_s, query.read_rows, window_s),
@@ -114,7 +114,7 @@ def followed(earlier: Live, query: QueryFacts, alive: Collection[str], at_s: flo
 
 
 def continuous_flow(query: QueryFacts, live: Live, recent: Sequence[BatchFact], arrival: float | None, window_s: float) -> Flow:
-    """What the live counts and the output tell; of the `recent` batches only the pauses before them.
+    """Return the flow by live counts and the output; of the `recent` batches only the pauses before them count.
 
     Tasks that run all the time are busy at any load, so busyness is unknown. Rows that waited at a boundary are no excess.
     """
@@ -133,5 +133,5 @@ def continuous_flow(query: QueryFacts, live: Live, recent: Sequence[BatchFact], 
 
 
 def executor_rates(live: Live, window_s: float) -> dict[str, float | None]:
-    """Rows each executor read per second; unknown for one that was looked at only once."""
+    """Return rows each executor read per second; unknown for one that was looked at only once."""
     return {executor_id: rate_per_s(samples, window_s) for executor_id, samples in live.executors.items()}

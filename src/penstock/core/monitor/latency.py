@@ -43,7 +43,7 @@ def latency_of(batches: Sequence[BatchFact]) -> tuple[Quantiles | None, float | 
 
 
 def shares_around(knots: Floats, delays: Floats, shares: Floats) -> Floats:
-    """The share of rows with a delay below each knot, then of those at or below it; they differ where many rows have the same delay.
+    """Return the share of rows with a delay below each knot, then of those at or below it; they differ where many rows have the same delay.
 
     >>> shares_around(np.array([1.0, 2.0]), np.array([1.0, 2.0, 2.0]), np.array([0.0, 0.25, 1.0])).tolist()
     [0.0, 0.0, 0.25, 1.0]

@@ -20,9 +20,9 @@ Rates = Mapping[str, float | None]
 
 
 def read_executors(seen: Observation, windows: Iterable[Window | None], continuous_rows: Iterable[Rates], cpu_cores: Rates) -> tuple[ExecutorReading, ...]:
-    """Every executor; `windows` are those of micro-batch queries, `continuous_rows` the rows per second that each real-time query tells.
+    """Return every executor; `windows` are those of micro-batch queries, `continuous_rows` the rows per second of each real-time query.
 
-    One real-time query keeps its slots full at any load, so while there is one, nobody's busyness is known.
+    One real-time query keeps its slots full at any load, so while there is one, busyness is unknown.
     """
     batched = [window for window in windows if window is not None and window.length_s > 0]
     busy_s_per_s, batched_rows = batched_rates(batched)
@@ -73,7 +73,7 @@ class Memory:
 
 
 def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, Reading]:
-    """One Reading of the whole job."""
+    """Return one Reading of the whole job."""
     at_s, slots = seen.at_s, sum(executor.slots for executor in seen.executors)
     memory = remembered(memory, seen, config)
     windows = {
@@ -108,12 +108,12 @@ def observe(memory: Memory, seen: Observation, config: Config) -> tuple[Memory, 
 
 
 def least_s(config: Config) -> float:
-    """The shortest time in seconds over which a rate of arrivals or of CPU is measured: half a reading interval."""
+    """Return the shortest time in seconds over which a rate of arrivals or of CPU is measured: half a reading interval."""
     return config.reading_interval_s / 2
 
 
 def remembered(memory: Memory, seen: Observation, config: Config) -> Memory:
-    """The memory after one more look; what is gone is dropped from it."""
+    """Return the memory after one more look; what is gone is dropped from it."""
     at_s, window_s, queries = seen.at_s, config.reading_window_s, seen.queries
     alive = {executor.executor_id for executor in seen.executors}
     counted_s = {query.name: at_s if query.counted_s is None else query.counted_s for query in queries}
@@ -133,7 +133,7 @@ def partition_samples(earlier: Mapping[str, Samples], query: QueryFacts, at_s: f
 
 
 def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config) -> tuple[BatchFact, ...]:
-    """The batches worth remembering: those of the last two windows, and one before them to begin at."""
+    """Return the batches worth remembering: those of the last two windows, and one before them to begin at."""
     together = (*known, *query.batches)
     if not together:
         return ()
@@ -143,7 +143,7 @@ def kept_batches(known: tuple[BatchFact, ...], query: QueryFacts, config: Config
 
 
 def read_query(query: QueryFacts, memory: Memory, window: Window | None, config: Config, at_s: float, slots: int) -> QueryReading:
-    """One query; its last batch is told of even where it lies before the window, as in a stall and when the query is idle."""
+    """Return the reading of one query; its last batch counts even where it lies before the window, as in a stall and when the query is idle."""
     batches, window_s = memory.batches[query.name], config.reading_window_s
     arrival = rate_per_s(memory.newest[query.name], least_s(config))
     last = batches[-1] if batches else None
@@ -194,7 +194,7 @@ def batch_parts(window: Window | None) -> BatchParts | None:
 
 
 def partition_readings(partitions: Iterable[PartitionFact], newest: Mapping[str, Samples], window_s: float) -> tuple[PartitionReading, ...]:
-    """Each partition with its arrival rate over the window and its lag now."""
+    """Return each partition with its arrival rate over the window and its lag now."""
     return tuple(
         PartitionReading(
             name=partition.name,
@@ -209,6 +209,6 @@ T = TypeVar("T")
 
 
 def worst(values: Iterable[T | None], badness: Callable[[T], float]) -> T | None:
-    """The worst of what is known."""
+    """Return the worst of what is known."""
     known = [value for value in values if value is not None]
     return max(known, key=badness) if known else None

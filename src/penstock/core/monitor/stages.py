@@ -11,7 +11,7 @@ from penstock.core.monitor.window import Window
 
 
 def stage_readings(window: Window, slots: int | None) -> tuple[StageReading, ...]:
-    """Each stage by its position in the batch, averaged over the window; without slots to compare with, busyness is unknown."""
+    """Return each stage by its position in the batch, averaged over the window; without slots to compare with, busyness is unknown."""
     by_position: dict[int, list[tuple[str, int, float, int]]] = defaultdict(list)
     for batch in window.batches:
         for stage in batch.stages:

@@ -26,7 +26,7 @@ class Window:
 
 
 def window_of(batches: Sequence[BatchFact], idle_s: float | None, at_s: float, interval_s: float, wanted_s: float) -> Window | None:
-    """The newest window at least `wanted_s` long; from the first commit if less is known, or around the only batch; None before that.
+    """Return the newest window at least `wanted_s` long; from the first commit if less is known, or around the only batch; None before that.
 
     An idle query (nothing to read) is taken up to when it said so. A commit that is long overdue means a stall: then the window runs on to now,
     so that the throughput falls instead of staying at its last value.
@@ -50,7 +50,7 @@ Samples = tuple[tuple[float, float], ...]
 
 
 def sampled(earlier: Samples, at_s: float, count: float | None, least_s: float) -> Samples:
-    """The samples with one more, without those that no rate will need again; none if the counter does not tell.
+    """Return the samples with one more, without those that no rate needs again; none if the counter is unknown.
 
     A counter that fell has begun anew, as in a new application: what it showed before is forgotten.
 
@@ -69,7 +69,7 @@ def sampled(earlier: Samples, at_s: float, count: float | None, least_s: float) 
 
 
 def sampled_each(earlier: Mapping[str, Samples], at_s: float, counts: Mapping[str, float | None], least_s: float) -> dict[str, Samples]:
-    """The samples of several counters, each with one more; those of counters that are gone are dropped."""
+    """Return the samples of several counters, each with one more; those of counters that are gone are dropped."""
     return {name: sampled(earlier.get(name, ()), at_s, count, least_s) for name, count in counts.items()}
 
 

@@ -45,7 +45,7 @@ def watch_promises(knowledge: Knowledge, recovered: Sequence[Recovered], at_s: f
 
 
 def watch_latency(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Trust, list[Event]]:
-    """A latency above its promise for a while is a broken promise; one that is not known, or in a known recovery, proves nothing."""
+    """Report a latency that is above its promise for a while; one that is not known, or in a known recovery, proves nothing."""
     trust, promised_s, autopilot = knowledge.trust, terms.promises.latency_p95_s, terms.autopilot
     latency = None if knowledge.last is None else knowledge.last.latency
     if promised_s is None or latency is None:

@@ -62,7 +62,7 @@ class Auto:
         return memory.ds2 if policy is self.ds2 else memory.hpa if policy is self.hpa else None
 
     def _suited(self, seen: Assessment) -> Iterator[Policy]:
-        """The best first."""
+        """Return the policies that suit the job, the best first."""
         if seen.plant == "continuous" and seen.promises.latency_p95_s is not None and not self._lags_beyond_profile(seen):
             yield self.phoebe
         yield self.daedalus

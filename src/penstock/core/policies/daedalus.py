@@ -83,7 +83,7 @@ class Daedalus:
         return None if change_s is None or failure_s is None else max(change_s, failure_s)
 
     def _refuse(self, seen: Assessment, executors: int, capacity: float, recovery_s: float) -> Comparison | None:
-        """The body of the loop of Algorithm 1, from RT_i on; the present executors pass without its last two lines."""
+        """Return the body of the loop of Algorithm 1, from RT_i on; the present executors pass without its last two lines."""
         promised_s = seen.promises.recovery_s
         target_s = self.target_recovery_s if promised_s is None else promised_s
         if recovery_s > target_s:

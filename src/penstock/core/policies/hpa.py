@@ -18,7 +18,7 @@ from penstock.core.settings import setting, timer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """How busy the executors are that are `ready`, and how many more there are: ready ones that tell nothing, and others that are still starting."""
+    """How busy the ready executors are, and how many more there are: ready ones of unknown utilisation (`silent`), and others that still start."""
 
     utilization: float
     ready: int
@@ -26,9 +26,9 @@ class Usage:
     starting: int = 0
 
     def cautious(self, target: float) -> tuple[float, int]:
-        """Utilisation and count for a change of size: upwards whoever is not known counts as idle, downwards the silent count as busy.
+        """Return utilisation and count for a rescale: upwards unknown executors count as idle, downwards silent ones as busy.
 
-        Only where that points the same way still, the size is changed (kubernetes: replica_calculator.go, GetResourceReplicas).
+        Executors change only where that still points the same way (kubernetes: replica_calculator.go, GetResourceReplicas).
 
         >>> Usage(utilization=0.9, ready=2, starting=1).cautious(0.5), Usage(utilization=0.2, ready=2, silent=2, starting=1).cautious(0.5)
         ((0.6, 3), (0.6, 4))

@@ -75,7 +75,7 @@ class Phoebe:
         return max(arrivals.rows(start_s, start_s + bin_s) / bin_s for start_s in starts_s)
 
     def _weigh(self, seen: Assessment, executors: int, table: LatencyTable, arrivals: Arrivals, average: float) -> Candidate:
-        """The body of the loop of Algorithm 1."""
+        """Return the body of the loop of Algorithm 1."""
         known = seen.t_max.get(executors)
         if known is None:
             return candidate(executors, Comparison(code="unknown_capacity"))

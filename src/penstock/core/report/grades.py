@@ -25,7 +25,7 @@ class Grade:
 
 
 def grades(events: Iterable[Event]) -> tuple[Grade, ...]:
-    """One for each kind and what it was about, forecasts by their lead.
+    """Return a grade for each kind and subject of predictions, forecasts by their lead.
 
     >>> one = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=75, low=70, high=110, actual=100, executors=2)
     >>> two = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=150, low=140, high=160, actual=100, executors=2)

@@ -126,7 +126,7 @@ def as_run(seen: Sequence[Reading], broken: int) -> Steered:
 
 
 def agreement(shadow: Shadow, seen: Sequence[Reading]) -> Agreement | None:
-    """How the size in shadow compares with the one asked for, over time."""
+    """Return how the size in shadow compares with the one asked for, over time."""
     all_s = float(held_s(seen).sum())
     if all_s <= 0:
         return None

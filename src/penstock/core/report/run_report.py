@@ -220,7 +220,7 @@ def recoveries_of(readings: Sequence[Reading], window_s: float) -> tuple[Recover
 
 
 def _open(kind: AnyDisturbance, at_s: float, normal_s: float | None) -> Recovery:
-    """A recovery that the run did not see the end of; readings that are normal again, if not for long enough yet, end it."""
+    """Return a recovery that the run did not see the end of; readings that are normal again, if not for long enough yet, end it."""
     return Recovery(kind=kind, at_s=at_s, recovered_s=None if normal_s is None else max(at_s, normal_s))
 
 

@@ -39,7 +39,7 @@ class Shadow:
 
 
 def last_shadow(events: Iterable[Event]) -> Shadow | None:
-    """The last stretch of shadow of one policy among events in the order of their time, whatever came after it; a restart alone does not end it."""
+    """Return the last stretch of shadow of one policy among events in the order of their time, whatever came after it; a restart alone does not end it."""
     decided: list[Decided] = []
     until_s = math.inf
     for event in events:
@@ -53,12 +53,12 @@ def last_shadow(events: Iterable[Event]) -> Shadow | None:
 
 
 def ends(event: Event, last: Decided) -> bool:
-    """Whether another mode or another policy begins: what one has shown says nothing for the next. `auto` that asks another policy is still `auto`."""
+    """Return whether another mode or another policy begins: what one has shown says nothing for the next. `auto` that asks another policy is still `auto`."""
     return mode_in(event) not in (None, "shadow") or policy_in(event) not in (None, policy_in(last))
 
 
 def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> list[int]:
-    """The value of the last step at each reading; there is one before the first."""
+    """Return the value of the last step at each reading; there is one before the first."""
     values, place = [], 0
     for reading in seen:
         while place + 1 < len(steps) and steps[place + 1][0] <= reading.at_s:
@@ -68,7 +68,7 @@ def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> lis
 
 
 def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
-    """How often the size in shadow, by its own predictions, would have fallen short of the load or of the promised latency for long enough to break it.
+    """Return how often the size in shadow, by its own predictions, would have fallen short of the load or of the promised latency for long enough to break it.
 
     Counted as for the job that ran: what stays broken is broken again every so often.
     """
@@ -93,7 +93,7 @@ def falls_short(one: Decided, reading: Reading, promised_s: float | None) -> boo
 
 
 def late_recoveries(shadow: Shadow, seen: Sequence[Reading], recovered: Sequence[Recovered], promised_s: float | None) -> int:
-    """How many of them would have taken longer than promised, by the shadow's own predictions; those from failures that end together are one."""
+    """Return how many of them would have taken longer than promised, by the shadow's own predictions; those from failures that end together are one."""
     if promised_s is None:
         return 0
     rescales = sum(any(each.kind == "recovery" and each.value > promised_s for each in one.predictions) for one in shadow.decided)
@@ -102,7 +102,7 @@ def late_recoveries(shadow: Shadow, seen: Sequence[Reading], recovered: Sequence
 
 
 def recovery_s(shadow: Shadow, seen: Sequence[Reading], recovered: Recovered) -> float:
-    """Seconds that the size in shadow would have needed to recover from this failure: as predicted.
+    """Return the seconds that the executors in shadow would have needed to recover from this failure: as predicted.
 
     Where it is the size that ran, or nothing was predicted for it, what the job needed.
     """
@@ -114,6 +114,6 @@ def recovery_s(shadow: Shadow, seen: Sequence[Reading], recovered: Recovered) ->
 
 
 def predicted(decided: Sequence[Decided], executors: int) -> float | None:
-    """The last word on how many seconds this size needs to recover; None where it was never weighed."""
+    """Return the newest prediction of the seconds that this many executors need to recover; None where they were never weighed."""
     weighed = (each.recovery_s for one in reversed(decided) for each in one.decision.candidates if each.executors == executors)
     return next((recovery_s for recovery_s in weighed if recovery_s is not None), None)

@@ -49,7 +49,7 @@ def must(holds: bool) -> None:
 
 
 def whole_number(lowest: int, highest: float = math.inf) -> Kind:
-    """A whole number; as text too, so that `${env:NAME}` can give one.
+    """Return a whole number; as text too, so that `${env:NAME}` can give one.
 
     >>> whole_number(1).read("4"), whole_number(0, 9).allowed
     (4, 'a whole number from 0 to 9')
@@ -64,7 +64,7 @@ def whole_number(lowest: int, highest: float = math.inf) -> Kind:
 
 
 def number(lowest: float, highest: float, *, seconds: bool = False) -> Kind:
-    """A number within bounds; with `seconds` also a duration such as "5s"."""
+    """Return a number within bounds; with `seconds` also a duration such as "5s"."""
 
     def read(value: object) -> float:
         found = parse_duration_s(value) if seconds and isinstance(value, str) else float(_number(value))
@@ -94,13 +94,13 @@ def of_setting(setting: Setting[Any]) -> Kind:
 
 
 def any_number(name: str) -> Kind:
-    """A number of which only the name is known; also a duration if that ends in "_s"."""
+    """Return a number of which only the name is known; also a duration if that ends in "_s"."""
     what = 'a number, or a duration such as "5s",' if name.endswith("_s") else "a number"
     return Kind(what, number(-math.inf, math.inf, seconds=name.endswith("_s")).read)
 
 
 def one_of(*texts: str) -> Kind:
-    """One text out of a few."""
+    """Return one text out of a few."""
 
     def read(value: object) -> str:
         must(value in texts)
@@ -110,7 +110,7 @@ def one_of(*texts: str) -> Kind:
 
 
 def text(allowed: str, pattern: str = r"(?s).*\S.*") -> Kind:
-    """A text that matches a pattern; not blank, if none is given."""
+    """Return a text that matches a pattern; not blank, if none is given."""
 
     def read(value: object) -> str:
         must(isinstance(value, str) and re.fullmatch(pattern, value) is not None)
@@ -180,7 +180,7 @@ def _option(value: object) -> str:
 
 
 def _yes_or_no(value: object) -> bool:
-    """A Boolean; as text too, so that `${env:NAME}` can give one.
+    """Return a Boolean; as text too, so that `${env:NAME}` can give one.
 
     >>> _yes_or_no(False), _yes_or_no("true")
     (False, True)
@@ -201,7 +201,7 @@ def _hours(value: object) -> tuple[Hours, ...]:
 
 
 def _moment_s(value: object) -> float:
-    """Seconds since 1970 of a time with its offset, from TOML or as text.
+    """Return seconds since 1970 of a time with its offset, from TOML or as text.
 
     >>> _moment_s("2026-11-27T18:00:00+01:00")
     1795798800.0

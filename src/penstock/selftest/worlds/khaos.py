@@ -61,7 +61,7 @@ def any_moment(job: Job, rng: np.random.Generator, noise: float) -> Truth:
 
 
 def shared_moments(job: Job, rng: np.random.Generator, noise: float) -> Truth:
-    """The load rises or falls after each failure, in the same way for all intervals."""
+    """Return the load rises or falls after each failure, in the same way for all intervals."""
     trends = rng.normal(1, 0.6 * noise, RATES)
     return lambda interval, number, u: physical(job, interval, min(u * trends[number], 0.8)) * rng.lognormal(0, 0.7 * noise)
 
@@ -78,13 +78,13 @@ def quadratic(job: Job, rng: np.random.Generator, noise: float) -> Truth:
 
 
 def noticed(job: Job, rng: np.random.Generator, noise: float) -> Truth:
-    """A time-out before anything happens, ten readings before the end is believed, and readings 5 s apart."""
+    """Return a time-out before anything happens, ten readings before the end is believed, and readings 5 s apart."""
     late = rng.uniform(20, 50)
     return lambda interval, _, u: 5 * np.ceil((physical(job, interval, u, downtime_s=job.downtime_s / 2) + late) * rng.lognormal(0, noise) / 5)
 
 
 def outlying(job: Job, rng: np.random.Generator, noise: float) -> Truth:
-    """One recovery in twenty takes two to three times as long."""
+    """Return one recovery in twenty takes two to three times as long."""
     return lambda interval, _, u: physical(job, interval, u) * rng.lognormal(0, 0.8 * noise) * (rng.uniform(2, 3) if rng.random() < 0.05 else 1)
 
 
@@ -112,7 +112,7 @@ def tail_pauses(rng: np.random.Generator, noise: float) -> Truth:
 
 
 def shaken(rng: np.random.Generator, noise: float) -> Truth:
-    """Each moment has its own weather, shared by all intervals, and the fall with the interval levels off."""
+    """Return each moment has its own weather, shared by all intervals, and the fall with the interval levels off."""
     base, rise, pause, weather = rng.uniform(0.4, 0.6), rng.uniform(0.2, 0.6), rng.uniform(0.1, 0.5), rng.lognormal(0, 0.7 * noise, RATES)
     return lambda interval, number, u: base * (1 + rise * u + pause * np.exp(-interval / 30)) * weather[number] * rng.lognormal(0, noise)
 

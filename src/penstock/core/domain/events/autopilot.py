@@ -294,7 +294,7 @@ class AutopilotRefused(Event):
 
 
 def naming(before: str, name: str) -> str:
-    """A name in a sentence, with the words before it; nothing where there is none.
+    """Return a name in a sentence, with the words before it; nothing where there is none.
 
     >>> naming(" under ", "auto:daedalus"), naming(" under ", "")
     (' under auto:daedalus', '')

@@ -15,12 +15,12 @@ class Event:
     at_s: float
 
     def words(self) -> str:
-        """The event as a sentence for people; nothing ever parses it."""
+        """Return the event as a sentence for people; nothing ever parses it."""
         raise TypeError(f"{type(self).__name__} has no words")
 
 
 def event_classes() -> dict[str, type[Event]]:
-    """Every kind of event by its name; a base of several has no words, and is none itself."""
+    """Return every kind of event by its name; a base of several has no words, and is none itself."""
     return {cls.__name__: cls for cls in _derived(Event) if "words" in vars(cls)}
 
 

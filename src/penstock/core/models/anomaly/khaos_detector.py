@@ -81,7 +81,7 @@ class ThroughputAndLag:
         )
 
     def _unexpected(self, seen: FlowSeen) -> bool | None:
-        """Whether throughput or lag is unexpected; None where neither is known."""
+        """Return whether throughput or lag is unexpected; None where neither is known."""
         judged = [model.unexpected(value) for model, value in ((self.throughput, seen.throughput_rows_per_s), (self.lag, seen.lag_rows)) if value is not None]
         known = [each for each in judged if each is not None]
         return any(known) if known else None

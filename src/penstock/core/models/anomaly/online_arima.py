@@ -62,7 +62,7 @@ class OnlineArima:
         return Estimate(value=expected, low=expected - NORMAL_REACH * error, high=expected + NORMAL_REACH * error)
 
     def unexpected(self, value: float) -> bool | None:
-        """Whether a value is too far from the predicted one, by the window of past errors; None before there are enough of them."""
+        """Return whether a value is too far from the predicted one, by the window of past errors; None before there are enough of them."""
         expected, error = self.expected, self.error
         if expected is None or error is None:
             return None
@@ -83,7 +83,7 @@ class OnlineArima:
         return sqrt(sum(error**2 for error in self.errors) / len(self.errors) * self.spread)
 
     def without_value(self) -> OnlineArima:
-        """A value is missing, or not to be believed: its expectation stands for it, and what follows is less certain."""
+        """Return the model with the expectation in place of a value that is missing or not credible; what follows is less certain."""
         expected = self.expected
         if expected is None or self.origin is None:
             return replace(self, history=())

@@ -124,7 +124,7 @@ class RecoveryWatch:
         return "ahead" if self.waited or rows_wait(seen) else "normal"
 
     def _lagging(self, seen: FlowSeen) -> bool:
-        """Whether the lag is above a healthy one; False before a healthy lag is known."""
+        """Return whether the lag is above a healthy one; False before a healthy lag is known."""
         deviation = self.lag_s.deviation
         if seen.lag_rows is None or seen.workload_rows_per_s is None or deviation is None or self.lag_s.count < FEWEST:
             return False
@@ -162,7 +162,7 @@ class RecoveryWatch:
 
 
 def rows_wait(seen: FlowSeen) -> bool:
-    """Whether the lag is more than `LAG_TOLERANCE_S`; True where it is unknown.
+    """Return whether the lag is more than `LAG_TOLERANCE_S`; True where it is unknown.
 
     >>> [rows_wait(FlowSeen(at_s=0.0, workload_rows_per_s=100.0, throughput_rows_per_s=90.0, lag_rows=lag)) for lag in (99.0, 101.0, None)]
     [False, True, True]

@@ -165,7 +165,7 @@ def likely_estimates(by_law: Floats) -> Estimates:
 
 
 def _beyond(drawn: int) -> int:
-    """How many of the drawn laws are beyond each bound."""
+    """Return how many of the drawn laws are beyond each bound."""
     return int(drawn * (1.0 - COVERAGE) / 2)
 
 

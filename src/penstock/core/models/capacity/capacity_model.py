@@ -130,7 +130,7 @@ class CapacityModel:
         return proven.rates(scaleouts, interval_s) if proven else None
 
     def _by_cost(self, interval_s: float | None) -> bool:
-        """Whether batches are the proof."""
+        """Return whether batches are the proof."""
         return self.by_batches is not None and interval_s is not None
 
     def _laws(self) -> LikelyLaws | NotReady:

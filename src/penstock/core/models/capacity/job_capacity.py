@@ -190,7 +190,7 @@ class JobCapacity:
         return replace(self, stay=stay, waiting=waiting)
 
     def _left(self) -> Self:
-        """The present workers are gone: what they showed becomes the memory of their scale-out."""
+        """Return the model without the present workers: what they showed becomes the memory of their scale-out."""
         here = self._here()
         if here is None:
             return replace(self, stay=None, waiting=())
@@ -206,7 +206,7 @@ class JobCapacity:
         return _measured_here(self)
 
     def _law(self) -> WorkersLaw | None:
-        """The law of every present worker; None for the paper's method."""
+        """Return the law of every present worker; None for the paper's method."""
         return _law_here(self) if self.method == "utilization_law" else None
 
     def _line(self, stay: Stay) -> CapacityLine | None:
@@ -214,7 +214,7 @@ class JobCapacity:
         return line_of(stay, idle_spread=self.idle_spread)
 
     def _beliefs(self, memories: Sequence[Remembered], here: Remembered | None, newest: Remembered, at_utilization: Floats, elsewhere: Beliefs) -> Beliefs:
-        """The capacity of scale-outs that are remembered; `elsewhere` is the belief without the memory."""
+        """Return the capacity of scale-outs that are remembered; `elsewhere` is the belief without the memory."""
         fresh = np.array([math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s) for memory in memories])
         before = measured(memories, at_utilization)
         doubt = np.array([memory.doubt(at) for memory, at in zip(memories, at_utilization.tolist(), strict=True)])
@@ -229,7 +229,7 @@ class JobCapacity:
 
 @once(16)
 def _settled_stay(model: JobCapacity) -> Stay | None:
-    """The present stay with its waiting readings, judged by what is known now."""
+    """Return the present stay with its waiting readings, judged by what is known now."""
     if model.stay is None or not model.waiting:
         return model.stay
     off = glitches(*as_arrays(model.waiting))
@@ -239,14 +239,14 @@ def _settled_stay(model: JobCapacity) -> Stay | None:
 
 @once(16)
 def _law_here(model: JobCapacity) -> WorkersLaw | None:
-    """The law of every present worker, cached because many readings are judged by it."""
+    """Return the law of every present worker, cached because many readings are judged by it."""
     stay = model._settled()
     return workers_law(stay, idle_spread=model.idle_spread) if stay else None
 
 
 @once(16)
 def _measured_here(model: JobCapacity) -> Remembered | None:
-    """The line of the present workers, cached because every scale-out is predicted from it."""
+    """Return the line of the present workers, cached because every scale-out is predicted from it."""
     stay = model._settled()
     line = model._line(stay) if stay else None
     if stay is None or line is None:

@@ -125,7 +125,7 @@ def _by_law(stay: Stay, idle_spread: float) -> Predict | None:
 
 
 def _by_paper(stay: Stay, idle_spread: float) -> Predict | None:
-    """The utilisation of the busiest worker is derived from the mean of all: the highest of noisy readings would be too high."""
+    """Return the utilisation of the busiest worker, derived from the mean of all: the highest of noisy readings would be too high."""
     line = job_regression_line(stay, idle_spread=idle_spread)
     if line is None or stay.load.mean_y <= 0.0:
         return None

@@ -61,7 +61,7 @@ class ScaleoutSeen:
     m2: float
 
     def with_more(self, throughputs_rows_per_s: Sequence[float]) -> ScaleoutSeen:
-        """The parallel formula of Chan, Golub and LeVeque (1979), which is exact in any batching."""
+        """Merge by the parallel formula of Chan, Golub and LeVeque (1979), which is exact in any batching."""
         new = np.asarray(throughputs_rows_per_s)
         count, mean = self.count + len(new), float(new.mean())
         off, share = mean - self.mean, len(new) / count
@@ -168,7 +168,7 @@ class ScaleoutCapacity:
 
 
 def _by_curve(points: Sequence[Point], scaleout: int, noise: float) -> Estimate:
-    """The prediction of the line or the power law through these points."""
+    """Return the prediction of the line or the power law through these points."""
     curve = _above_zero(chosen(points), points, scaleout)
     value = curve.value_at(scaleout)
     if len(points) < 3:
@@ -189,12 +189,12 @@ def _values(points: Sequence[Point], scaleouts: Sequence[int], noise: float, of_
 
 
 def _above_zero(curve: Curve, points: Sequence[Point], scaleout: int) -> Curve:
-    """The curve, or the power law through its points where the curve is not above zero."""
+    """Return the curve, or the power law through its points where the curve is not above zero."""
     return curve if curve.value_at(scaleout) > 0.0 else fitted("power", points)
 
 
 def _other_form(curve: Curve, points: Sequence[Point], scaleout: int) -> float:
-    """The relative distance to the form not chosen, reduced by the ratio of their leave-one-out errors."""
+    """Return the relative distance to the form not chosen, reduced by the ratio of their leave-one-out errors."""
     other = fitted("line" if curve.form == "power" else "power", points)
     errors = left_out_error(curve.form, points), left_out_error(other.form, points)
     return (other.value_at(scaleout) / curve.value_at(scaleout) - 1.0) * (min(1.0, errors[0] / errors[1]) if errors[1] > 0.0 else 1.0)

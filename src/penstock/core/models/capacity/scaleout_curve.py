@@ -71,7 +71,7 @@ def fitted(form: Form, points: Sequence[Point]) -> Curve:
 
 
 def chosen(points: Sequence[Point], *, of_two: Form = "power") -> Curve:
-    """The line or the power law, whichever errs less when a scale-out is left out (Phoebe sec. III-D).
+    """Return the line or the power law, whichever errs less when a scale-out is left out (Phoebe sec. III-D).
 
     Below three scale-outs leaving one out leaves no curve: two give the power law through them, or the form `of_two`, one gives proportion.
     """
@@ -84,7 +84,7 @@ def chosen(points: Sequence[Point], *, of_two: Form = "power") -> Curve:
 
 
 def left_out_error(form: Form, points: Sequence[Point]) -> float:
-    """Mean absolute percentage error at each scale-out of a fit to the others, for at least three of them.
+    """Return mean absolute percentage error at each scale-out of a fit to the others, for at least three of them.
 
     Least squares needs no second fit for it: without its point the residual e becomes e / (1 - h), where h is the leverage of the point.
     """
@@ -267,7 +267,7 @@ class Bend:
 
 
 def bend_of(curve: Curve, points: Sequence[Point], noise: float) -> Bend | None:
-    """The bend of at least three measured capacities, where one measurement has this relative noise; None if the curve is not above zero at all of them.
+    """Return the bend of at least three measured capacities, where one measurement has this relative noise; None if the curve is not above zero at all of them.
 
     >>> from penstock.core.models.capacity.scaleout_curve import fitted
     >>> points = [Point(scaleout=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in ((1, 10.0), (2, 20.0), (4, 30.0))]

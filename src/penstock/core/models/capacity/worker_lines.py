@@ -159,5 +159,5 @@ def utilization_law_line(load: PairedMoments, busiest: PairedMoments, idle: floa
 
 
 def _square(center: float, factor: float) -> tuple[float, float, float]:
-    """The coefficients of 1, u and u^2 in factor * (u - center)^2."""
+    """Return the coefficients of 1, u and u^2 in factor * (u - center)^2."""
     return factor * center * center, -2.0 * factor * center, factor

@@ -44,7 +44,7 @@ def lower_of_two(log_latencies: Floats) -> Flags:
 
 
 def are_two(log_latencies: Floats, lower: Flags, ratio: float = RATIO) -> bool:
-    """Whether a split explains the logarithms better than one group, and its centres are at least `ratio` apart.
+    """Return whether a split explains the logarithms better than one group, and its centres are at least `ratio` apart.
 
     Compared by the integrated completed likelihood: two normal distributions of one common width, each value counted in its own group only and
     two more parameters charged at ln(n)/2 each. Evenly spread values gain exactly nothing from being halved, so a slow rise stays one group.

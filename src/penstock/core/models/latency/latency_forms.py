@@ -106,7 +106,7 @@ class TriggerLatency:
         return np.asarray(self.wait_share * np.maximum(points.interval_s, batch_s) + batch_s, dtype=float).clip(1e-9)
 
     def in_time(self, points: Points) -> Flags:
-        """Whether a batch fits its interval, at each point."""
+        """Return whether a batch fits its interval, at each point."""
         return np.asarray(self._batch_s(points) <= points.interval_s)
 
     def _batch_s(self, points: Points) -> Floats:

@@ -181,7 +181,7 @@ def long_run_level(time_s: Floats, rate: Floats) -> float:
 
 
 def _is_level(time_s: Floats, rate: Floats) -> bool:
-    """Whether the means of the two halves differ by noise only."""
+    """Return whether the means of the two halves differ by noise only."""
     share = (time_s[1:-1] - time_s[:-2]) / (time_s[2:] - time_s[:-2])
     off = rate[1:-1] - (1 - share) * rate[:-2] - share * rate[2:]
     variance = float(np.mean(off**2 / (1 + share**2 + (1 - share) ** 2)))

@@ -120,7 +120,7 @@ def _drained_after_s(piece: Piece, backlog_rows: float, capacity_rows_per_s: flo
 
 
 def _any_capacity(capacity_rows_per_s: float) -> bool:
-    """Whether the capacity is above 0; refuses one that is not a finite number."""
+    """Return whether the capacity is above 0; refuses one that is not a finite number."""
     if not math.isfinite(capacity_rows_per_s):
         raise ValueError(f"a capacity must be a number of rows/s, found {capacity_rows_per_s}")
     return capacity_rows_per_s > 0
