@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from penstock.core.plan.named import in_force, named
 from planned import Thumb, knowing, terms, wants
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.events.autopilot import PromiseKept, ProposalEnded
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.prediction import Prediction
-from penstock.core.plan.named import in_force, named
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.steering import Steering
 
