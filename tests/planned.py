@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.policy import Need
-from penstock.core.knowledge.steering import Effects, Proposals, Schedule, Trust
+from penstock.core.knowledge.steering import Effects, Proposal, Proposals, Schedule, Trial, Trust
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Turn, turn
 from penstock.runtime.fakes import FakeClock, FakePlant, blank_reading
@@ -41,18 +41,36 @@ def wants(executors: int, current: int = 3, code: str = "smallest_that_holds", *
     return Decision(policy="thumb", configuration=sized(executors), current=sized(current), why=Comparison(code=code), **more)
 
 
-def knowing(mode: Mode = "active", *, executors: int = 3, **known: Any) -> Knowledge:
-    """Knowledge of a job that was declared with three executors; fields of its schedule, trust, proposals and effects are given by their own names."""
+def knowing(mode: Mode = "active", *, executors: int = 3, decided: Decision | None = None, **known: Any) -> Knowledge:
+    """Knowledge of a job that was declared with three executors.
+
+    Fields of its schedule, trust, proposals and effects are given by their own names, its last decision as `decided`.
+    """
     parts: dict[str, Any] = {}
     for part, kind in PARTS.items():
-        parts[part] = kind(**{each.name: known.pop(each.name) for each in fields(kind) if each.name in known and each.name != "next_number"})
-    parts["schedule"] = replace(parts["schedule"], mode=mode)
+        parts[part] = kind(**{each.name: known.pop(each.name) for each in fields(kind) if each.name in known and each.name not in ("last", "next_number")})
+    parts["schedule"] = replace(parts["schedule"], mode=mode, last=decided)
     return Knowledge(declared=DECLARED, desired=sized(executors), **{**parts, **known})
 
 
 def terms(mode: Mode = "active", *, latency_p95_s: float | None = None, recovery_s: float | None = None, **autopilot: Any) -> Terms:
     promises = Promises(latency_p95_s=latency_p95_s, recovery_s=recovery_s)
     return Terms(limits=LIMITS, promises=promises, autopilot=Autopilot(mode=mode, **autopilot))
+
+
+def proposing(executors: int = 5, *, before: int = 3, **more: Any) -> Proposal:
+    """Proposal 7, of decision 4."""
+    usual: dict[str, Any] = {"number": 7, "decision_id": 4, "at_s": 0.0, "expires_s": 600.0, "policy": "thumb"}
+    return Proposal(configuration=sized(executors), before=sized(before), **{**usual, **more})
+
+
+def trying(before: int, after: int, throughput: float, since_s: float, decision_id: int = 1) -> Trial:
+    return Trial(decision_id=decision_id, before=sized(before), after=sized(after), throughput_before_rows_per_s=throughput, since_s=since_s)
+
+
+def of(kind: type[Event], events: Iterable[Event]) -> list[Any]:
+    """The events of one kind."""
+    return [event for event in events if isinstance(event, kind)]
 
 
 def late(p95_s: float) -> Quantiles:
@@ -107,6 +125,11 @@ class Play:
         for instruction in done.instructions:
             self.plant.perform(instruction, self.outcomes.append)
         return done
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of executors that were asked for."""
+        return [each.change.executors[1] for each in self.plant.performed if each.change.executors is not None]
 
     def pass_s(self, seconds: float) -> list[Event]:
         """All that is said meanwhile."""

@@ -5,35 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from changes import changing, scaling, sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.config import Config
-from penstock.core.domain.command import Command, Release, SetExecutors, SetPartitions, SetRateLimit, SetTrigger
+from penstock.core.domain.command import Command, Release, SetKnob
 from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.events.steering import CommandTaken, InstructionDone, InstructionGiven
-from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits
-from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge, begin
-from penstock.core.loop import Turn, turn
+from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.knowledge.terms import Terms
+from penstock.core.loop import Turn, turn
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.stores.codec import encode
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4))
-DECLARED = Desired(
-    executors=2, triggers={"a": Trigger(interval_s=5.0), "b": Trigger()}, rate_limits_rows_per_s={"a": None, "b": None}, partitions={"a": None, "b": None}
-)
+DECLARED = sized(2, a="5s", b="0s")
 QUERIES = st.sampled_from([None, "a", "b", "c"])
 SAID: Any = {"at_s": st.just(0.0), "who": st.sampled_from(["ann", "bob"]), "hold_s": st.none() | st.floats(0, 100)}
 COMMANDS = st.one_of(
-    st.builds(SetExecutors, executors=st.integers(-1, 9), **SAID),
-    st.builds(SetTrigger, trigger=st.sampled_from([Trigger(), Trigger(interval_s=1.0), Trigger(interval_s=5.0)]), query=QUERIES, **SAID),
-    st.builds(SetRateLimit, rows_per_s=st.none() | st.floats(-5, 5000), query=QUERIES, **SAID),
-    st.builds(SetPartitions, partitions=st.integers(-1, 8), query=QUERIES, **SAID),
+    st.builds(SetKnob, knob=st.just("executors"), value=st.integers(-1, 9).map(str), **SAID),
+    st.builds(SetKnob, knob=st.just("trigger"), value=st.sampled_from(["0s", "1s", "5s"]), query=QUERIES, **SAID),
+    st.builds(SetKnob, knob=st.just("rate-limit"), value=st.just("none") | st.integers(-5, 5000).map(str), query=QUERIES, **SAID),
+    st.builds(SetKnob, knob=st.just("partitions"), value=st.integers(-1, 8).map(str), query=QUERIES, **SAID),
     st.builds(Release, **SAID),
 )
 MOMENTS = st.tuples(
@@ -47,7 +45,7 @@ class Play:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.plant = FakePlant(self.clock, executors=DECLARED.executors, triggers=DECLARED.triggers)
+        self.plant = FakePlant(self.clock, executors=DECLARED.executors, triggers={name: query.trigger for name, query in DECLARED.queries.items()})
         self.knowledge = begin(DECLARED, None, TERMS.limits)
         self.outcomes: list[Outcome] = []
         self.inputs: list[Inputs] = []
@@ -74,8 +72,12 @@ class Play:
             self.turn(*commands, waited_s=waited_s)
 
 
-def scale(executors: int) -> SetExecutors:
-    return SetExecutors(at_s=0.0, who="ann", executors=executors)
+def scale(executors: int) -> SetKnob:
+    return wish("executors", str(executors))
+
+
+def wish(knob: str, value: str, query: str | None = None) -> SetKnob:
+    return SetKnob(at_s=0.0, who="ann", knob=knob, value=value, query=query)
 
 
 def kinds(done: Turn) -> list[str]:
@@ -103,7 +105,8 @@ def test_whatever_happened_the_loop_comes_to_rest_when_left_alone(story: list[An
         play.turn(waited_s=4000.0)
         play.plant.running = play.plant.executors
     assert play.plant.running == play.knowledge.desired.executors
-    assert {name: query.trigger for name, query in play.plant.queries.items()} == play.knowledge.desired.triggers
+    for name, query in play.plant.queries.items():
+        assert query.trigger == play.knowledge.desired.queries[name].trigger
     assert play.turn().events == (NothingToDo(at_s=play.clock.now_s()),)
 
 
@@ -114,17 +117,17 @@ def test_whatever_operators_say_the_executors_stay_within_the_limits(story: list
     play.tell(story)
     for done in play.turns:
         assert TERMS.limits.min_executors <= done.knowledge.desired.executors <= TERMS.limits.max_executors
-        assert all(TERMS.limits.min_executors <= each.executors <= TERMS.limits.max_executors for each in done.instructions if isinstance(each, ScaleExecutors))
+        assert all(TERMS.limits.min_executors <= each.change.executors[1] <= TERMS.limits.max_executors for each in done.instructions if each.change.executors)
 
 
 @given(STORIES)
 @settings(max_examples=60, deadline=None)
-def test_at_most_one_instruction_a_knob_is_under_way_and_no_number_comes_twice(story: list[Any]) -> None:
+def test_at_most_one_instruction_a_target_is_under_way_and_no_number_comes_twice(story: list[Any]) -> None:
     play = Play()
     play.tell(story)
     for done in play.turns:
-        knobs = [pending.instruction.knob for pending in done.knowledge.pending]
-        assert len(knobs) == len(set(knobs))
+        targets = [target for pending in done.knowledge.pending for target in pending.instruction.targets]
+        assert len(targets) == len(set(targets))
     numbers = [each.number for done in play.turns for each in done.instructions]
     assert numbers == list(range(1, len(numbers) + 1))
 
@@ -163,7 +166,7 @@ def test_a_command_is_taken_carried_out_and_reported() -> None:
         CommandTaken(at_s=play.clock.now_s(), who="ann", knob="executors", value="4", held_until_s=play.clock.now_s() + TERMS.config.hold_s),
         InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", before="2", after="4", reason="held by ann"),
     )
-    assert taken.instructions == (ScaleExecutors(number=1, executors=4),)
+    assert taken.instructions == (scaling(1, 2, 4),)
     assert play.turn().events == (InstructionDone(at_s=play.clock.now_s(), number=1, knob="executors", took_s=0.0, delayed_rows=None),)
     assert kinds(play.turn()) == ["NothingToDo"]
 
@@ -182,13 +185,13 @@ def test_a_wish_that_came_while_an_earlier_one_was_carried_out_is_next() -> None
     play.turn(scale(4))
     play.plant.slow = False
     play.plant.finish()
-    assert play.turn().instructions == (ScaleExecutors(number=2, executors=4),)
+    assert play.turn().instructions == (scaling(2, 3, 4),)
 
 
 def test_what_failed_is_said_and_not_asked_for_again() -> None:
     play = Play()
     play.plant.refusal = "no more machines"
-    play.turn(scale(4), SetTrigger(at_s=0.0, who="ann", trigger=Trigger(interval_s=1.0), query="a"))
+    play.turn(scale(4), wish("trigger", "1s", "a"))
     assert kinds(play.turn()) == ["InstructionFailed", "InstructionFailed"]
     assert [kinds(play.turn()) for _ in range(5)] == [["NothingToDo"]] * 5
     assert play.knowledge.desired == DECLARED and play.knowledge.holds == ()
@@ -219,11 +222,11 @@ def test_executors_that_could_not_be_let_go_are_left_until_there_are_more_or_som
 
 def test_partitions_that_were_changed_are_not_asked_for_again_before_a_commit_shows_them() -> None:
     play = Play()
-    play.turn(SetPartitions(at_s=0.0, who="ann", partitions=8, query="a"))
+    play.turn(wish("partitions", "8", "a"))
     play.plant.queries["a"] = replace(play.plant.queries["a"], partitions=4)
     assert kinds(play.turn()) == ["InstructionDone"]
     assert [kinds(play.turn()) for _ in range(3)] == [["NothingToDo"]] * 3
-    assert play.plant.performed == [ChangeQuery(number=1, query="a", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, partitions=8)]
+    assert play.plant.performed == [changing(1, "a", partitions=(4, 8))]
 
 
 def test_executors_that_do_not_come_are_reported_once_and_once_more_when_all_are_there() -> None:

@@ -7,53 +7,45 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from planned import DECLARED, LIMITS, Play, Thumb, late, terms
+from changes import sized
+from planned import DECLARED, LIMITS, Play, Thumb, late, of, terms
 
 from penstock.core import loop
-from penstock.core.knowledge.assessment import Assessment
-from penstock.core.domain.command import Approve, Pause, Resume, SetExecutors
+from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.command import Approve, Pause, Resume, SetKnob
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
-from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.events.steering import CommandTaken, InstructionGiven
-from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.reading import ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge, begin
-from penstock.core.plan.effect import SETTLED_S
-from penstock.core.policies.choosing import keep
+from penstock.core.policies.choosing import decided, keep
 from penstock.stores.codec import decode, encode_knowledge
 
 ANN: Any = {"at_s": 0.0, "who": "ann"}
 
 
-def of(kind: type[Event], events: Any) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
-
-
-def sizes(play: Play) -> list[int]:
-    return [each.executors for each in play.plant.performed if isinstance(each, ScaleExecutors)]
-
-
-def test_an_active_policy_changes_the_size_and_says_why() -> None:
+def test_an_active_policy_changes_the_executors_and_says_why() -> None:
     play = Play(terms=terms("active"))
     play.arrive(500.0)
     done = play.turn()
     assert [type(event) for event in done.events] == [Decided, InstructionGiven]
-    decided, given_ = done.events
-    assert isinstance(decided, Decided) and (decided.effect, decided.decision.executors, decided.mode) == ("asked", 5, "active")
+    made, given_ = done.events
+    assert isinstance(made, Decided) and (made.effect, made.decision.executors, made.mode) == ("asked", 5, "active")
     assert isinstance(given_, InstructionGiven) and (given_.before, given_.after, given_.reason) == ("3", "5", "decided by thumb")
-    assert sizes(play) == [5] and play.plant.running == 5
+    assert play.sizes == [5] and play.plant.running == 5
 
 
-def test_no_size_is_decided_for_that_has_too_few_slots_for_tasks_that_never_end() -> None:
+def test_executors_are_not_decided_for_that_have_too_few_slots_for_tasks_that_never_end() -> None:
     """In Real-Time Mode: it would be refused by Spark, and tried again and again."""
     held = QueryReading(name="q", state="running", trigger=Trigger(), rate_limit_rows_per_s=None, slots_held=6)
     executors = tuple(ExecutorReading(executor_id=each, host="h", slots=4, uptime_s=900.0) for each in "123")
     play = Play(terms=terms(), known={"arrival_rows_per_s": 100.0, "queries": (held,), "executors": executors})
     play.pass_s(60.0)
-    assert sizes(play) == [2], "one would do for the load"
+    assert play.sizes == [2], "one would do for the load"
 
 
 def test_in_shadow_nothing_is_instructed_and_its_timers_run() -> None:
@@ -63,9 +55,9 @@ def test_in_shadow_nothing_is_instructed_and_its_timers_run() -> None:
     play.arrive(200.0)
     said = play.pass_s(60.0)
     assert of(Decided, first.events)[0].effect == "shadow"
-    assert [(each.decision.current, each.decision.executors) for each in of(Decided, said)][:1] == [(5, 2)]
+    assert [(each.decision.current.executors, each.decision.executors) for each in of(Decided, said)][:1] == [(5, 2)]
     assert (play.plant.performed, play.knowledge.desired) == ([], DECLARED)
-    assert (play.knowledge.steering.shadow_executors, play.knowledge.steering.rescaled_s) == (2, of(Decided, said)[0].at_s)
+    assert (play.knowledge.schedule.shadow, play.knowledge.schedule.rescaled_s) == (sized(2), of(Decided, said)[0].at_s)
 
 
 def test_only_an_approval_changes_what_is_desired_in_ask() -> None:
@@ -74,17 +66,17 @@ def test_only_an_approval_changes_what_is_desired_in_ask() -> None:
     first = play.turn()
     assert [type(event) for event in first.events] == [Decided, Proposed]
     assert (play.knowledge.desired, play.plant.performed) == (DECLARED, [])
-    assert of(NothingToDo, [play.turn().events[0]])[0].reason == "proposal 1 waits for a word"
+    assert of(NothingToDo, [play.turn().events[0]])[0].reason == "proposal 1 waits for an answer"
     approved = play.turn(Approve(**ANN))
     assert [type(event) for event in approved.events] == [ProposalEnded, Decided, InstructionGiven]
-    assert sizes(play) == [5]
+    assert play.sizes == [5]
 
 
 def test_a_proposal_waits_is_superseded_and_expires() -> None:
     play = Play(terms=terms("ask", ask_expiry_s=300.0))
     play.arrive(500.0)
     play.pass_s(100.0)
-    assert play.knowledge.steering.proposal is not None and play.knowledge.steering.proposal.number == 1
+    assert play.knowledge.proposals.open is not None and play.knowledge.proposals.open.number == 1
     play.arrive(600.0)
     assert [each.how for each in of(ProposalEnded, play.pass_s(60.0))] == ["superseded"]
     play.policy = replace(Thumb(), period_s=1000.0)
@@ -95,13 +87,13 @@ def test_a_proposal_waits_is_superseded_and_expires() -> None:
 
 def test_a_hold_beats_the_policy_until_it_ends() -> None:
     play = Play(terms=terms("active"))
-    play.turn(SetExecutors(executors=2, hold_s=100.0, **ANN))
+    play.turn(SetKnob(knob="executors", value="2", hold_s=100.0, **ANN))
     play.arrive(600.0)
     said = play.pass_s(90.0)
     assert {each.effect for each in of(Decided, said)} == {"held"}
-    assert sizes(play) == [2]
+    assert play.sizes == [2]
     play.pass_s(60.0)
-    assert sizes(play) == [2, 6]
+    assert play.sizes == [2, 6]
 
 
 def test_a_pause_survives_a_restart() -> None:
@@ -119,48 +111,48 @@ class ByLoad(Thumb):
     def decide(self, seen: Assessment) -> Decision:
         if seen.load_rows_per_s is None:
             return keep(seen, self.name, "not_ready")
-        return Decision(policy=self.name, executors=round(seen.load_rows_per_s / 100), current=seen.current, why=Comparison(code="smallest_that_holds"))
+        return decided(seen, self.name, round(seen.load_rows_per_s / 100), Comparison(code="smallest_that_holds"))
 
 
 def test_the_first_decision_of_a_run_does_not_rest_on_the_load_of_the_run_before() -> None:
     policy = ByLoad(needs=frozenset({"load"}))
     play = Play(terms=terms("active"), policy=policy, known={"arrival_rows_per_s": 200.0})
     play.pass_s(20.0)
-    assert sizes(play) == [2] and play.knowledge.steering.load.count > 0
+    assert play.sizes == [2] and play.knowledge.schedule.loads[""].count > 0
     left = decode(Knowledge, encode_knowledge(play.knowledge))
     again = Play(terms=terms("active"), policy=policy, known={}, knowledge=begin(replace(DECLARED, executors=6), left, LIMITS))
     again.turn(waited_s=8 * 3600.0)
-    assert sizes(again) == [] and again.knowledge.desired.executors == 6
+    assert again.sizes == [] and again.knowledge.desired.executors == 6
     again.arrive(500.0)
     again.pass_s(60.0)
-    assert sizes(again) == [5]
+    assert again.sizes == [5]
 
 
 def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
     play = Play(terms=terms("active", guards="on"))
     play.known = {"arrival_rows_per_s": 600.0, "throughput_rows_per_s": 300.0, "excess_lag_rows": 5000.0}
-    play.pass_s(SETTLED_S + 30.0)
+    play.pass_s(Autopilot().settled_s + 30.0)
     found = of(ScalingIneffective, [event for done in play.turns for event in done.events])
     assert [(each.before, each.after, each.bottleneck.code) for each in found] == [(3, 6, "unknown_bottleneck")]
-    assert sizes(play) == [6, 3]
+    assert play.sizes == [6, 3]
     play.pass_s(300.0)
-    assert sizes(play) == [6, 3], "more is not tried again for a while"
+    assert play.sizes == [6, 3], "more is not tried again for a while"
 
 
-def test_three_broken_promises_roll_back_to_the_larger_size() -> None:
+def test_three_broken_promises_roll_back_to_more_executors() -> None:
     play = Play(terms=terms("active", latency_p95_s=2.0))
     play.known = {"arrival_rows_per_s": 100.0, "latency": late(1.0)}
     play.turn()
-    assert sizes(play) == [1]
+    assert play.sizes == [1]
     for _ in range(3):
         play.known = {**play.known, "latency": late(3.0)}
         said = play.pass_s(100.0)
         play.known = {**play.known, "latency": late(1.0)}
         play.pass_s(20.0)
     assert [type(event) for event in said if isinstance(event, (RolledBack, PolicyPaused))] == [RolledBack, PolicyPaused]
-    assert sizes(play) == [1, 3]
+    assert play.sizes == [1, 3]
     assert of(Decided, play.pass_s(1800.0)) == [], "it is paused"
-    assert sizes(play) == [1, 3]
+    assert play.sizes == [1, 3]
 
 
 def test_no_readings_roll_back() -> None:
@@ -170,7 +162,7 @@ def test_no_readings_roll_back() -> None:
     play.turn()
     play.blind = True
     said = play.pass_s(200.0)
-    assert [(each.reason, each.executors) for each in of(RolledBack, said)] == [("blind", 3)]
+    assert [(each.reason, each.configuration.executors) for each in of(RolledBack, said)] == [("blind", 3)]
     assert of(Decided, said) == [], "nothing is decided from an old reading"
 
 
@@ -181,14 +173,14 @@ def test_a_policy_that_raises_does_not_lock_operators_out_and_is_rolled_back() -
     play.arrive(2000.0)
     said = play.pass_s(70.0)
     assert [(each.phase, each.in_a_row, each.error) for each in of(PhaseFailed, said)] == [("plan", n, "ValueError: no thumb is as long") for n in (1, 2)]
-    assert of(CommandTaken, play.turn(SetExecutors(executors=4, **ANN)).events)
+    assert of(CommandTaken, play.turn(SetKnob(knob="executors", value="4", **ANN)).events)
     assert play.plant.running == 4
     said = play.pass_s(60.0)
-    assert [(each.reason, each.executors) for each in of(RolledBack, said)] == [("policy_fails", 4)]
+    assert [(each.reason, each.configuration.executors) for each in of(RolledBack, said)] == [("policy_fails", 4)]
 
 
 def test_a_model_that_raises_is_said_once_a_period_and_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> Any:
+    def broken(*_: object, **__: object) -> Any:
         raise ZeroDivisionError("no rows")
 
     play = Play(terms=terms("shadow"))
@@ -200,13 +192,13 @@ def test_a_model_that_raises_is_said_once_a_period_and_forgets_nothing(monkeypat
     assert of(Decided, said) == [] and play.knowledge.learnt == before
     monkeypatch.undo()
     assert of(PhaseFailed, play.pass_s(90.0)) == []
-    assert play.knowledge.steering.failed_in_a_row == 0
+    assert play.knowledge.trust.failed_in_a_row == 0
 
 
 def test_models_that_cannot_be_looked_at_are_not_decided_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """The turn after a failed one may come a moment before its time."""
 
-    def broken(*_: object) -> Any:
+    def broken(*_: object, **__: object) -> Any:
         raise ZeroDivisionError("no rows")
 
     play = Play(terms=terms("shadow"))
@@ -236,11 +228,10 @@ def test_a_steady_state_is_a_fixed_point() -> None:
     play.pass_s(60.0)
     first = play.knowledge
     said = play.pass_s(600.0)
-    timers: Any = {"decided_s": 0.0, "next_s": 0.0, "said_s": 0.0, "earlier": (), "memo": {}, "last": None}
+    timers: Any = {"decided_s": 0.0, "next_s": 0.0, "said_s": 0.0, "earlier": (), "memory": None, "last": None, "last_id": None, "next_id": 1}
     assert play.plant.performed == []
-    assert replace(play.knowledge, last=None, steering=replace(play.knowledge.steering, **timers)) == replace(
-        first, last=None, steering=replace(first.steering, **timers)
-    )  # fmt: skip
+    untimed = [replace(each, last=None, schedule=replace(each.schedule, **timers)) for each in (play.knowledge, first)]
+    assert untimed[0] == untimed[1]
     assert {event.reason for event in of(NothingToDo, said)} == {"thumb keeps 3"}, "words that are counted in one row"
     assert {(each.effect, each.decision.executors) for each in of(Decided, said)} == {("kept", 3)}
 
@@ -249,4 +240,4 @@ def test_what_is_only_kept_is_written_once_a_minute() -> None:
     play = Play(terms=terms("active"), policy=Thumb(period_s=5.0))
     at_s = [event.at_s for event in of(Decided, play.pass_s(300.0))]
     assert len(at_s) == 5 and all(later - earlier == pytest.approx(60.0) for earlier, later in pairwise(at_s))
-    assert play.knowledge.steering.memo == {"decisions": 60.0}, "decided it has every time"
+    assert play.knowledge.schedule.memory == OwnMemory(numbers={"decisions": 60.0}), "decided it has every time"

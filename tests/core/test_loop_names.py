@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from planned import Play, Thumb, late, terms
+from changes import sized
+from planned import Play, Thumb, knowing, late, of, terms, wants
 from steady_job import TERMS, SteadyJob, daily
 
-from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
 from penstock.core.domain.events.autopilot import (
     AutopilotEvent,
@@ -27,16 +28,19 @@ from penstock.core.domain.events.autopilot import (
     ScalingIneffective,
 )
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.instruction import Outcome, ScaleExecutors
+from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Promises
+from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.fitting import FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge
-from penstock.core.loop import turn
-from penstock.core.plan.effect import SETTLED_S
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.policy import Policy
+from penstock.core.loop import in_force, named, turn
 
 ANN: Any = {"at_s": 0.0, "who": "ann"}
 OVERLOAD_S = 3000.0
+MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, configuration=sized(4), due_s=60.0)
 
 
 class Told:
@@ -45,7 +49,7 @@ class Told:
     def __init__(self, **autopilot: Any) -> None:
         self.job = SteadyJob(load=lambda at_s: daily(at_s) if at_s < OVERLOAD_S else 5500.0)
         self.terms = replace(TERMS, promises=Promises(latency_p95_s=5.0, recovery_s=600.0), autopilot=Autopilot(mode="ask", downtime_s=30.0, **autopilot))
-        self.knowledge = Knowledge(declared=Desired(executors=4), desired=Desired(executors=4))
+        self.knowledge = Knowledge(declared=sized(4), desired=sized(4))
         self.outcomes: tuple[Outcome, ...] = ()
         self.fits: tuple[FitDone, ...] = ()
         self.events: list[Event] = []
@@ -57,8 +61,8 @@ class Told:
         self.fits = () if done.fit is None else (FitDone(number=done.fit.number, took_s=0.5, error="no time"),)
         self.events += done.events
         for given in done.instructions:
-            assert isinstance(given, ScaleExecutors)
-            self.job.executors = given.executors
+            assert given.change.executors is not None
+            self.job.executors = given.change.executors[1]
             self.job.stop()
             self.outcomes += (Outcome(number=given.number, done=True, took_s=30.0, down_s=30.0),)
 
@@ -68,10 +72,6 @@ class Told:
 
     def said(self) -> list[AutopilotEvent]:
         return [event for event in self.events if isinstance(event, AutopilotEvent)]
-
-
-def of(kind: type[Event], events: Any) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
 
 
 @pytest.mark.slow
@@ -137,4 +137,29 @@ def test_a_policy_that_cannot_be_made_is_rolled_back_by_its_own_name() -> None:
 def test_scaling_that_brought_nothing_names_who_scaled() -> None:
     play = Play(terms=terms("active", guards="on"), policy=Thumb(name="rule"))
     play.known = {"arrival_rows_per_s": 600.0, "throughput_rows_per_s": 300.0, "excess_lag_rows": 5000.0}
-    assert [each.policy for each in of(ScalingIneffective, play.pass_s(SETTLED_S + 30.0))] == ["rule"]
+    assert [each.policy for each in of(ScalingIneffective, play.pass_s(Autopilot().settled_s + 30.0))] == ["rule"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "decided", "policy", "name"),
+    [
+        ("active", "auto:ds2", None, "auto:ds2"),
+        ("shadow", None, None, "auto"),
+        ("active", "hpa", None, "auto"),
+        ("active", None, Thumb(), "thumb"),
+        ("active", "auto:ds2", Thumb(), "thumb"),
+        ("observe", "auto:ds2", None, ""),
+    ],
+)
+def test_who_decides_is_who_decided_last_unless_another_one_is_asked_by_now(mode: Mode, decided: str | None, policy: Policy | None, name: str) -> None:
+    last = None if decided is None else replace(wants(3), policy=decided)
+    assert in_force(knowing(mode, decided=last), terms(mode), policy) == name
+
+
+def test_events_and_predictions_that_name_a_policy_keep_it() -> None:
+    kept, ended, rest = PromiseKept(at_s=1.0, promise="p"), ProposalEnded(at_s=1.0, policy="auto:ds2", proposal=1, how="expired"), NothingToDo(at_s=1.0)
+    theirs = replace(MADE, policy="auto:ds2")
+    after, events = named(knowing(predictions=(MADE, theirs)), [kept, ended, rest], "auto:hpa")
+    assert events == [replace(kept, policy="auto:hpa"), ended, rest]
+    assert after.predictions == (replace(MADE, policy="auto:hpa"), theirs)
+    assert named(after, events, "hpa") == (after, events)

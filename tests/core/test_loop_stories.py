@@ -9,24 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
-from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume, SetExecutors
+from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume, SetKnob
 from penstock.core.domain.events.autopilot import AutopilotEvent
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo
-from penstock.core.plan.operators import take_commands
-from penstock.core.execute.holds import end_holds
-from penstock.core.execute.missing_executors import watch_executors
 from penstock.core.execute.outcomes import take_outcomes
-from penstock.core.execute.reconcile import reconcile
+from penstock.core.execute.reconcile import execute
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.loop import Turn, turn
-from penstock.core.knowledge.steering import Steering
+from penstock.core.plan.operators import hear
 from penstock.stores.codec import decode, encode
 
 SAID: Any = {"at_s": st.just(0.0), "who": st.sampled_from(["ann", "bob"]), "hold_s": st.none() | st.floats(0, 100)}
 COMMANDS = st.one_of(
-    st.builds(SetExecutors, executors=st.integers(0, 9), **SAID),
+    st.builds(SetKnob, knob=st.just("executors"), value=st.integers(0, 9).map(str), **SAID),
     st.builds(Release, **SAID),
     st.builds(Approve, proposal=st.none() | st.integers(1, 3), **SAID),
     st.builds(Reject, proposal=st.none() | st.integers(1, 3), **SAID),
@@ -67,12 +64,12 @@ def test_the_same_inputs_give_the_same_turns_byte_for_byte(story: list[Any]) -> 
         again = turn(knowledge, inputs, terms(moment[3], latency_p95_s=2.0, guards="on"), Thumb())
         assert encode(again) == encode(before)
         knowledge = again.knowledge
-        assert decode(Steering, encode(knowledge.steering)) == knowledge.steering
+        assert decode(Knowledge, encode(knowledge)) == knowledge
 
 
 @given(STORIES)
 @settings(max_examples=30, deadline=None)
-def test_whatever_happens_the_size_stays_within_the_limits_and_nobody_is_overruled(story: list[Any]) -> None:
+def test_whatever_happens_the_executors_stay_within_the_limits_and_nobody_is_overruled(story: list[Any]) -> None:
     play = told(story)
     before = DECLARED.executors
     for (_, _, commands, mode, *_), done in zip(story, play.turns, strict=True):
@@ -100,7 +97,7 @@ def failed(done: Turn) -> bool:
 @given(STORIES)
 @settings(max_examples=20, deadline=None)
 def test_in_observe_a_turn_is_what_it_was_before_there_were_policies(story: list[Any]) -> None:
-    quiet = [(*moment[:2], [each for each in moment[2] if isinstance(each, (SetExecutors, Release))], "observe", *moment[4:]) for moment in story]
+    quiet = [(*moment[:2], [each for each in moment[2] if isinstance(each, (SetKnob, Release))], "observe", *moment[4:]) for moment in story]
     play = told(quiet)
     knowledge = begin(DECLARED, None, LIMITS)
     for inputs, done in zip(play.inputs, play.turns, strict=True):
@@ -114,11 +111,9 @@ def as_it_was(knowledge: Knowledge, inputs: Inputs) -> Turn:
     under, at_s = terms("observe"), inputs.at_s
     knowledge = knowledge if inputs.reading is None else replace(knowledge, last=inputs.reading)
     knowledge, done = take_outcomes(knowledge, inputs.outcomes, at_s)
-    knowledge, freed = end_holds(knowledge, at_s)
-    knowledge, said = take_commands(knowledge, inputs.commands, at_s, under)
-    knowledge, noticed = watch_executors(knowledge, at_s, under.config)
-    knowledge, instructions, told_ = reconcile(knowledge, at_s)
-    events: list[Event] = [*done, *freed, *said, *noticed, *told_]
-    waiting = ", ".join(pending.instruction.knob for pending in knowledge.pending)
+    knowledge, said = hear(knowledge, inputs.commands, at_s, under)
+    knowledge, instructions, given_ = execute(knowledge, at_s, under.config)
+    events: list[Event] = [*done, *said, *given_]
+    waiting = ", ".join(pending.instruction.target for pending in knowledge.pending)
     rest = NothingToDo(at_s=at_s, reason=f"waiting for {waiting}" if waiting else "as desired")
     return Turn(knowledge=knowledge, instructions=tuple(instructions), events=tuple(events or [rest]))

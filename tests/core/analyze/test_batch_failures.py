@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.analyze.disturbances import by_laws, implied_delay_s, last_start_s, laws_of, outage_of
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.reading import BatchParts, QueryReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals

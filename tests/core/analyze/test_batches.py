@@ -12,10 +12,10 @@ from steady_job import TERMS, Analysed, SteadyJob
 from penstock.core.analyze.learn import batch_measured, cost_of
 from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.policy import Need
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.latency.batch_latency import latency_by_law_s
-from penstock.core.knowledge.policy import Need
 from penstock.runtime.fakes import blank_reading
 
 LAW = BatchLaw(overhead_s=1.0, row_s=0.002, partitions=12)

@@ -11,10 +11,10 @@ from penstock.core.analyze.disturbances import failure_in
 from penstock.core.domain.events.autopilot import Graded, Recovered
 from penstock.core.domain.instruction import Outcome
 from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.policy import Need
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import recovery_s
-from penstock.core.knowledge.policy import Need
 from penstock.runtime.fakes import blank_reading
 
 NEEDS: frozenset[Need] = frozenset({"load", "capacity"})

@@ -12,12 +12,12 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.knowledge import Desired, Knowledge, begin
+from penstock.core.knowledge.policy import Need
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.forecast.refit import Fit
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.latency.scaleout_latency import MOST_ROWS
-from penstock.core.knowledge.policy import Need
 from penstock.stores.codec import decode, encode_knowledge
 
 FITS = {"autoets": Fit(parameters=None, at=0, values=30, promised=None)}

@@ -8,9 +8,9 @@ import pytest
 from steady_job import LEARNING, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.predictions import foresee
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.prediction import Prediction
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import recovery_s

@@ -12,12 +12,12 @@ from steady_job import TERMS, Analysed, SteadyJob, daily
 from penstock.core.analyze.grade import MOST_PENDING, grade
 from penstock.core.analyze.predictions import foresee
 from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.events.autopilot import Graded
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.domain.disturbance import DisturbanceKind
-from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.knowledge.steering import Proposal
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 
 MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, executors=4, due_s=60.0)
 PREDICTIONS = st.builds(

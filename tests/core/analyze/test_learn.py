@@ -10,8 +10,8 @@ from steady_job import TERMS, Analysed, SteadyJob
 from penstock.core.analyze.learn import profile_row
 from penstock.core.domain.job import Promises
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.knowledge.policy import Need
+from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 
 PROFILE: frozenset[Need] = frozenset({"load", "profile"})
 ROWS = tuple(ProfileSeen(scaleout=size, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate < size) for size in (2, 4, 8) for rate in (1, 3, 5, 9))

@@ -12,8 +12,8 @@ from penstock.core.analyze.disturbances import MOST_RECOVERIES, tables_due
 from penstock.core.domain.events.autopilot import Graded, Recovered
 from penstock.core.knowledge.fitting import FitAsked, FitDone, fitted
 from penstock.core.knowledge.learnt import Learnt
-from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.core.knowledge.policy import Need
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.stores.codec import decode, encode, encode_knowledge
 
 NEEDS: frozenset[Need] = frozenset({"load", "capacity"})

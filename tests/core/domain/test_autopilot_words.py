@@ -32,10 +32,10 @@ from penstock.core.domain.events.autopilot import (
     TargetInfeasible,
 )
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.events.queries import QueryFailed
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.reasons import REASONS
-from penstock.core.domain.events.meaning import is_routine
 
 AT: Any = {"at_s": 1000.0}
 

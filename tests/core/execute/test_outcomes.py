@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+from changes import changing, rescaled, scaling, sized
+from planned import knowing
+
 from penstock.core.domain.events.executors import ExecutorsMissing
 from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
-from penstock.core.domain.instruction import MISSING, ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import MISSING, Instruction, Outcome
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.outcomes import take_outcomes
-from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.knowledge.knowledge import Hold, Knowledge, Missing, Pending
+from penstock.core.knowledge.steering import Applied
 from penstock.runtime.fakes import blank_reading
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
 SEEN = QueryReading(name="a", state="running", trigger=SLOW, rate_limit_rows_per_s=50.0, partitions=4)
 READING = blank_reading(9.0, executors_running=1, executors_requested=2, queries=(SEEN,))
-SCALE = ScaleExecutors(number=1, executors=4)
-CHANGE = ChangeQuery(number=2, query="a", trigger=FAST, rate_limit_rows_per_s=50.0, partitions=8)
+SCALE = scaling(1, 2, 4, decision=6)
+CHANGE = changing(2, "a", trigger=(SLOW, FAST), partitions=(4, 8))
+REFUSED = Outcome(number=4, done=False, took_s=1.0)
 
 
-def wishing(instruction: Instruction, **wishes: Any) -> Knowledge:
+def wishing(instruction: Instruction, wishes: Mapping[str, Any] | None = None) -> Knowledge:
     """Knowledge that desires what the instruction asks for, unless told otherwise."""
-    declared = Desired(executors=2, triggers={"a": SLOW}, rate_limits_rows_per_s={"a": 50.0}, partitions={"a": None})
-    asked = {"executors": 4} if isinstance(instruction, ScaleExecutors) else {"triggers": {"a": FAST}, "partitions": {"a": 8}}
+    desired = declared = sized(2, a="10s").having("rate-limit:a", 50.0)
+    for address, value in {**{move.address: move.after for move in instruction.change.moves}, **(wishes or {})}.items():
+        desired = desired.having(address, value)
     holds = tuple(Hold(knob=knob, value="x", who="ann", until_s=1e9) for knob in ("executors", "trigger:a", "rate-limit:a", "partitions:a"))
     pending = (Pending(instruction=instruction, since_s=3.0),)
-    return Knowledge(declared=declared, desired=replace(declared, **{**asked, **wishes}), holds=holds, pending=pending, last=READING)
+    return Knowledge(declared=declared, desired=desired, holds=holds, pending=pending, last=READING)
 
 
 def held(knowledge: Knowledge) -> list[str]:
@@ -37,7 +46,7 @@ def held(knowledge: Knowledge) -> list[str]:
 def test_what_was_done_is_said_with_its_price_and_the_knob_is_free() -> None:
     before = wishing(SCALE)
     after, events = take_outcomes(before, [Outcome(number=1, done=True, took_s=2.5, delayed_rows=70.0, reason="down 0.4 s")], 10.0)
-    assert events == [InstructionDone(at_s=10.0, number=1, knob="executors", took_s=2.5, delayed_rows=70.0, note="down 0.4 s")]
+    assert events == [InstructionDone(at_s=10.0, number=1, decision_id=6, knob="executors", took_s=2.5, delayed_rows=70.0, note="down 0.4 s")]
     assert after == replace(before, pending=())
 
 
@@ -49,37 +58,35 @@ def test_an_outcome_that_nobody_waits_for_is_passed_over() -> None:
 
 def test_executors_that_failed_are_desired_as_they_are() -> None:
     after, events = take_outcomes(wishing(SCALE), [Outcome(number=1, done=False, took_s=1.0, reason="refused")], 10.0)
-    assert events == [InstructionFailed(at_s=10.0, number=1, knob="executors", took_s=1.0, reason="refused")]
+    assert events == [InstructionFailed(at_s=10.0, number=1, decision_id=6, knob="executors", took_s=1.0, reason="refused")]
     assert after.desired.executors == READING.executors_requested
-    assert after.stuck_executors == READING.executors_running
+    assert after.missing.stuck == READING.executors_running
     assert held(after) == ["trigger:a", "rate-limit:a", "partitions:a"]
 
 
 def test_executors_that_have_not_come_are_still_desired() -> None:
     after, events = take_outcomes(wishing(SCALE), [Outcome(number=1, done=False, took_s=120.0, reason=MISSING)], 130.0)
-    assert events == [ExecutorsMissing(at_s=130.0, requested=4, running=1, waited_s=120.0, number=1)]
+    assert events == [ExecutorsMissing(at_s=130.0, requested=4, running=1, waited_s=120.0, number=1, decision_id=6)]
     assert after.desired.executors == 4
-    assert (after.missing_since_s, after.missing_reported) == (3.0, True)
+    assert after.missing == Missing(since_s=3.0, reported=True)
 
 
 def test_a_query_that_could_not_be_changed_is_desired_as_it_is_and_a_value_it_has_stays_held() -> None:
     after, _ = take_outcomes(wishing(CHANGE), [Outcome(number=2, done=False, took_s=1.0, reason="boom")], 10.0)
-    assert after.desired.triggers == {"a": SLOW}
-    assert after.desired.partitions == {"a": None}
-    assert after.desired.rate_limits_rows_per_s == {"a": 50.0}
+    assert after.desired == sized(2, a="10s").having("rate-limit:a", 50.0)
     assert held(after) == ["executors", "rate-limit:a"]
 
 
 def test_a_failure_does_not_end_a_wish_that_came_after_it() -> None:
-    for newer in (wishing(SCALE, executors=3), wishing(CHANGE, triggers={"a": Trigger()}, partitions={"a": 16})):
+    for newer in (wishing(SCALE, {"executors": 3}), wishing(CHANGE, {"trigger:a": Trigger(), "partitions:a": 16})):
         after, _ = take_outcomes(newer, [Outcome(number=newer.pending[0].instruction.number, done=False, took_s=1.0, reason="boom")], 10.0)
         assert after == replace(newer, pending=())
 
 
 def test_partitions_that_were_changed_are_no_longer_a_wish_unless_another_came_meanwhile() -> None:
     done = [Outcome(number=2, done=True, took_s=1.0)]
-    assert take_outcomes(wishing(CHANGE), done, 10.0)[0].desired.partitions == {"a": None}
-    assert take_outcomes(wishing(CHANGE, partitions={"a": 16}), done, 10.0)[0].desired.partitions == {"a": 16}
+    assert take_outcomes(wishing(CHANGE), done, 10.0)[0].desired.of("partitions:a") is None
+    assert take_outcomes(wishing(CHANGE, {"partitions:a": 16}), done, 10.0)[0].desired.of("partitions:a") == 16
 
 
 def test_a_failure_of_which_nothing_was_seen_leaves_the_wish() -> None:
@@ -87,3 +94,32 @@ def test_a_failure_of_which_nothing_was_seen_leaves_the_wish() -> None:
     for last in (None, replace(READING, queries=())):
         before = replace(wishing(CHANGE), last=last)
         assert take_outcomes(before, failed, 10.0)[0] == replace(before, pending=())
+
+
+def applying(before: int, after: int) -> Knowledge:
+    """Instruction 4, a rescale that the policy wanted, is under way."""
+    step = scaling(4, before, after)
+    applied = (Applied(number=4, decision_id=None, change=step.change, at_s=10.0),)
+    return knowing(last=READING, applied=applied, pending=(Pending(instruction=step, since_s=10.0),), own_scale_down_s=10.0, rescaled_s=10.0)
+
+
+def test_executors_that_did_not_leave_were_not_given_away() -> None:
+    for (before, after), own_s in (((3, 5), 10.0), ((3, 1), None)):
+        left, _ = take_outcomes(applying(before, after), [REFUSED], 10.0)
+        assert (left.trust.own_scale_down_s, left.schedule.rescaled_s) == (own_s, 10.0), "it is not tried again at once"
+
+
+def test_a_rescale_that_came_to_nothing_is_forgotten_and_one_that_was_done_is_not() -> None:
+    assert take_outcomes(applying(3, 5), [REFUSED], 10.0)[0].rescale is None
+    done, other = replace(REFUSED, done=True), replace(REFUSED, number=3)
+    assert take_outcomes(applying(3, 5), [done, other], 10.0)[0].applied == applying(3, 5).applied
+
+
+def test_each_kind_of_change_is_charged_its_own_downtime() -> None:
+    both = replace(CHANGE, change=replace(CHANGE.change, moves=(*rescaled(4, 2).moves, *CHANGE.change.moves)))
+    applied = (Applied(number=2, decision_id=None, change=both.change, at_s=3.0),)
+    for down_s, cost_s, live in ((12.0, 12.0, ()), (None, 20.0, ("rescale_down", "reconfiguration"))):
+        learnt = take_outcomes(replace(wishing(both), applied=applied), [Outcome(number=2, done=True, took_s=20.0, down_s=down_s)], 10.0)[0].learnt
+        costs: Any = {kind: math.exp(seen.mean) for kind, seen in learnt.downtimes.learnt.items()}
+        assert costs == pytest.approx({"rescale_down": cost_s, "reconfiguration": cost_s})
+        assert learnt.live == live, "a job that worked on was not stopped"

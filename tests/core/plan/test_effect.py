@@ -6,24 +6,25 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from changes import scaling, sized
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import knowing, terms
+from planned import knowing, terms, trying
 
+from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.events.autopilot import ScalingIneffective
 from penstock.core.domain.hours import Hours
-from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending
-from penstock.core.plan.effect import BLOCKED_S, SETTLED_S, watch_effect, with_trial
-from penstock.core.knowledge.steering import Blocked, Paused, Steering, Trial
+from penstock.core.knowledge.steering import Blocked, Effects, Paused
+from penstock.core.plan.effect import watch_effect, with_trial
 from penstock.runtime.fakes import blank_reading
 
-TRIAL = Trial(before=2, after=4, throughput_before_rows_per_s=1000.0, since_s=0.0)
+TRIAL = trying(2, 4, 1000.0, since_s=0.0)
 TOO_FEW = Comparison(code="partitions", value=2.0, limit=4.0)
-SETTLED = SETTLED_S
+SETTLED = Autopilot().settled_s
 
 
 def reading(at_s: float = SETTLED, **known: Any) -> Reading:
@@ -42,10 +43,10 @@ def judged(last: Reading, **autopilot: Any) -> tuple[Knowledge, list[Any]]:
 def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
     after, events = judged(reading())
     assert after.desired.executors == 2
-    assert after.steering.trial is None
-    assert after.steering.blocked == Blocked(executors=2, until_s=SETTLED + BLOCKED_S, bottleneck="partitions")
+    assert after.effects.trial is None
+    assert after.effects.blocked == Blocked(configuration=sized(2), until_s=SETTLED + Autopilot().blocked_s, bottleneck="partitions")
     said = ScalingIneffective(
-        at_s=SETTLED, before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
+        at_s=SETTLED, decision_id=1, before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
     )  # fmt: skip
     assert events == [said]
     assert "taken back: 2 tasks for 4 slots" in said.words()
@@ -54,29 +55,29 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
 @given(st.floats(0.0, 3000.0))
 def test_a_tenth_of_the_gain_of_a_size_in_proportion_is_enough(throughput: float) -> None:
     after, events = judged(reading(throughput_rows_per_s=throughput))
-    assert after.steering.trial is None
+    assert after.effects.trial is None
     assert bool(events) == (after.desired.executors == 2) == (throughput < 1100.0)
 
 
 def test_a_job_that_has_caught_up_is_not_judged_any_more() -> None:
     after, events = judged(reading(excess_lag_rows=0.0))
-    assert (after.desired.executors, after.steering.trial, events) == (4, None, [])
+    assert (after.desired.executors, after.effects.trial, events) == (4, None, [])
 
 
 def test_a_size_that_somebody_changed_meanwhile_is_not_judged() -> None:
     after, events = watch_effect(on_trial(reading(), executors=6), SETTLED, terms(), lambda _: TOO_FEW)
-    assert (after.desired.executors, after.steering.trial, events) == (6, None, [])
+    assert (after.desired.executors, after.effects.trial, events) == (6, None, [])
 
 
 def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_nothing_disturbs_them() -> None:
-    pending = replace(on_trial(reading()), pending=(Pending(instruction=ScaleExecutors(number=1, executors=4), since_s=0.0),))
+    pending = replace(on_trial(reading()), pending=(Pending(instruction=scaling(1, 2, 4), since_s=0.0),))
     for waiting in (pending, on_trial(reading(executors_running=3))):
         after, events = watch_effect(waiting, SETTLED, terms(), lambda _: TOO_FEW)
-        assert (after.desired.executors, after.steering.trial, events) == (4, replace(TRIAL, since_s=SETTLED), [])
+        assert (after.desired.executors, after.effects.trial, events) == (4, replace(TRIAL, since_s=SETTLED), [])
     little = reading(excess_lag_rows=10_000.0)
     for early in (reading(at_s=SETTLED - 1), reading(since_disturbance_s=30.0), reading(throughput_rows_per_s=None), little):
         after, events = judged(early)
-        assert (after.desired.executors, after.steering.trial, events) == (4, TRIAL, [])
+        assert (after.desired.executors, after.effects.trial, events) == (4, TRIAL, [])
 
 
 def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_executors() -> None:
@@ -86,30 +87,30 @@ def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_
         judged(reading(), only="up"),
         judged(reading(), exclude=(Hours(),)),
     ):
-        assert (after.desired.executors, after.steering.trial) == (4, None)
+        assert (after.desired.executors, after.effects.trial) == (4, None)
         assert [(each.kept, each.bottleneck) for each in events] == [(True, TOO_FEW)]
         assert "kept all the same: 2 tasks for 4 slots" in events[0].words()
         assert watch_effect(after, SETTLED + 60.0, terms(), lambda _: TOO_FEW)[1] == [], "once"
 
 
 def test_nothing_is_taken_back_while_the_policy_is_paused() -> None:
-    paused = replace(on_trial(reading()).steering, paused=Paused(who="ann", since_s=0.0, until_s=None))
-    after, events = watch_effect(replace(on_trial(reading()), steering=paused), SETTLED, terms(), lambda _: TOO_FEW)
+    paused = knowing(executors=4, last=reading(), trial=TRIAL, paused=Paused(who="ann", since_s=0.0, until_s=None))
+    after, events = watch_effect(paused, SETTLED, terms(), lambda _: TOO_FEW)
     assert after.desired.executors == 4 and [(each.kept, each.bottleneck) for each in events] == [(True, TOO_FEW)]
 
 
 def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step() -> None:
     after, events = judged(reading(), max_step=1)
-    assert (after.desired.executors, after.steering.trial) == (3, replace(TRIAL, after=3, since_s=SETTLED))
+    assert (after.desired.executors, after.effects.trial) == (3, replace(TRIAL, after=sized(3), since_s=SETTLED))
     later = reading(2 * SETTLED, executors_running=3, executors_requested=3)
     after, again = watch_effect(replace(after, last=later), later.at_s, terms(max_step=1), lambda _: TOO_FEW)
-    assert (after.desired.executors, after.steering.trial) == (2, None)
+    assert (after.desired.executors, after.effects.trial) == (2, None)
     assert [(each.before, each.after) for each in (*events, *again)] == [(2, 4), (2, 3)]
 
 
 def test_a_lag_that_is_not_known_ends_no_trial() -> None:
     after, events = judged(reading(excess_lag_rows=None))
-    assert (after.steering.trial, events) == (TRIAL, [])
+    assert (after.effects.trial, events) == (TRIAL, [])
 
 
 def test_a_query_for_which_nothing_waits_does_not_put_off_the_judgement() -> None:
@@ -127,14 +128,14 @@ def test_what_the_readings_do_not_show_is_told_by_the_throughput() -> None:
 
 def test_only_a_scale_up_in_overload_is_a_trial() -> None:
     overloaded, healthy = reading(executors_running=2), reading(excess_lag_rows=0.0)
-    assert with_trial(Steering(), healthy, 2, 4, 7.0).trial is None
-    assert with_trial(Steering(), reading(throughput_rows_per_s=None), 2, 4, 7.0).trial is None
-    assert with_trial(Steering(trial=TRIAL), overloaded, 4, 3, 7.0).trial is None
-    assert with_trial(Steering(), overloaded, 2, 4, 7.0).trial == Trial(before=2, after=4, throughput_before_rows_per_s=1010.0, since_s=7.0)
+    assert with_trial(Effects(), healthy, sized(2), sized(4), 1, 7.0).trial is None
+    assert with_trial(Effects(), reading(throughput_rows_per_s=None), sized(2), sized(4), 1, 7.0).trial is None
+    assert with_trial(Effects(trial=TRIAL), overloaded, sized(4), sized(3), 1, 7.0).trial is None
+    assert with_trial(Effects(), overloaded, sized(2), sized(4), 1, 7.0).trial == trying(2, 4, 1010.0, since_s=7.0)
 
 
 def test_scale_ups_that_follow_each_other_are_judged_together() -> None:
-    assert with_trial(Steering(trial=TRIAL), reading(), 4, 6, 60.0).trial == replace(TRIAL, after=6, since_s=60.0)
+    assert with_trial(Effects(trial=TRIAL), reading(), sized(4), sized(6), 2, 60.0).trial == trying(2, 6, 1000.0, since_s=60.0, decision_id=2)
 
 
 @pytest.mark.parametrize(("batch_s", "since_commit_s", "is_judged"), [(20.0, 5.0, True), (20.0, 90.0, False), (200.0, 5.0, False), (None, 60.0, False)])
@@ -145,4 +146,4 @@ def test_micro_batches_that_began_before_all_executors_were_there_say_nothing(ba
         name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, batch_id=7, since_commit_s=since_commit_s, batch=batch
     )
     after, events = judged(reading(queries=(query,)))
-    assert (bool(events), after.steering.trial is None) == (is_judged, is_judged)
+    assert (bool(events), after.effects.trial is None) == (is_judged, is_judged)

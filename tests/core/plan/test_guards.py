@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from changes import rescaled, sized
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import LIMITS, Thumb, assessed, wants
@@ -13,10 +15,10 @@ from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.decision import Comparison, Decision, Recommended
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.job import Promises
+from penstock.core.knowledge.steering import Applied, Blocked, Effects
 from penstock.core.models.estimate import Estimate
 from penstock.core.plan.guards import Guarding, guarded, guards_on
 from penstock.core.plan.owner import Allowed, owner_allows
-from penstock.core.knowledge.steering import Blocked, Rescale, Steering
 
 ALWAYS, NEVER = Hours(), Hours(days=())
 SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)
@@ -30,31 +32,34 @@ AUTOPILOTS = st.builds(
     exclude=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
     calendar=st.lists(st.builds(Floor, name=st.just("sale"), min_executors=st.integers(1, 10)), max_size=2).map(tuple),
 )
-STEERINGS = st.builds(
-    Steering,
-    rescale=st.none() | st.builds(Rescale, number=st.just(1), before=SIZES, after=SIZES, at_s=st.floats(0, 1000)),
-    blocked=st.none() | st.builds(Blocked, executors=SIZES, until_s=st.floats(0, 2000), bottleneck=st.just("partitions")),
-)
-EARLIER = st.lists(st.builds(Recommended, at_s=st.floats(0, 999), executors=SIZES), max_size=4).map(tuple)
+CHANGES = st.builds(rescaled, SIZES, SIZES)
+RESCALES = st.none() | st.builds(Applied, number=st.just(1), decision_id=st.none(), change=CHANGES, at_s=st.floats(0, 1000))
+BLOCKED = st.none() | st.builds(Blocked, configuration=SIZES.map(sized), until_s=st.floats(0, 2000), bottleneck=st.just("partitions"))
+EARLIER = st.lists(st.builds(Recommended, at_s=st.floats(0, 999), configuration=SIZES.map(sized)), max_size=4).map(tuple)
 LATENCIES = st.dictionaries(SIZES, st.floats(0.1, 10.0).map(lambda s: Estimate(value=s, low=s, high=s)), max_size=8)
 WANTED = st.integers(-3, 20)
-NOTHING_YET = Steering()
 
 
-def settled(decision: Decision, *, on: bool = True, steering: Steering = NOTHING_YET, known: Any = None, **autopilot: Any) -> Decision:
-    seen = assessed(current=decision.current, **(known or {}))
-    return guarded(seen, decision, Guarding(autopilot=Autopilot(mode="active", **autopilot), steering=steering, on=on))
+def settled(
+    decision: Decision, *, on: bool = True, rescale: Applied | None = None, blocked: Blocked | None = None, known: Any = None, **autopilot: Any
+) -> Decision:
+    seen = assessed(current=decision.current.executors, **(known or {}))
+    return guarded(seen, decision, Guarding(autopilot=Autopilot(mode="active", **autopilot), on=on, rescale=rescale, effects=Effects(blocked=blocked)))
 
 
-@given(AUTOPILOTS, STEERINGS, EARLIER, LATENCIES, SIZES, WANTED, st.booleans())
+def asked(before: int, after: int, at_s: float) -> Applied:
+    return Applied(number=1, decision_id=None, change=rescaled(before, after), at_s=at_s)
+
+
+@given(AUTOPILOTS, RESCALES, BLOCKED, EARLIER, LATENCIES, SIZES, WANTED, st.booleans())
 def test_the_target_stays_within_limits_and_quota(
-    autopilot: Autopilot, steering: Steering, earlier: Any, latencies: Any, current: int, wanted: int, on: bool
+    autopilot: Autopilot, rescale: Applied | None, blocked: Blocked | None, earlier: Any, latencies: Any, current: int, wanted: int, on: bool
 ) -> None:
     seen = assessed(current=current, earlier=earlier, latencies=latencies, promises=Promises(latency_p95_s=2.0))
-    final = guarded(seen, wants(wanted, current), Guarding(autopilot=autopilot, steering=steering, on=on))
+    final = guarded(seen, wants(wanted, current), Guarding(autopilot=autopilot, on=on, rescale=rescale, effects=Effects(blocked=blocked)))
     most = LIMITS.max_executors if autopilot.quota_executors is None else autopilot.quota_executors
     assert LIMITS.min_executors <= final.executors <= most
-    assert (final.executors == wanted) or final.guards, "whoever changed the size is named"
+    assert (final.executors == wanted) or final.guards, "a guard that changed the executors is named"
 
 
 @given(AUTOPILOTS, SIZES, WANTED)
@@ -104,7 +109,7 @@ def test_a_lowered_quota_is_followed_even_if_the_policy_keeps() -> None:
 
 
 def test_down_waits_for_the_most_that_was_recommended_within_the_window() -> None:
-    earlier = (Recommended(at_s=500.0, executors=6), Recommended(at_s=800.0, executors=4), Recommended(at_s=900.0, executors=2))
+    earlier = tuple(Recommended(at_s=at_s, configuration=sized(executors)) for at_s, executors in ((500.0, 6), (800.0, 4), (900.0, 2)))
     final = settled(wants(1, 5), known={"earlier": earlier})
     assert (final.executors, final.guards) == (4, (Comparison(code="slower_down", value=1.0, limit=4.0),))
     assert settled(wants(1, 5), known={"earlier": earlier}, time_scale=0.5).executors == 2, "days of half the length, windows of half the length"
@@ -113,10 +118,8 @@ def test_down_waits_for_the_most_that_was_recommended_within_the_window() -> Non
 
 
 def test_nothing_is_given_away_soon_after_a_scale_up() -> None:
-    up = Steering(rescale=Rescale(number=1, before=2, after=5, at_s=800.0))
-    assert settled(wants(1, 5), steering=up).executors == 5
-    assert settled(wants(1, 5), steering=Steering(rescale=Rescale(number=1, before=2, after=5, at_s=600.0))).executors == 1
-    assert settled(wants(1, 5), steering=Steering(rescale=Rescale(number=1, before=7, after=5, at_s=800.0))).executors == 1
+    for rescale, left in ((asked(2, 5, 800.0), 5), (asked(2, 5, 600.0), 1), (asked(7, 5, 800.0), 1)):
+        assert settled(wants(1, 5), rescale=rescale).executors == left
 
 
 def test_the_first_size_that_keeps_the_promised_latency_is_taken_if_there_is_one() -> None:
@@ -129,11 +132,11 @@ def test_the_first_size_that_keeps_the_promised_latency_is_taken_if_there_is_one
 
 
 def test_more_than_what_brought_nothing_is_not_tried_again_until_its_time() -> None:
-    blocked = Steering(blocked=Blocked(executors=4, until_s=1500.0, bottleneck="partitions"))
-    final = settled(wants(7, 2), steering=blocked)
+    blocked = Blocked(configuration=sized(4), until_s=1500.0, bottleneck="partitions")
+    final = settled(wants(7, 2), blocked=blocked)
     assert (final.executors, final.guards) == (4, (Comparison(code="ineffective", value=7.0, limit=4.0),))
-    assert settled(wants(7, 6), steering=blocked).executors == 6, "an operator's larger size is not taken back"
-    assert settled(wants(7, 2), steering=Steering(blocked=Blocked(executors=4, until_s=900.0, bottleneck="partitions"))).executors == 7
+    assert settled(wants(7, 6), blocked=blocked).executors == 6, "an operator's larger size is not taken back"
+    assert settled(wants(7, 2), blocked=replace(blocked, until_s=900.0)).executors == 7
 
 
 def test_shared_guards_are_off_for_a_policy_faithful_to_a_paper_unless_its_owner_wants_them() -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from assessed import NOW_S, about, assessed, under
 
-from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import ExecutorReading, Reading
+from penstock.core.knowledge.assessment import Assessment, StageNeed
+from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.policies.auto import Auto
-from penstock.core.knowledge.policy import Need
 from penstock.core.policies.registry import POLICIES, policy_of
-from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
 TABLE = LatencyTable(sizes=(1,), rates_rows_per_s=(0.0, 5000.0), latency_s=((1.0, 1.0),), valid=((True, True),), rows=50)

@@ -7,9 +7,9 @@ from assessed import about, assessed, expecting, under
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job import Limits, Promises
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.daedalus import Daedalus
 
 LATER = [*[150.0] * 10, *[350.0] * 5]

@@ -10,11 +10,11 @@ from assessed import NOW_S, assessed
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.policies.ds2 import Ds2
 from penstock.runtime.fakes import blank_reading
 

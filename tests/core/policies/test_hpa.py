@@ -12,10 +12,10 @@ from assessed import NOW_S, assessed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import ExecutorReading
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.hpa import Hpa, HpaPaper
 from penstock.runtime.fakes import blank_reading
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import KINDS, PARTS, World, assessments, without, worlds
 
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Policy
 from penstock.core.policies.registry import POLICIES
 

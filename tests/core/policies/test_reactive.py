@@ -8,10 +8,9 @@ from assessed import NOW_S, assessed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.reading import ExecutorReading
-from penstock.core.policies.hpa import Hpa
-from penstock.core.policies.hpa import Reactive
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.policies.hpa import Hpa, Reactive
 from penstock.runtime.fakes import blank_reading
 
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.cli.generated_pages import renewed
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
-from penstock.core.policies.daedalus import Daedalus
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Need, Policy
-from penstock.core.policies.registry import POLICIES, parameters_of, policy_of
 from penstock.core.knowledge.terms import Terms
+from penstock.core.policies.daedalus import Daedalus
+from penstock.core.policies.registry import POLICIES, parameters_of, policy_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "policies.md"
 

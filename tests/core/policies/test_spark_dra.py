@@ -12,10 +12,10 @@ from assessed import NOW_S, assessed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.reading import ExecutorReading, QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.spark_dra import SparkDra
 from penstock.runtime.fakes import blank_reading
 

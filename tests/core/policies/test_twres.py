@@ -9,8 +9,8 @@ from assessed import NOW_S, about, assessed, expecting, under
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.reading import Quantiles, Reading
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.baselines import Twres
 from penstock.runtime.fakes import blank_reading
 

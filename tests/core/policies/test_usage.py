@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from assessed import NOW_S, assessed
 
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.policies.hpa import Hpa, HpaPaper
-from penstock.core.policies.hpa import Reactive
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.models.usage import ROW_S
+from penstock.core.policies.hpa import Hpa, HpaPaper, Reactive
 from penstock.runtime.fakes import blank_reading
 
 ALL = (Hpa(stable_down_s=0.0), HpaPaper(), Reactive(stable_down_s=0.0))

@@ -12,9 +12,9 @@ from penstock.core.analyze.learn import workers_reading
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.models.usage import is_stalled
 from penstock.core.policies.hpa import Hpa
 from penstock.core.policies.spark_dra import SparkDra
-from penstock.core.models.usage import is_stalled
 from penstock.runtime.fakes import blank_reading
 
 

@@ -149,7 +149,7 @@ def watch_executors(knowledge: Knowledge, at_s: float, config: Config) -> tuple[
         return replace(knowledge, missing=Missing(stuck=missing.stuck)), back
     since_s = at_s if missing.since_s is None else missing.since_s
     if missing.reported or at_s - since_s < config.executors_timeout_s:
-        return replace(knowledge, missing=replace(missing, since_s=since_s)), []
+        return knowledge if since_s == missing.since_s else replace(knowledge, missing=replace(missing, since_s=since_s)), []
     author = knowledge.authors.get("executors")
     said = ExecutorsMissing(at_s=at_s, requested=wanted, running=running, waited_s=at_s - since_s, decision_id=None if author is None else author.decision_id)
     return replace(knowledge, missing=replace(missing, since_s=since_s, reported=True)), [said]

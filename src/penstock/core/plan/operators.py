@@ -14,7 +14,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded
 from penstock.core.domain.knobs import KNOBS, Knob, address_of
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.knowledge import Author, Hold, Knowledge
+from penstock.core.knowledge.knowledge import Author, Hold, Knowledge, Missing
 from penstock.core.knowledge.steering import Paused, Proposal
 from penstock.core.knowledge.terms import Terms
 from penstock.core.plan.effect import with_trial
@@ -98,7 +98,9 @@ def take_value(knowledge: Knowledge, command: SetKnob, at_s: float, terms: Terms
         until_s = at_s + (terms.config.hold_s if command.hold_s is None else command.hold_s)
         held = Hold(knob=wish.address, value=wish.words, who=command.who, until_s=until_s)
         knowledge = knowledge.wanting(knowledge.desired.having(wish.address, wish.value))
-        knowledge = replace(knowledge, holds=(*(each for each in knowledge.holds if each.knob != held.knob), held))
+        # Who asks for executors asks for them anew, also for as many as were desired: those that would not leave are let go again.
+        missing = Missing() if wish.knob.name == "executors" else knowledge.missing
+        knowledge = replace(knowledge, holds=(*(each for each in knowledge.holds if each.knob != held.knob), held), missing=missing)
         events.append(CommandTaken(at_s=at_s, who=command.who, knob=held.knob, value=held.value, held_until_s=until_s))
     return knowledge, events
 

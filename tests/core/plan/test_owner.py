@@ -7,8 +7,7 @@ from planned import LIMITS, wants
 
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.hours import Hours
-from penstock.core.plan.owner import floor_at, may_change
-from penstock.core.plan.owner import Allowed, owner_allows
+from penstock.core.plan.owner import Allowed, floor_at, may_change, owner_allows
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 THURSDAY, FRIDAY = 3, 4

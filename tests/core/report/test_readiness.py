@@ -16,8 +16,8 @@ from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
-from penstock.core.report.readiness import Readiness, readiness
 from penstock.core.knowledge.terms import Terms
+from penstock.core.report.readiness import Readiness, readiness
 from penstock.runtime.fakes import blank_reading
 
 PROMISED = terms("shadow", latency_p95_s=2.0)

@@ -8,8 +8,8 @@ import pytest
 from planned import knowing, terms
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.plan.due import has_come, is_due
 from penstock.core.knowledge.steering import Paused
+from penstock.core.plan.plan import has_come, is_due
 from penstock.runtime.fakes import blank_reading
 
 LAST = blank_reading(100.0)

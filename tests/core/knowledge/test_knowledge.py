@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
+from changes import rescaled, scaling, sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.analyze.disturbances import told_of_rescale
-from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.analyze.disturbances import knowing_applied
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.job import Limits
+from penstock.core.domain.knobs import knob_at
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending, begin, join
+from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending, addresses, begin, join
 from penstock.core.knowledge.learnt import Learnt
+from penstock.core.knowledge.steering import Applied, MeanLoad, Schedule, Trust
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
-from penstock.core.knowledge.steering import MeanLoad, Rescale, Steering
 from penstock.stores.codec import decode, encode_knowledge
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
+OF_SLOW = QueryConfiguration(trigger=SLOW)
 LIMITS = Limits(min_executors=1, max_executors=8)
 TRIGGERS = st.builds(Trigger, interval_s=st.sampled_from([0.0, 1.0, 10.0]))
 QUERIES = st.sampled_from(["a", "b", "c"])
-DESIRES = st.builds(
-    Desired,
-    executors=st.integers(1, 8),
-    triggers=st.dictionaries(QUERIES, TRIGGERS),
-    rate_limits_rows_per_s=st.dictionaries(QUERIES, st.none() | st.just(500.0)),
-    partitions=st.dictionaries(QUERIES, st.none() | st.integers(1, 9)),
-)
+KNOBS = st.builds(QueryConfiguration, trigger=TRIGGERS, rate_limit_rows_per_s=st.none() | st.just(500.0), partitions=st.none() | st.integers(1, 9))
+DESIRES = st.builds(Configuration, executors=st.integers(1, 8), queries=st.dictionaries(QUERIES, KNOBS))
 
 
-def desired(executors: int = 2, trigger: Trigger = SLOW, limit: float | None = None) -> Desired:
-    return Desired(executors=executors, triggers={"a": trigger}, rate_limits_rows_per_s={"a": limit}, partitions={"a": None})
+def desired(executors: int = 2, trigger: Trigger = SLOW, limit: float | None = None) -> Configuration:
+    return Configuration(executors=executors, queries={"a": QueryConfiguration(trigger=trigger, rate_limit_rows_per_s=limit)})
 
 
 def held(knob: str, value: str) -> Hold:
@@ -58,42 +55,43 @@ def test_a_changed_declaration_wins_for_its_own_knob_alone_and_ends_the_hold_on_
 
 
 def test_targets_that_cannot_be_met_are_named_anew_at_every_start() -> None:
-    left = Knowledge(declared=desired(), desired=desired(), steering=Steering(infeasible=("latency",), doubted={"throughput": 2}))
-    assert begin(desired(), left, LIMITS).steering == Steering()
+    left = Knowledge(declared=desired(), desired=desired(), trust=Trust(infeasible=("latency",), doubted={"throughput": 2}))
+    assert begin(desired(), left, LIMITS).trust == Trust()
 
 
 def test_the_time_for_which_a_job_was_gone_is_neither_a_recovery_nor_a_broken_promise() -> None:
     health = RecoveryWatch().disturbed(10.0, "executor_loss")
-    asked = Rescale(number=5, before=2, after=3, at_s=11.0)
-    steering = Steering(broken_since_s=12.0, rescale=asked)
-    left = Knowledge(declared=desired(), desired=desired(), learnt=Learnt(health=health, rescale_number=4), steering=steering)
+    applied = (Applied(number=5, decision_id=None, change=rescaled(2, 3), at_s=11.0),)
+    learnt, trust = Learnt(health=health, applied_number=4), Trust(broken_since_s=12.0)
+    left = Knowledge(declared=desired(), desired=desired(), learnt=learnt, trust=trust, applied=applied)
     begun = begin(desired(), left, LIMITS, 28_800.0)
-    assert begun.learnt.health == RecoveryWatch() and begun.steering.broken_since_s is None
-    assert told_of_rescale(begun.learnt, begun.steering.rescale) == begun.learnt, "nor is a rescale that was asked for just before the end"
+    assert begun.learnt.health == RecoveryWatch() and begun.trust.broken_since_s is None
+    assert knowing_applied(begun.learnt, begun.applied) == (begun.learnt, ()), "nor is a rescale that was asked for just before the end"
 
 
 def test_the_load_of_an_earlier_run_is_not_the_load_of_this_one() -> None:
     """Else its first decision, at a reading that has no arrival rate yet, would follow the load of last night."""
-    left = Knowledge(declared=desired(), desired=desired(), steering=Steering(load=MeanLoad(count=9, mean_rows_per_s=100.0), next_s=70.0))
-    assert begin(desired(executors=6), left, LIMITS).steering == Steering(next_s=70.0)
+    left = Knowledge(declared=desired(), desired=desired(), schedule=Schedule(loads={"": MeanLoad(count=9)}, next_s=70.0))
+    assert begin(desired(executors=6), left, LIMITS).schedule == Schedule(next_s=70.0)
 
 
 @given(DESIRES, DESIRES)
 @settings(deadline=None)
-def test_declaring_the_same_again_changes_nothing(declared: Desired, wanted: Desired) -> None:
+def test_declaring_the_same_again_changes_nothing(declared: Configuration, wanted: Configuration) -> None:
     once = begin(declared, Knowledge(declared=declared, desired=wanted), LIMITS)
     assert begin(declared, once, LIMITS) == once
 
 
 @given(DESIRES, DESIRES, DESIRES)
 @settings(deadline=None)
-def test_every_knob_is_as_declared_or_as_remembered_and_only_declared_queries_are_known(now: Desired, declared: Desired, wanted: Desired) -> None:
+def test_every_knob_is_as_declared_or_as_remembered_for_declared_queries_alone(now: Configuration, declared: Configuration, wanted: Configuration) -> None:
     started = begin(now, Knowledge(declared=declared, desired=wanted), LIMITS).desired
-    assert started.executors in (now.executors, wanted.executors)
-    assert set(started.triggers) == set(now.triggers)
-    for query, trigger in started.triggers.items():
-        unchanged = declared.triggers.get(query) == now.triggers[query] and query in wanted.triggers
-        assert trigger == (wanted.triggers[query] if unchanged else now.triggers[query])
+    assert set(started.queries) == set(now.queries)
+    for address in addresses(now):
+        query = knob_at(address)[1]
+        unchanged = query is None or (query in declared.queries and query in wanted.queries)
+        same = unchanged and declared.of(address) == now.of(address)
+        assert started.of(address) == (wanted if same else now).of(address)
 
 
 def test_what_was_desired_yields_to_limits_that_have_become_narrower() -> None:
@@ -109,43 +107,36 @@ def test_holds_of_queries_that_are_gone_are_forgotten() -> None:
 
 
 def test_partitions_that_were_changed_are_not_held_by_the_next_controller_and_those_still_wished_for_are() -> None:
-    wishing = replace(desired(), partitions={"a": 8})
+    wishing = desired().having("partitions:a", 8)
     for wanted, holds in ((desired(), ()), (wishing, (held("partitions:a", "8"),))):
         left = Knowledge(declared=desired(), desired=wanted, holds=(held("partitions:a", "8"),))
         assert begin(desired(), left, LIMITS).holds == holds
 
 
 def test_what_was_under_way_dies_with_the_controller_that_asked_for_it() -> None:
-    left = Knowledge(declared=desired(), desired=desired(), pending=(Pending(instruction=ScaleExecutors(number=1, executors=3), since_s=1.0),))
+    left = Knowledge(declared=desired(), desired=desired(), pending=(Pending(instruction=scaling(1, 2, 3), since_s=1.0),))
     assert begin(desired(), left, LIMITS).pending == ()
     assert decode(Knowledge, encode_knowledge(left)) == replace(left, pending=())
 
 
 def test_a_query_that_joins_is_desired_as_declared() -> None:
-    knowledge = join(begin(desired(), None, LIMITS), "b", FAST, 100.0, None)
-    assert knowledge.declared == knowledge.desired
-    assert knowledge.desired == Desired(
-        executors=2, triggers={"a": SLOW, "b": FAST}, rate_limits_rows_per_s={"a": None, "b": 100.0}, partitions={"a": None, "b": None}
-    )
+    quick = QueryConfiguration(trigger=FAST, rate_limit_rows_per_s=100.0)
+    knowledge = join(begin(desired(), None, LIMITS), "b", quick, None)
+    assert knowledge.declared == knowledge.desired == replace(desired(), queries={**desired().queries, "b": quick})
 
 
 def test_a_query_that_joins_again_finds_the_wish_that_an_earlier_controller_left_for_it() -> None:
-    both = join(begin(desired(), None, LIMITS), "b", SLOW, None, None)
-    left = replace(both, desired=replace(both.desired, triggers={"a": SLOW, "b": FAST}), holds=(held("trigger:b", "1s"),))
+    both = join(begin(desired(), None, LIMITS), "b", OF_SLOW, None)
+    left = replace(both, desired=both.desired.having("trigger:b", FAST), holds=(held("trigger:b", "1s"),))
     started = begin(desired(), left, LIMITS)
-    assert started.holds == () and "b" not in started.desired.triggers
-    assert join(started, "b", SLOW, None, left) == left
-    changed = join(started, "b", Trigger(), None, left)
-    assert changed.desired.triggers == {"a": SLOW, "b": Trigger()} and changed.holds == ()
+    assert started.holds == () and "b" not in started.desired.queries
+    assert join(started, "b", OF_SLOW, left) == left
+    changed = join(started, "b", QueryConfiguration(), left)
+    assert changed.desired == sized(2, a="10s", b="0s") and changed.holds == ()
 
 
 def test_a_query_that_is_declared_twice_keeps_what_was_desired_of_it_meanwhile() -> None:
-    both = join(begin(desired(), None, LIMITS), "b", SLOW, None, None)
-    steered = replace(both, desired=replace(both.desired, triggers={"a": FAST, "b": FAST}), holds=(held("trigger:a", "1s"), held("trigger:b", "1s")))
-    assert join(steered, "b", SLOW, None, None) == steered
-    assert join(steered, "b", Trigger(), None, None).holds == (held("trigger:a", "1s"),)
-
-
-@pytest.mark.parametrize(("knob", "value"), [("executors", 2), ("trigger:a", SLOW), ("rate-limit:a", 7.0), ("partitions:a", None), ("trigger:gone", None)])
-def test_a_knob_has_the_value_desired_of_it(knob: str, value: object) -> None:
-    assert desired(limit=7.0).of(knob) == value
+    both = join(begin(desired(), None, LIMITS), "b", OF_SLOW, None)
+    steered = replace(both, desired=sized(2, a="1s", b="1s"), holds=(held("trigger:a", "1s"), held("trigger:b", "1s")))
+    assert join(steered, "b", OF_SLOW, None) == steered
+    assert join(steered, "b", QueryConfiguration(), None).holds == (held("trigger:a", "1s"),)
