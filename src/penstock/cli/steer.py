@@ -14,7 +14,7 @@ from penstock.cli import EXIT_INTERNAL
 from penstock.cli.jobs import JobOption, running_job
 from penstock.cli.report import JsonOption
 from penstock.cli.terminal import day_time
-from penstock.core.domain.knobs import Knob, knob_set_by
+from penstock.core.domain.knobs import Applied, Knob, knob_set_by
 from penstock.core.domain.units import parse_duration_s, parse_rate_rows_per_s
 from penstock.core.errors import Refused, UserMistake
 from penstock.remote import RemoteJob
@@ -24,9 +24,17 @@ HoldOption = Annotated[str | None, typer.Option("--for", help="Hold the value fo
 WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is done.")]
 
 
+HOW: dict[Applied, str] = {
+    "live": "The queries go on meanwhile.",
+    "after a commit": "The query stops right after a commit and starts again from its checkpoint.",
+    "at a boundary": "The change waits for the boundary of a batch.",
+    "by re-partitioning": "The query stops right after a commit, its state is re-partitioned, and it starts again.",
+}
+
+
 def setter(knob: Knob) -> Callable[..., None]:
     """Return the command that sets a knob of the table on a running job."""
-    value: Any = Annotated[str, typer.Argument(help=f'The new value, such as "{knob.example}" ({knob.bounds}).', metavar=knob.name.upper())]
+    value: Any = Annotated[str, typer.Argument(help=f"The new value, such as {knob.example}: {knob.bounds}.", metavar=knob.name.upper())]
 
     def job(value: str, job: JobOption = None, hold: HoldOption = None, wait: WaitOption = True) -> None:
         send(knob, value, None, job, hold, wait)
@@ -36,8 +44,7 @@ def setter(knob: Knob) -> Callable[..., None]:
 
     command: Callable[..., None] = job if knob.scope == "job" else query
     command.__annotations__["value"] = value
-    how = {"live": "live", "by re-partitioning": "by a stop after a commit, and re-partitioning"}.get(knob.applied, f"by a stop {knob.applied}")
-    command.__doc__ = f"Set the {knob.meaning}; {how}."
+    command.__doc__ = f"Set the {knob.meaning}.\n\n{HOW[knob.applied]}"
     return command
 
 
