@@ -11,7 +11,7 @@ from penstock.core.domain.decision import Recommended
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.prediction import Prediction, PredictionKind
-from penstock.core.domain.reading import Reading
+from penstock.core.domain.reading import Reading, total
 from penstock.core.domain.trigger import Plant, Trigger
 from penstock.core.models.capacity.batch_cost import BatchCost
 from penstock.core.models.capacity.batch_law import LikelyLaws
@@ -98,7 +98,8 @@ class Assessment:
 
     @property
     def excess_lag_rows(self) -> float:
-        return self.reading.excess_lag_rows or 0.0
+        """Excess lag of all queries; 0 while that of one is unknown."""
+        return (total(query.excess_lag_rows for query in self.queries) if self.queries else self.reading.excess_lag_rows) or 0.0
 
     def capacity(self, executors: int) -> float | None:
         known = self.capacities.get(executors)
