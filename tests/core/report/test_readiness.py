@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from changes import sized
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import terms, wants
@@ -30,20 +31,20 @@ def run(seconds: int = SIX_HOURS_S, executors: int = 4, **known: Any) -> list[Re
 
 
 def decided(at_s: float, wanted: int, current: int, **more: Any) -> Decided:
-    return Decided(at_s=at_s, mode="shadow", policy="thumb", decision=wants(wanted, current), effect="shadow", **more)
+    return Decided(id=1, at_s=at_s, mode="shadow", policy="thumb", decision=wants(wanted, current), effect="shadow", **more)
 
 
 def latency(value: float) -> tuple[Prediction, ...]:
-    return (Prediction(kind="latency", made_s=0.0, value=value, low=value, high=value, executors=3, due_s=60.0),)
+    return (Prediction(kind="latency", made_s=0.0, value=value, low=value, high=value, configuration=sized(3), due_s=60.0),)
 
 
 def graded(kind: Any, predicted: float, count: int) -> list[Event]:
-    one = Graded(at_s=100.0, kind=kind, about="", made_s=0.0, predicted=predicted, low=0.0, high=9.0, actual=1.0, executors=3)
+    one = Graded(at_s=100.0, kind=kind, about="", made_s=0.0, predicted=predicted, low=0.0, high=9.0, actual=1.0, configuration=sized(3))
     return [one] * count
 
 
 PROVEN = graded("capacity", 1.1, 1)
-"""One overload that showed what a size can do."""
+"""One overload that showed what a configuration can do."""
 
 
 def judged(readings: list[Reading], events: Sequence[Event], under: Terms = PROMISED) -> Readiness:
@@ -60,7 +61,7 @@ def codes(*events: Event, readings: list[Reading] | None = None) -> list[tuple[s
 
 
 def test_a_shadow_long_enough_right_often_enough_and_no_worse_is_ready() -> None:
-    events = [decided(0.0, 3, 4, predictions=latency(1.0)), *graded("latency", 1.2, 20), *graded("capacity", 1.1, 3)]
+    events = [decided(0.0, 3, 4, others=latency(1.0)), *graded("latency", 1.2, 20), *graded("capacity", 1.1, 3)]
     found = judged(run(), events)
     assert found.ready and (found.policy, found.from_s, found.until_s) == ("thumb", 0.0, SIX_HOURS_S)
     assert (found.shadow_s, found.shadow.executor_s, found.run.executor_s) == (SIX_HOURS_S, 3 * SIX_HOURS_S, 4 * SIX_HOURS_S)
@@ -70,26 +71,26 @@ def test_a_shadow_long_enough_right_often_enough_and_no_worse_is_ready() -> None
 
 
 def test_readiness_says_why_not() -> None:
-    first = decided(0.0, 3, 4, predictions=latency(1.0))
+    first = decided(0.0, 3, 4, others=latency(1.0))
     assert codes(decided(0.0, 3, 4), *PROVEN, readings=run(3600)) == [("", "shadow_too_short")]
     assert codes(first, *graded("latency", 1.0, 19)) == [("latency", "too_few_grades")]
     assert codes(first, *graded("latency", 1.3, 20)) == [("latency", "error_too_large")]
     assert codes(decided(0.0, 3, 4), *graded("recovery", 1.36, 20)) == [("recovery", "error_too_large")]
     assert codes(decided(0.0, 3, 4, capacity_rows_per_s=200.0), *PROVEN) == [("", "more_breaks")]
-    assert codes(decided(0.0, 3, 4, predictions=latency(2.5)), *graded("latency", 1.0, 20)) == [("", "more_breaks")]
+    assert codes(decided(0.0, 3, 4, others=latency(2.5)), *graded("latency", 1.0, 20)) == [("", "more_breaks")]
 
 
 def test_a_shadow_that_proved_nothing_is_not_ready() -> None:
     """hpa, reactive, static, spark_dra and ds2 predict nothing; Daedalus in a calm Real-Time Mode predicts what nothing shows."""
-    capacity = Prediction(kind="capacity", made_s=0.0, value=300.0, low=250.0, high=350.0, executors=3, expires_s=900.0)
+    capacity = Prediction(kind="capacity", made_s=0.0, value=300.0, low=250.0, high=350.0, configuration=sized(3), expires_s=900.0)
     assert codes(decided(0.0, 3, 4)) == [("", "nothing_proven")]
-    assert codes(decided(0.0, 3, 4, predictions=(capacity,)), *graded("forecast", 1.0, 99)) == [("", "nothing_proven")]
-    assert codes(decided(0.0, 3, 4, predictions=(capacity,)), *PROVEN) == []
-    assert codes(decided(0.0, 3, 4, predictions=latency(1.0))) == [("latency", "too_few_grades")], "which says it already"
+    assert codes(decided(0.0, 3, 4, others=(capacity,)), *graded("forecast", 1.0, 99)) == [("", "nothing_proven")]
+    assert codes(decided(0.0, 3, 4, others=(capacity,)), *PROVEN) == []
+    assert codes(decided(0.0, 3, 4, others=latency(1.0))) == [("latency", "too_few_grades")], "which says it already"
 
 
 def test_a_few_recoveries_say_little_for_or_against() -> None:
-    """`penstock grade` calls fewer than 20 grades few; one loss that was foretold badly is no proof that the policy is wrong, and none that it is right."""
+    """`penstock grade` calls fewer than 20 grades few; one loss that was predicted badly is no proof that the policy is wrong, and none that it is right."""
     once, first = graded("recovery", 5.5, 1), decided(0.0, 3, 4)
     assert codes(first, *once, *PROVEN) == []
     assert codes(first, *once) == [("", "nothing_proven")]
@@ -97,7 +98,7 @@ def test_a_few_recoveries_say_little_for_or_against() -> None:
 
 
 def test_a_policy_that_never_knew_enough_is_not_ready() -> None:
-    """Phoebe without a profile keeps the size for ever."""
+    """Phoebe without a profile keeps the executors for ever."""
     waits = replace(decided(0.0, 4, 4), decision=wants(4, 4, code="not_ready"), effect="kept")
     owner = replace(decided(60.0, 5, 4), decision=wants(5, 4, code="between_decisions"))
     assert codes(waits) == codes(waits, owner, *PROVEN) == [("", "never_decided")]
@@ -119,15 +120,15 @@ def test_a_shadow_counts_from_the_last_decision_in_another_mode() -> None:
 
 def test_a_policy_is_not_credited_with_the_shadow_of_the_one_before_it() -> None:
     of_other = graded("latency", 1.0, 20)
-    later = replace(decided(SIX_HOURS_S / 2, 3, 4, predictions=latency(1.0)), policy="half")
+    later = replace(decided(SIX_HOURS_S / 2, 3, 4, others=latency(1.0)), policy="half")
     graded_later = [replace(each, at_s=SIX_HOURS_S / 2 + 30.0) for each in of_other if isinstance(each, Graded)]
-    found = judged(run(), [decided(0.0, 3, 4, predictions=latency(1.0)), *of_other, later, *graded_later])
+    found = judged(run(), [decided(0.0, 3, 4, others=latency(1.0)), *of_other, later, *graded_later])
     assert (found.policy, found.shadow_s, found.errors) == ("half", SIX_HOURS_S / 2, {})
 
 
 def test_a_recovery_longer_than_promised_is_a_promise_that_the_shadow_would_break() -> None:
     under = terms("shadow", recovery_s=60.0)
-    weighed = (Candidate(executors=2, recovery_s=90.0), Candidate(executors=3, recovery_s=50.0))
+    weighed = (Candidate(configuration=sized(2), recovery_s=90.0), Candidate(configuration=sized(3), recovery_s=50.0))
     lost = Recovered(at_s=200.0, kind="executor_loss", started_s=120.0, took_s=30.0, alone=True)
     slow = replace(lost, took_s=80.0)
 
@@ -137,13 +138,13 @@ def test_a_recovery_longer_than_promised_is_a_promise_that_the_shadow_would_brea
         return judged(run(), [first, *recovered], under).shadow.broken
 
     assert (breaks(2), breaks(2, lost), breaks(2, lost, replace(lost, kind="query_restart"))) == (0, 1, 1), "those that end together are one"
-    assert breaks(3, slow) == 0, "its own size was foreseen to recover in time"
-    assert (breaks(4, lost), breaks(4, slow)) == (0, 1), "the size that ran shows what it takes"
-    assert (breaks(5, lost), breaks(5, slow)) == (0, 1), "nothing was foreseen"
+    assert breaks(3, slow) == 0, "its own configuration was predicted to recover in time"
+    assert (breaks(4, lost), breaks(4, slow)) == (0, 1), "the configuration that ran shows what it takes"
+    assert (breaks(5, lost), breaks(5, slow)) == (0, 1), "nothing was predicted"
     assert breaks(2, replace(lost, kind="rescale_up"), replace(lost, kind="unannounced")) == 0, "rescales of the job are not those of the shadow"
-    rescale = Prediction(kind="recovery", made_s=0.0, value=70.0, low=70.0, high=70.0, executors=3, about="rescale_down")
-    assert breaks(3, predictions=(rescale,)) == 1
-    assert judged(run(), [decided(0.0, 3, 4, predictions=(rescale,)), lost], terms("shadow")).shadow.broken == 0, "nothing is promised"
+    rescale = Prediction(kind="recovery", made_s=0.0, value=70.0, low=70.0, high=70.0, configuration=sized(3), about="rescale_down")
+    assert breaks(3, others=(rescale,)) == 1
+    assert judged(run(), [decided(0.0, 3, 4, others=(rescale,)), lost], terms("shadow")).shadow.broken == 0, "nothing is promised"
 
 
 def test_hours_are_of_the_jobs_own_time() -> None:
@@ -153,7 +154,7 @@ def test_hours_are_of_the_jobs_own_time() -> None:
 
 def test_a_night_without_the_job_is_no_time_in_shadow() -> None:
     late = [replace(reading, at_s=reading.at_s + 40_000.0) for reading in run(3600)]
-    assert judged([*run(3600), *late], [decided(0.0, 3, 4)]).shadow_s == 7200.0
+    assert judged([*run(3600), *late], [decided(0.0, 3, 4)]).shadow_s == 7260.0, "the reading before it holds for one usual interval"
 
 
 def test_a_job_that_was_never_in_shadow_is_not_judged() -> None:
@@ -176,9 +177,9 @@ def test_agreement_is_by_time() -> None:
     assert judged([], events).agreement is None
 
 
-def test_what_is_said_of_the_size_that_runs_breaks_no_promise_of_the_one_in_shadow() -> None:
-    of_both = (*latency(1.0), replace(latency(2.5)[0], executors=4))
-    assert codes(decided(0.0, 3, 4, predictions=of_both), *graded("latency", 1.0, 20)) == []
+def test_what_is_predicted_of_the_configuration_that_runs_breaks_no_promise_of_the_one_in_shadow() -> None:
+    of_both = (*latency(1.0), replace(latency(2.5)[0], configuration=sized(4)))
+    assert codes(decided(0.0, 3, 4, others=of_both), *graded("latency", 1.0, 20)) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 8)), min_size=1, max_size=8))

@@ -11,13 +11,13 @@ from planned import wants
 from penstock.core.domain.events.autopilot import AutopilotChanged, Decided
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import NothingToDo, RunStarted
-from penstock.core.report.readiness import last_shadow
+from penstock.core.report.shadow import last_shadow
 
 MODES = st.sampled_from(["observe", "shadow", "ask", "active"])
 
 
 def decided(at_s: float, mode: Any = "shadow", policy: str = "thumb") -> Decided:
-    return Decided(at_s=at_s, mode=mode, policy=policy, decision=wants(3), effect="kept")
+    return Decided(id=1, at_s=at_s, mode=mode, policy=policy, decision=wants(3), effect="kept")
 
 
 def changed(at_s: float, mode: str) -> AutopilotChanged:
