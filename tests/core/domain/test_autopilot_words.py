@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from changes import rescaled, sized
 
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events import autopilot as said
@@ -14,6 +15,7 @@ from penstock.core.domain.events.autopilot import (
     AutopilotChanged,
     AutopilotEvent,
     AutopilotRefused,
+    Consequence,
     Decided,
     FitFailed,
     FitTaken,
@@ -42,29 +44,30 @@ AT: Any = {"at_s": 1000.0}
 
 def decided(effect: Any, executors: int = 3, current: int = 4, mode: Any = "active", code: str = "smallest_that_holds", guards: Any = ()) -> Decided:
     why = Comparison(code=code, value=900.0, limit=1200.0)
-    decision = Decision(policy="daedalus", executors=executors, current=current, why=why, guards=guards)
-    return Decided(**AT, mode=mode, policy="auto:daedalus", decision=decision, effect=effect)
+    decision = Decision(policy="daedalus", configuration=sized(executors), current=sized(current), why=why, guards=guards)
+    return Decided(**AT, id=7, mode=mode, policy="auto:daedalus", decision=decision, effect=effect)
 
 
 def graded(kind: Any, about: str, predicted: float = 1234.5, actual: float = 1200.0) -> Graded:
-    return Graded(**AT, kind=kind, about=about, made_s=940.0, predicted=predicted, low=0.0, high=9e9, actual=actual, executors=4)
+    return Graded(**AT, kind=kind, about=about, made_s=940.0, predicted=predicted, low=0.0, high=9e9, actual=actual, configuration=sized(4))
 
 
+TO_FOUR: Any = {"before": sized(2), "configuration": sized(4)}
 QUOTA = (Comparison(code="quota", value=6.0, limit=4.0),)
 SAID: list[tuple[Event, str]] = [
-    (decided("asked"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (asked of the cluster)"),
-    (decided("shadow", mode="shadow"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (in shadow: nothing was changed)"),
-    (decided("proposed", mode="ask"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (proposed, waiting for a word)"),
-    (decided("approved", mode="ask"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (approved)"),
-    (decided("held"), "auto:daedalus: executors 4 -> 3, the smallest size that holds (an operator holds the executors)"),
+    (decided("asked"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (asked of the cluster)"),
+    (decided("shadow", mode="shadow"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (in shadow: nothing was changed)"),
+    (decided("proposed", mode="ask"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (proposed, waiting for an answer)"),
+    (decided("approved", mode="ask"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (approved)"),
+    (decided("held"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (an operator holds it)"),
     (decided("kept", 4, code="not_ready"), "auto:daedalus keeps 4 executors: not enough is known yet"),
     (decided("kept", 1, 1, mode="shadow", code="not_ready"), "auto:daedalus would keep 1 executor: not enough is known yet"),
     (
         decided("guarded", 4, code="capacity_below_load", guards=QUOTA),
-        "auto:daedalus keeps 4 executors: it carries 900 rows/s, 1,200 arrive; 6 wanted, the quota is 4 (a guard kept the size)",
+        "auto:daedalus keeps 4 executors: it carries 900 rows/s, 1,200 arrive; 6 wanted, the quota is 4 (a guard kept the configuration)",
     ),
     (
-        Proposed(**AT, proposal=7, executors=3, before=4, policy="auto:daedalus", expires_s=1600.0),
+        Proposed(**AT, proposal=7, change=rescaled(4, 3), policy="auto:daedalus", expires_s=1600.0),
         "proposal 7 of auto:daedalus: executors 4 -> 3; penstock approve 7, within 10m",
     ),
     (ProposalEnded(**AT, proposal=7, how="approved", who="ann"), "proposal 7 was approved by ann"),
@@ -73,15 +76,15 @@ SAID: list[tuple[Event, str]] = [
     (PolicyPaused(**AT, who="ann", until_s=None), "ann paused the policy until it is resumed"),
     (PolicyResumed(**AT, who="penstock"), "penstock resumed the policy"),
     (
-        RolledBack(**AT, policy="auto:daedalus", reason="broken_promises", before=2, executors=4, value=3.0, limit=3.0),
+        RolledBack(**AT, policy="auto:daedalus", **TO_FOUR, reason="broken_promises", value=3.0, limit=3.0),
         "auto:daedalus was rolled back, executors 2 -> 4: 3 promises were broken after it had given executors away",
     ),
     (
-        RolledBack(**AT, reason="wrong_predictions", before=4, executors=4, value=1.234, limit=1.0),
+        RolledBack(**AT, reason="wrong_predictions", before=sized(4), configuration=sized(4), value=1.234, limit=1.0),
         "rolled back, executors stay 4: its predictions were off by 123% on average",
     ),
-    (RolledBack(**AT, reason="blind", before=2, executors=4, value=130.0, limit=120.0), "rolled back, executors 2 -> 4: no reading came for 130 s"),
-    (RolledBack(**AT, reason="policy_fails", before=2, executors=4, value=3.0, limit=3.0), "rolled back, executors 2 -> 4: the policy failed 3 times in a row"),
+    (RolledBack(**AT, **TO_FOUR, reason="blind", value=130.0, limit=120.0), "rolled back, executors 2 -> 4: no reading came for 130 s"),
+    (RolledBack(**AT, **TO_FOUR, reason="policy_fails", value=3.0, limit=3.0), "rolled back, executors 2 -> 4: the policy failed 3 times in a row"),
     (
         ScalingIneffective(
             **AT, policy="auto:hpa", before=2, after=4, throughput_before_rows_per_s=900.0, throughput_after_rows_per_s=910.0,
@@ -91,15 +94,15 @@ SAID: list[tuple[Event, str]] = [
     ),
     (
         TargetInfeasible(**AT, target="latency", why=Comparison(code="latency_below_trigger", value=5.0, limit=2.0)),
-        "no size can keep the promised latency: 2 s are promised, the trigger alone is 5 s",
+        "no number of executors can keep the promised latency: 2 s are promised, the trigger alone is 5 s",
     ),
     (
         TargetInfeasible(**AT, target="recovery time", why=Comparison(code="recovery_above_target", value=float("inf"), limit=600.0)),
-        "no size can keep the promised recovery time: recovery would take ∞ s, 600 s are allowed",
+        "no number of executors can keep the promised recovery time: recovery would take ∞ s, 600 s are allowed",
     ),
     (
         TargetInfeasible(**AT, target="throughput", why=Comparison(code="peak_above_capacity", value=5000.0, limit=4000.0)),
-        "no size can carry the load: 5,000 rows/s are forecast, the largest size carries 4,000",
+        "no number of executors can carry the load: 5,000 rows/s are forecast, the most executors carry 4,000",
     ),
     (TargetFeasible(**AT, target="latency"), "the promised latency can be kept again"),
     (TargetFeasible(**AT, target="throughput"), "the load can be carried again"),
@@ -148,7 +151,7 @@ def test_an_event_reads_as_a_sentence(event: Event, words: str) -> None:
 
 def test_there_is_one_of_each() -> None:
     kinds = {value for value in vars(said).values() if isinstance(value, type) and issubclass(value, Event) and value.__module__ == said.__name__}
-    assert {type(event) for event, _ in SAID} == kinds - {AutopilotEvent}
+    assert {type(event) for event, _ in SAID} == kinds - {AutopilotEvent, Consequence}
     assert {event.effect for event, _ in SAID if isinstance(event, Decided)} == set(said.EFFECTS)
 
 

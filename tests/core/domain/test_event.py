@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changes import rescaled, sized
 
 from penstock.core.domain import events
 from penstock.core.domain.decision import Comparison, Decision
@@ -20,6 +21,7 @@ from penstock.core.domain.prediction import Prediction
 from penstock.stores.codec import decode_event, encode
 
 KINDS = sorted(event_classes().items())
+BASES = {"AutopilotEvent", "Consequence", "InstructionEvent"}
 WHY = Comparison(code="partitions", value=2.0, limit=4.0)
 EXAMPLES: dict[str, Any] = {
     "str": "some words",
@@ -36,10 +38,12 @@ EXAMPLES: dict[str, Any] = {
     "PredictionKind": "capacity",
     "Phase": "plan",
     "Comparison": WHY,
-    "Decision": Decision(policy="hpa", executors=3, current=2, why=WHY, guards=(WHY,)),
+    "Change": rescaled(2, 3),
+    "Configuration": sized(counts="5s"),
+    "Decision": Decision(policy="hpa", configuration=sized(3), current=sized(2), why=WHY, guards=(WHY,)),
     "tuple[tuple[str, str, str], ...]": (("mode", "shadow", "active"),),
     "tuple[str, ...]": ("limits",),
-    "tuple[Prediction, ...]": (Prediction(kind="capacity", made_s=1.0, value=2.0, low=1.0, high=3.0, executors=3),),
+    "tuple[Prediction, ...]": (Prediction(kind="capacity", made_s=1.0, value=2.0, low=1.0, high=3.0, configuration=sized()),),
 }
 
 
@@ -61,20 +65,20 @@ def test_an_event_is_read_back_from_the_history_as_it_was(name: str, kind: type[
 
 
 def test_all_events_are_known_by_name() -> None:
-    files = {file.stem for file in Path(events.__file__).parent.glob("*.py")} - {"__init__", "event"}
+    files = {file.stem for file in Path(events.__file__).parent.glob("*.py")} - {"__init__", "event", "meaning"}
     modules = [import_module(f"{events.__name__}.{each}") for each in files]
     defined = {name for module in modules for name, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__}
-    assert set(event_classes()) == defined - {"AutopilotEvent"} and files == set(events.__all__), "a base of several is no event"
+    assert set(event_classes()) == defined - BASES and files == set(events.__all__), "a base of several is no event"
 
 
 @pytest.mark.parametrize(
     ("event", "words"),
     [
         (CommandTaken(at_s=10.0, who="ann", knob="executors", value="3", held_until_s=3610.0), "ann set executors to 3, held for 1h"),
-        (HoldEnded(at_s=1.0, knob="executors", value="3", expired=True), "the hold of executors at 3 has run out; the value stays until somebody decides"),
+        (HoldEnded(at_s=1.0, knob="executors", value="3", expired=True), "the hold of executors at 3 has run out; the value stays until it is decided anew"),
         (
             HoldEnded(at_s=1.0, knob="executors", value="3", expired=False, who="ann"),
-            "the hold of executors at 3 was released by ann; the value stays until somebody decides",
+            "the hold of executors at 3 was released by ann; the value stays until it is decided anew",
         ),
         (InstructionDone(at_s=1.0, number=1, knob="executors", took_s=2.34, delayed_rows=None), "executors done in 2.3 s, unknown delay"),
         (InstructionDone(at_s=1.0, number=1, knob="query:a", took_s=2.0, delayed_rows=20_000, note="slow"), "query:a done in 2.0 s, 20k rows delayed; slow"),

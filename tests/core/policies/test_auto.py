@@ -10,6 +10,7 @@ from assessed import NOW_S, about, assessed, under
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.job import Promises
+from penstock.core.domain.policy_memory import AutoMemory, Ds2Memory, Wanted
 from penstock.core.domain.reading import ExecutorReading, Reading
 from penstock.core.knowledge.assessment import Assessment, StageNeed
 from penstock.core.knowledge.policy import Need
@@ -31,7 +32,7 @@ def busy(share: float) -> Reading:
 
 
 KNOWN: dict[str, tuple[Assessment, str, float]] = {
-    "a profile, and a promised latency": (under(350.0, promises=PROMISED, current=5, **PROFILED), "auto:phoebe", 600.0),
+    "a profile, and a promised latency": (under(350.0, promises=PROMISED, executors=5, **PROFILED), "auto:phoebe", 600.0),
     "a profile, and no promise": (under(350.0, **PROFILED), "auto:daedalus", 60.0),
     "a profile of micro-batches": (under(350.0, plant="micro_batch", stops=frozenset(), promises=PROMISED, **PROFILED), "auto:daedalus", 60.0),
     "a promised latency, and no profile": (under(350.0, promises=PROMISED), "auto:daedalus", 60.0),
@@ -51,7 +52,7 @@ def test_the_first_that_suits_the_job_and_knows_enough_decides(known: str) -> No
 def test_a_decision_is_that_of_the_policy_it_names() -> None:
     seen = under(350.0)
     mine, its = Auto().decide(seen), Auto().daedalus.decide(seen)
-    assert (mine.executors, mine.why, mine.candidates, mine.memo) == (its.executors, its.why, its.candidates, its.memo)
+    assert (mine.executors, mine.why, mine.candidates) == (its.executors, its.why, its.candidates)
 
 
 def test_phoebe_still_waits_for_its_period_first() -> None:
@@ -85,18 +86,18 @@ RECOVERED_S = 30.0 + 40.0 * 350.0 / 150.0
     ],
 )
 def test_a_job_that_lags_longer_than_its_profile_lets_expect_is_not_left_to_phoebe(uptime_s: float, lag_rows: float, policy: str) -> None:
-    seen = under(350.0, promises=PROMISED, current=5, uptime_s=uptime_s, lag_rows=lag_rows, **PROFILED)
+    seen = under(350.0, promises=PROMISED, executors=5, uptime_s=uptime_s, lag_rows=lag_rows, **PROFILED)
     assert Auto().decide(seen).policy == policy
 
 
 @pytest.mark.parametrize(("uptime_s", "policy"), [(89.0, "auto:phoebe"), (91.0, "auto:daedalus")])
 def test_nor_is_one_that_its_size_cannot_carry_by_the_profile_itself(uptime_s: float, policy: str) -> None:
-    seen = under(350.0, promises=PROMISED, current=3, uptime_s=uptime_s, lag_rows=1e5, **PROFILED)
+    seen = under(350.0, promises=PROMISED, executors=3, uptime_s=uptime_s, lag_rows=1e5, **PROFILED)
     assert Auto().decide(seen).policy == policy
 
 
 def test_while_nothing_is_known_the_size_stays() -> None:
-    decision = Auto().decide(assessed(current=3))
+    decision = Auto().decide(assessed(executors=3))
     assert (decision.policy, decision.executors, decision.why.code, decision.next_after_s) == ("auto", 3, "not_ready", None)
 
 
@@ -114,13 +115,13 @@ def test_more_utilisation_than_seven_tenths_asks_for_more() -> None:
 
 def test_what_one_of_its_policies_wanted_outlives_the_decisions_of_another() -> None:
     """The hour of ds2 is longer than the five minutes that hpa remembers."""
-    ready = under(350.0, capacities={}, stages=(STAGE,), reading=busy(0.9), current=8)
-    earlier = f"ds2 wanted at {NOW_S - 1800.0}"
-    between = Auto().decide(replace(ready, stages=(), memo={earlier: 7.0}))
-    assert (between.policy, between.memo[earlier]) == ("auto:hpa", 7.0)
-    after = Auto().decide(replace(ready, load_rows_per_s=10.0, at_s=NOW_S + 60.0, memo=between.memo))
+    ready = under(350.0, capacities={}, stages=(STAGE,), reading=busy(0.9), executors=8)
+    earlier = Ds2Memory(wanted=(Wanted(at_s=NOW_S - 1800.0, executors=7),))
+    between = Auto().decide(replace(ready, stages=(), memory=AutoMemory(ds2=earlier)))
+    assert isinstance(between.memory, AutoMemory) and (between.policy, between.memory.ds2) == ("auto:hpa", earlier)
+    after = Auto().decide(replace(ready, load_rows_per_s=10.0, at_s=NOW_S + 60.0, memory=between.memory))
     assert (after.policy, after.executors, after.why.code) == ("auto:ds2", 7, "utilization_below_target")
-    assert {key.partition(" wanted at ")[0] for key in after.memo} == {"hpa", "ds2"}
+    assert isinstance(after.memory, AutoMemory) and after.memory.hpa == between.memory.hpa and after.memory.hpa.wanted and after.memory.ds2.wanted
 
 
 def test_it_asks_for_what_its_policies_need_but_for_the_regression_that_the_best_capacity_model_replaces() -> None:

@@ -43,9 +43,9 @@ CASES: dict[str, tuple[Assessment, int, str, list[str]]] = {
         [BELOW, BELOW, UNTIL, UNTIL],
     ),
     "the present size is kept whatever comes after its recovery": (expecting(350.0, [*[350.0] * 10, *[450.0] * 5]), 4, "smallest_that_holds", [BELOW] * 3),
-    "a smaller size waits until the lag is gone": (under(150.0, current=8, lag_rows=1000.0), 8, "smallest_that_holds", [BELOW, *[LAG] * 6]),
-    "a smaller size that carries the lag in a second will do": (under(150.0, current=8, lag_rows=450.0), 5, "smallest_that_holds", [BELOW, *[LAG] * 3]),
-    "a new size must carry the peak of a quarter of an hour": (expecting(150.0, LATER, current=8), 4, "smallest_that_holds", [BELOW, PEAK, PEAK]),
+    "a smaller size waits until the lag is gone": (under(150.0, executors=8, lag_rows=1000.0), 8, "smallest_that_holds", [BELOW, *[LAG] * 6]),
+    "a smaller size that carries the lag in a second will do": (under(150.0, executors=8, lag_rows=450.0), 5, "smallest_that_holds", [BELOW, *[LAG] * 3]),
+    "a new size must carry the peak of a quarter of an hour": (expecting(150.0, LATER, executors=8), 4, "smallest_that_holds", [BELOW, PEAK, PEAK]),
     "no size carries the load": (under(1300.0), 12, "none_passes", [BELOW] * 12),
     "a size that is not known is passed over": (
         under(150.0, capacities={size: about(100.0 * size) for size in (1, 3, 4)}),
@@ -69,7 +69,7 @@ def test_each_line_of_algorithm_1_refuses_by_its_own_code(case: str) -> None:
 
 
 def test_a_refusal_names_the_numbers_that_were_compared() -> None:
-    decision = Daedalus().decide(expecting(150.0, LATER, current=8))
+    decision = Daedalus().decide(expecting(150.0, LATER, executors=8))
     found = [(each.refused.code, each.refused.value, each.refused.limit) for each in decision.candidates if each.refused is not None]
     assert found == [(BELOW, 100.0, 150.0), (PEAK, 200.0, 350.0), (PEAK, 300.0, 350.0)]
     assert Daedalus().decide(under(950.0, since_rescale_s=179.0)).why.words() == "179 s since the last change, 180 s must pass"
@@ -82,14 +82,14 @@ def test_the_recovery_of_the_present_size_is_that_of_a_failure() -> None:
 
 @given(load=st.floats(0, 3000), since_s=st.floats(0, 179), current=st.integers(1, 12))
 def test_within_the_grace_nothing_moves(load: float, since_s: float, current: int) -> None:
-    assert Daedalus().decide(under(load, since_rescale_s=since_s, current=current)).executors == current
+    assert Daedalus().decide(under(load, since_rescale_s=since_s, executors=current)).executors == current
 
 
 @given(load=st.floats(0, 1100), lag_rows=st.floats(0, 5000))
 def test_lag_never_makes_the_job_smaller_and_makes_it_larger_only_for_the_recovery(load: float, lag_rows: float) -> None:
     """Compared with the same job without lag; a smaller size that is put off until the lag is gone makes it no larger than it is."""
-    clear = Daedalus().decide(under(load, current=6))
-    behind = Daedalus().decide(under(load, current=6, lag_rows=lag_rows))
+    clear = Daedalus().decide(under(load, executors=6))
+    behind = Daedalus().decide(under(load, executors=6, lag_rows=lag_rows))
     assert behind.executors >= clear.executors
     if behind.executors > max(6, clear.executors):
         assert "recovery_above_target" in refusals(behind)
@@ -97,15 +97,15 @@ def test_lag_never_makes_the_job_smaller_and_makes_it_larger_only_for_the_recove
 
 @given(load=st.floats(1, 1100), least=st.integers(1, 6), most=st.integers(7, 12))
 def test_sizes_outside_of_the_limits_are_not_looked_at(load: float, least: int, most: int) -> None:
-    decision = Daedalus().decide(under(load, current=6, limits=Limits(min_executors=least, max_executors=most)))
+    decision = Daedalus().decide(under(load, executors=6, limits=Limits(min_executors=least, max_executors=most)))
     assert [each.executors for each in decision.candidates] == list(range(least, decision.executors + 1))
 
 
 @given(load=st.floats(0, 1100), current=st.integers(1, 12))
 def test_where_all_downtimes_are_alike_a_choice_is_final(load: float, current: int) -> None:
     downtimes_s = dict.fromkeys(("rescale_up", "rescale_down", "query_restart"), 30.0)
-    first = Daedalus().decide(under(load, current=current, downtimes_s=downtimes_s)).executors
-    assert Daedalus().decide(under(load, current=first, downtimes_s=downtimes_s)).executors == first
+    first = Daedalus().decide(under(load, executors=current, downtimes_s=downtimes_s)).executors
+    assert Daedalus().decide(under(load, executors=first, downtimes_s=downtimes_s)).executors == first
 
 
 def test_where_failures_take_longer_the_paper_goes_to_and_fro_and_the_option_ends_it() -> None:
@@ -114,7 +114,7 @@ def test_where_failures_take_longer_the_paper_goes_to_and_fro_and_the_option_end
     def visited(policy: Daedalus) -> list[int]:
         sizes = [3]
         for _ in range(4):
-            sizes.append(policy.decide(under(250.0, current=sizes[-1], downtimes_s=downtimes_s, promises=Promises(recovery_s=300.0))).executors)
+            sizes.append(policy.decide(under(250.0, executors=sizes[-1], downtimes_s=downtimes_s, promises=Promises(recovery_s=300.0))).executors)
         return sizes
 
     assert visited(Daedalus()) == [3, 4, 3, 4, 3]

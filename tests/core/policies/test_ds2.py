@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, assessed
+from changes import sized
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.job import Limits
+from penstock.core.domain.policy_memory import Ds2Memory, Wanted
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment, StageNeed
@@ -49,7 +51,7 @@ def told(decision: Decision) -> tuple[Any, ...]:
 
 def settled(policy: Ds2, seen: Assessment) -> Decision:
     """What it decides when it has seen the same for an hour."""
-    return policy.decide(replace(seen, at_s=NOW_S + 3600.0, memo=policy.decide(seen).memo))
+    return policy.decide(replace(seen, at_s=NOW_S + 3600.0, memory=policy.decide(seen).memory))
 
 
 def test_three_busy_slots_of_four_are_within_the_boundary() -> None:
@@ -86,28 +88,28 @@ def test_fewer_are_taken_only_when_that_was_right_for_an_hour() -> None:
     for number in range(61):
         decision = Ds2().decide(replace(seen, at_s=NOW_S + 60.0 * number))
         sizes.append(decision.executors)
-        seen = replace(seen, memo=decision.memo)
+        seen = replace(seen, memory=decision.memory)
     assert sizes == [4] * 60 + [2]
     assert told(decision)[1:3] == (DOWNWARDS, pytest.approx(0.225))
 
 
 def test_the_most_that_was_wanted_within_the_hour_is_kept() -> None:
-    memo = {f"ds2 wanted at {NOW_S - 4000.0}": 9.0, f"ds2 wanted at {NOW_S - 1800.0}": 3.0}
-    decision = Ds2().decide(under(300.0, memo=memo))
+    memory = Ds2Memory(wanted=(Wanted(at_s=NOW_S - 4000.0, executors=9), Wanted(at_s=NOW_S - 1800.0, executors=3)))
+    decision = Ds2().decide(under(300.0, memory=memory))
     assert (decision.executors, decision.why.code) == (3, DOWNWARDS)
 
 
 def test_after_a_change_the_hour_begins_anew() -> None:
-    smaller = settled(Ds2(), under(300.0, current=8))
-    assert (smaller.executors, smaller.memo) == (4, {f"ds2 wanted at {NOW_S + 3600.0}": 4})
-    waiting = Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7000.0, memo=smaller.memo))
+    smaller = settled(Ds2(), under(300.0, executors=8))
+    assert (smaller.executors, smaller.memory) == (4, Ds2Memory(wanted=(Wanted(at_s=NOW_S + 3600.0, executors=4),)))
+    waiting = Ds2().decide(under(100.0, executors=4, at_s=NOW_S + 7000.0, memory=smaller.memory))
     assert (waiting.executors, waiting.why.code) == (4, "stabilised")
-    assert Ds2().decide(under(100.0, current=4, at_s=NOW_S + 7200.0, memo=waiting.memo)).executors == 2
+    assert Ds2().decide(under(100.0, executors=4, at_s=NOW_S + 7200.0, memory=waiting.memory)).executors == 2
 
 
 def test_at_most_six_tenths_are_taken_at_once() -> None:
-    assert settled(Ds2(), under(1.0, current=10)).executors == 4
-    assert settled(Ds2(down_factor=1.0), under(1.0, current=10)).executors == 1
+    assert settled(Ds2(), under(1.0, executors=10)).executors == 4
+    assert settled(Ds2(down_factor=1.0), under(1.0, executors=10)).executors == 1
 
 
 def test_while_it_works_off_a_backlog_nothing_is_taken() -> None:
@@ -124,11 +126,11 @@ def test_after_a_rescale_it_waits_five_minutes() -> None:
 
 
 def test_a_single_executor_that_is_hardly_used_stays() -> None:
-    assert settled(Ds2(), under(10.0, current=1)).why.code == "smallest_that_holds"
+    assert settled(Ds2(), under(10.0, executors=1)).why.code == "smallest_that_holds"
 
 
 def test_beyond_its_limit_it_says_so() -> None:
-    decision = Ds2().decide(under(9000.0, current=12))
+    decision = Ds2().decide(under(9000.0, executors=12))
     assert told(decision) == (12, "limits", 39, 12)
 
 
@@ -137,17 +139,17 @@ def test_no_more_are_wanted_than_tasks_can_fill_at_once() -> None:
     assert Ds2().decide(under(10_000.0, limits=MANY)).executors == 43, "10,000 rows/s x 3 ms / 0.7"
     grown = Ds2().decide(under(10_000.0, **busy))
     assert told(grown) == (24, UPWARDS, pytest.approx(7.5), 0.7)
-    assert told(Ds2().decide(under(10_000.0, current=24, **busy))) == (24, "tasks_too_few", 43, 24)
+    assert told(Ds2().decide(under(10_000.0, executors=24, **busy))) == (24, "tasks_too_few", 43, 24)
     assert Ds2().decide(under(10_000.0, slots_each=2, **busy)).executors == 12
     assert Ds2().decide(under(10_000.0, plant="continuous", **busy)).executors == 43, "tasks that run all the time hold a slot for every stage"
 
 
 def test_few_tasks_alone_take_no_executor_away() -> None:
     busy: dict[str, Any] = {"limits": MANY, "reading": with_tasks(24.0)}
-    assert told(settled(Ds2(), under(9000.0, current=30, **busy))) == (30, "within_boundary", pytest.approx(0.9), 0.3)
-    assert told(settled(Ds2(), under(12_000.0, current=30, **busy))) == (30, "tasks_too_few", 52, 24)
-    assert settled(Ds2(), under(7600.0, current=60, **busy)).executors == 24, "33 by the load alone"
-    assert settled(Ds2(), under(7600.0, current=70, **busy)).executors == 28, "six tenths at once"
+    assert told(settled(Ds2(), under(9000.0, executors=30, **busy))) == (30, "within_boundary", pytest.approx(0.9), 0.3)
+    assert told(settled(Ds2(), under(12_000.0, executors=30, **busy))) == (30, "tasks_too_few", 52, 24)
+    assert settled(Ds2(), under(7600.0, executors=60, **busy)).executors == 24, "33 by the load alone"
+    assert settled(Ds2(), under(7600.0, executors=70, **busy)).executors == 28, "six tenths at once"
 
 
 def test_tasks_that_are_not_all_known_bound_nothing() -> None:
@@ -163,7 +165,7 @@ def test_without_a_load_or_the_rates_of_the_stages_the_size_stays(seen: Assessme
 
 @given(load=LOADS, more=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
 def test_more_load_never_means_fewer_executors(load: float, more: float, current: int, stops: set[str], tasks: int | None) -> None:
-    sizes = [settled(Ds2(), under(rate, current=current, stops=frozenset(stops), reading=with_tasks(tasks))).executors for rate in (load, load + more)]
+    sizes = [settled(Ds2(), under(rate, executors=current, stops=frozenset(stops), reading=with_tasks(tasks))).executors for rate in (load, load + more)]
     assert sizes[0] <= sizes[1]
 
 
@@ -172,14 +174,14 @@ def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
     load: float, current: int, lag_rows: float, slots_each: int, target: float, boundary: float
 ) -> None:
     policy = Ds2(target=target, boundary=boundary)
-    decision = settled(policy, under(load, current=current, lag_rows=lag_rows, slots_each=slots_each))
+    decision = settled(policy, under(load, executors=current, lag_rows=lag_rows, slots_each=slots_each))
     assert 1 <= decision.executors <= 12
     assert decision.why.code in {"up": {UPWARDS}, "down": {DOWNWARDS}, "keep": STAYS}[decision.direction]
 
 
 @given(load=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
 def test_a_size_it_chose_holds_under_the_same_load(load: float, current: int, stops: set[str], tasks: int | None) -> None:
-    seen = under(load, current=current, stops=frozenset(stops), limits=MANY, reading=with_tasks(tasks))
+    seen = under(load, executors=current, stops=frozenset(stops), limits=MANY, reading=with_tasks(tasks))
     decision = settled(Ds2(down_factor=1.0), seen)
     assume(decision.direction != "keep")
-    assert settled(Ds2(down_factor=1.0), replace(seen, current=decision.executors)).direction == "keep"
+    assert settled(Ds2(down_factor=1.0), replace(seen, current=sized(decision.executors))).direction == "keep"

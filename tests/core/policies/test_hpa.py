@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, assessed
+from changes import sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.core.domain.decision import Decision
+from penstock.core.domain.decision import Decision, Recommended
 from penstock.core.domain.job import Limits
-from penstock.core.domain.reading import ExecutorReading
+from penstock.core.domain.policy_memory import HpaMemory, Wanted
+from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading
+from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
-from penstock.core.policies.hpa import Hpa, HpaPaper
+from penstock.core.policies.hpa import Hpa, HpaPaper, Reactive
 from penstock.runtime.fakes import blank_reading
 
 SHARES = st.floats(0.0, 1.0)
@@ -33,7 +36,7 @@ def busy(shares: Sequence[float | None], *, starting: int = 0, at_s: float = NOW
     """Executors that are so busy, some more that have just come, and as many wanted as there are unless told."""
     listed = (*(executor(number, share) for number, share in enumerate(shares)), *(executor(100 + number, 1.0, 5.0) for number in range(starting)))
     reading = blank_reading(at_s, executors=listed, executors_running=len(listed), executors_requested=known.pop("requested", len(listed)))
-    return assessed(**{"at_s": at_s, "reading": reading, "current": len(listed), **known})
+    return assessed(**{"at_s": at_s, "reading": reading, "executors": len(listed), **known})
 
 
 def told(decision: Decision) -> tuple[Any, ...]:
@@ -43,7 +46,7 @@ def told(decision: Decision) -> tuple[Any, ...]:
 def settled(policy: Hpa, seen: Assessment) -> Decision:
     """What it decides when it has seen the same for longer than its window."""
     decision = policy.decide(seen)
-    later = replace(seen, at_s=seen.at_s + policy.stable_down_s, memo=decision.memo)
+    later = replace(seen, at_s=seen.at_s + policy.stable_down_s, memory=decision.memory)
     return policy.decide(later)
 
 
@@ -73,25 +76,25 @@ def test_fewer_are_taken_only_after_five_minutes() -> None:
     for number in range(21):
         decision = Hpa().decide(replace(seen, at_s=NOW_S + 15.0 * number))
         sizes.append(decision.executors)
-        seen = replace(seen, memo=decision.memo)
+        seen = replace(seen, memory=decision.memory)
     assert sizes == [4] * 20 + [1]
 
 
 def test_a_busy_moment_within_the_window_puts_it_off() -> None:
-    memo: Any = {}
+    memory: Any = None
     quiet, sizes = busy([0.1] * 4), dict[int, int]()
     for number in range(40):
         at_s = NOW_S + 15.0 * number
-        decision = Hpa().decide(replace(busy([0.8] * 4) if number == 10 else quiet, at_s=at_s, memo=memo))
-        sizes[number], memo = decision.executors, decision.memo
+        decision = Hpa().decide(replace(busy([0.8] * 4) if number == 10 else quiet, at_s=at_s, memory=memory))
+        sizes[number], memory = decision.executors, decision.memory
     assert [number for number in sizes if sizes[number] < 4] == list(range(30, 40))
 
 
 def test_what_is_kept_in_mind_is_bounded() -> None:
-    memo: Any = {}
+    memory: Any = None
     for number in range(200):
-        memo = Hpa().decide(busy([0.1] * 4, at_s=NOW_S + 15.0 * number, memo=memo)).memo
-    assert len(memo) == 20
+        memory = Hpa().decide(busy([0.1] * 4, at_s=NOW_S + 15.0 * number, memory=memory)).memory
+    assert len(memory.wanted) == 20
 
 
 @pytest.mark.parametrize(("executors", "size"), [(1, 5), (3, 7), (6, 12)])
@@ -109,7 +112,7 @@ def test_executors_that_start_count_as_idle_before_more_are_added() -> None:
     assert Hpa(target=0.5).decide(busy([0.9, 0.9])).executors == 4
     waiting = Hpa(target=0.5).decide(busy([0.9, 0.9], starting=2))
     assert told(waiting) == (4, "executors_starting", pytest.approx(0.9), pytest.approx(0.45))
-    asked_for = Hpa(target=0.5).decide(busy([0.9, 0.9], requested=4, current=4))
+    asked_for = Hpa(target=0.5).decide(busy([0.9, 0.9], requested=4, executors=4))
     assert asked_for.executors == 4
 
 
@@ -126,7 +129,7 @@ def test_micro_batches_are_judged_by_task_time_and_not_by_cpu() -> None:
 
 @pytest.mark.parametrize("current", [2, 3, 6, 12])
 def test_in_shadow_the_work_of_those_that_run_is_spread_over_those_that_would(current: int) -> None:
-    assert settled(Hpa(most_added=100), busy([0.8] * 4, current=current)).executors == 4
+    assert settled(Hpa(most_added=100), busy([0.8] * 4, executors=current)).executors == 4
 
 
 def test_at_its_limit_it_says_so() -> None:
@@ -134,16 +137,16 @@ def test_at_its_limit_it_says_so() -> None:
     assert told(decision) == (12, "limits", 24, 12)
 
 
-@pytest.mark.parametrize(("seen", "code"), [(busy([]), "not_ready"), (busy([None, None]), "cpu_unknown"), (busy([], starting=3, current=4), "not_ready")])
+@pytest.mark.parametrize(("seen", "code"), [(busy([]), "not_ready"), (busy([None, None]), "cpu_unknown"), (busy([], starting=3, executors=4), "not_ready")])
 def test_nothing_known_keeps_the_size_and_an_unknown_cpu_is_named(seen: Assessment, code: str) -> None:
-    assert (Hpa().decide(seen).executors, Hpa().decide(seen).why.code) == (seen.current, code)
+    assert (Hpa().decide(seen).executors, Hpa().decide(seen).why.code) == (seen.executors, code)
 
 
 @given(shares=st.lists(SHARES, min_size=1, max_size=12), more=SHARES, starting=st.integers(0, 3), current=SIZES, wanted=st.lists(SIZES, max_size=5))
 def test_more_utilisation_never_means_fewer_executors(shares: list[float], more: float, starting: int, current: int, wanted: list[int]) -> None:
-    memo = {f"hpa wanted at {NOW_S - 15.0 * (1 + number)}": float(size) for number, size in enumerate(wanted)}
-    less = Hpa().decide(busy(shares, starting=starting, current=current, memo=memo))
-    busier = Hpa().decide(busy([max(share, more) for share in shares], starting=starting, current=current, memo=memo))
+    memory = HpaMemory(wanted=tuple(Wanted(at_s=NOW_S - 15.0 * (1 + number), executors=each) for number, each in enumerate(wanted)))
+    less = Hpa().decide(busy(shares, starting=starting, executors=current, memory=memory))
+    busier = Hpa().decide(busy([max(share, more) for share in shares], starting=starting, executors=current, memory=memory))
     assert less.executors <= busier.executors
 
 
@@ -158,7 +161,7 @@ def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
     shares: list[float | None], starting: int, current: int, target: float, since_s: float | None
 ) -> None:
     for policy in (Hpa(target=target), HpaPaper(target=target)):
-        decision = settled(policy, busy(shares, starting=starting, current=current, since_rescale_s=since_s))
+        decision = settled(policy, busy(shares, starting=starting, executors=current, since_rescale_s=since_s))
         assert 1 <= decision.executors <= 12
         assert decision.why.code in {"up": {UPWARDS}, "down": {DOWNWARDS}, "keep": STAYS}[decision.direction]
         assert "?" not in decision.why.words() or decision.why.code == "not_ready"
@@ -167,10 +170,10 @@ def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
 @settings(max_examples=40)
 @given(work=st.floats(0.0, 12.0), size=SIZES)
 def test_under_a_constant_load_it_comes_to_rest_at_the_target(work: float, size: int) -> None:
-    memo: Any = {}
+    memory: Any = None
     for number in range(80):
-        decision = Hpa().decide(busy([min(1.0, work / size)] * size, at_s=NOW_S + 15.0 * number, memo=memo))
-        size, memo = decision.executors, decision.memo
+        decision = Hpa().decide(busy([min(1.0, work / size)] * size, at_s=NOW_S + 15.0 * number, memory=memory))
+        size, memory = decision.executors, decision.memory
     assert decision.direction == "keep"
     wanted = min(12, max(1, ceil(round(work / 0.8, 9))))
     assert size == wanted or abs(work / size / 0.8 - 1.0) <= 0.1 + 1e-9
@@ -192,4 +195,123 @@ def test_the_paper_ignores_executors_that_have_not_started() -> None:
 def test_the_paper_has_no_window_for_scaling_down() -> None:
     assert HpaPaper().decide(busy([0.4] * 4, since_rescale_s=300.0)).executors == 2
     assert HpaPaper().decide(busy([0.4] * 4)).executors == 2
-    assert (HpaPaper().decide(busy([0.4] * 4)).policy, HpaPaper().decide(busy([0.4] * 4)).memo) == ("hpa_paper", {})
+    assert (HpaPaper().decide(busy([0.4] * 4)).policy, HpaPaper().decide(busy([0.4] * 4)).memory) == ("hpa_paper", HpaMemory())
+
+
+ALL = (Hpa(stable_down_s=0.0), HpaPaper(), Reactive(stable_down_s=0.0))
+
+
+def worker(number: int, **known: Any) -> ExecutorReading:
+    return ExecutorReading(**{"executor_id": str(number), "host": "a", "slots": 1, "uptime_s": 3600.0, **known})
+
+
+def batched(executors: tuple[ExecutorReading, ...], row_s: dict[str, float] | None = None, **known: Any) -> Assessment:
+    """A job in micro-batches of 5 s that has committed one of 90 s, and begun another 24 s ago."""
+    usual = {"name": "q", "state": "running", "trigger": Trigger(interval_s=5.0), "rate_limit_rows_per_s": None, "batch_id": 3, "batches": 1}
+    long = {"batch": BatchParts(total_s=90.0), "since_commit_s": 24.0, "lag_s": 115.0, "lag_rows": 5e6, "uptime_s": 3600.0}
+    query = QueryReading(**{**usual, **long, **known})
+    size = len(executors)
+    seen = blank_reading(NOW_S, queries=(query,), executors=executors, executors_running=size, executors_requested=size)
+    return assessed(plant="micro_batch", reading=seen, executors=size, memory=HpaMemory(row_s=row_s or {}))
+
+
+def flowing(share: float, **known: Any) -> Assessment:
+    """Six executors in Real-Time Mode, so much of the CPU of each."""
+    usual = {"name": "q", "state": "running", "trigger": Trigger(kind="real_time", interval_s=10.0), "rate_limit_rows_per_s": None, "uptime_s": 3600.0}
+    executors = tuple(worker(number, cpu_cores=share) for number in range(6))
+    seen = blank_reading(NOW_S, queries=(QueryReading(**{**usual, **known}),), executors=executors, executors_running=6, executors_requested=6)
+    return assessed(reading=seen, executors=6)
+
+
+@pytest.mark.parametrize("uptime_s", [31.0, 23.0], ids=["came for its last wave", "came after it"])
+def test_an_executor_without_a_part_in_the_last_batch_does_not_make_the_others_look_idle(uptime_s: float) -> None:
+    three = tuple(worker(number, busyness=0.9987) for number in range(3))
+    seen = batched((*three, worker(4, busyness=0.0, uptime_s=uptime_s)), busyness=0.749)
+    decision = Hpa(ready_s=15.0).decide(seen)
+    assert (decision.executors, decision.why.value) == (5, pytest.approx(0.9987))
+
+
+def test_an_executor_that_joined_the_last_batch_counts_by_the_time_it_was_there() -> None:
+    three = tuple(worker(number, busyness=0.9) for number in range(3))
+    seen = batched((*three, worker(4, busyness=0.3, uptime_s=54.0)), busyness=0.75)
+    assert Hpa().decide(seen).why.value == pytest.approx(0.9)
+
+
+def test_an_executor_that_was_there_and_did_nothing_is_idle() -> None:
+    seen = batched((worker(1, busyness=0.9), worker(2, busyness=0.0)), busyness=0.45)
+    assert HpaPaper().decide(seen).why.value == pytest.approx(0.45)
+
+
+def test_a_batch_that_runs_for_longer_than_a_reading_looks_back_is_work() -> None:
+    idle = tuple(worker(number, busyness=0.0) for number in range(4))
+    stalled: dict[str, Any] = {"batch": None, "batches": 0, "busyness": 0.0, "since_commit_s": 200.0, "lag_s": 290.0, "excess_lag_rows": 9e6}
+    unknown = Hpa().decide(batched(idle, **stalled))
+    assert (unknown.executors, unknown.why.code) == (4, "not_ready"), "what a row costs was never seen"
+    for policy, size in ((Hpa(), 5), (HpaPaper(), 5), (Reactive(), 8)):
+        decision = policy.decide(batched(idle, {"q": 0.0002}, **stalled))
+        assert (decision.executors, decision.why.code, decision.why.value) == (size, "utilization_above_target", 1.0)
+
+
+def test_what_a_row_costs_is_kept_in_mind_whatever_is_decided() -> None:
+    told = batched((worker(1, busyness=0.8),), busyness=0.8, throughput_rows_per_s=4000.0)
+    cost = HpaMemory(row_s={"q": pytest.approx(0.0002)})
+    young = replace(told, reading=replace(told.reading, executors=(worker(1, busyness=0.8, uptime_s=1.0),)))
+    for seen, code in ((told, "within_tolerance"), (replace(told, since_rescale_s=1.0), "too_soon"), (young, "not_ready")):
+        decision = HpaPaper().decide(seen)
+        assert (decision.why.code, decision.memory) == (code, cost)
+
+
+@pytest.mark.parametrize("state", ["restarting", "failed", "starting"])
+def test_an_outage_is_not_idleness(state: str) -> None:
+    for policy in ALL:
+        decision = policy.decide(flowing(0.05, state=state))
+        assert (decision.executors, decision.why.code) == (6, "not_ready")
+        assert policy.decide(flowing(0.05)).executors == 1
+
+
+@pytest.mark.parametrize(("uptime_s", "knows"), [(0.0, False), (14.0, False), (15.0, True)])
+def test_cpu_averaged_over_a_stop_tells_nothing(uptime_s: float, knows: bool) -> None:
+    """The last decision, and the reading it was made from, are 15 s old."""
+    seen = replace(flowing(0.05, uptime_s=uptime_s), earlier=(Recommended(at_s=NOW_S - 15.0, configuration=sized(6)),))
+    decision = HpaPaper().decide(replace(seen, reading=replace(seen.reading, since_disturbance_s=uptime_s)))
+    assert (decision.why.code != "not_ready") == knows
+
+
+def test_a_window_of_batches_that_overlaps_a_stop_tells_nothing() -> None:
+    one = (worker(1, busyness=0.1),)
+    calm: dict[str, Any] = {"batch": BatchParts(total_s=3.0), "batches": 2, "busyness": 0.1, "since_commit_s": 0.0, "lag_rows": 0.0}
+    assert HpaPaper().decide(batched(one, uptime_s=8.0, **calm)).why.code == "not_ready"
+    assert HpaPaper().decide(batched(one, uptime_s=18.0, **calm)).why.code != "not_ready"
+
+
+def test_a_query_that_was_given_up_does_not_blind_a_policy_for_ever() -> None:
+    for state in ("given up", "stopped", "ended"):
+        assert HpaPaper().decide(flowing(0.05, state=state)).executors == 1
+
+
+def four_busy(share: float, lag_rows: float = 0.0) -> Assessment:
+    four = tuple(ExecutorReading(executor_id=str(each), host="a", slots=1, uptime_s=3600.0, busyness=share, cpu_cores=share) for each in range(4))
+    return assessed(reading=blank_reading(NOW_S, executors=four, executors_running=4, executors_requested=4, excess_lag_rows=lag_rows))
+
+
+def test_it_holds_executors_at_a_third() -> None:
+    assert Reactive().decide(four_busy(0.35)).executors == 4
+    assert Reactive().decide(four_busy(0.7)).executors == 8
+    assert Reactive().decide(four_busy(0.7)).policy == "reactive"
+
+
+@given(share=st.floats(0.0, 1.0))
+def test_it_decides_as_hpa_does_at_the_same_target(share: float) -> None:
+    mine, its = Reactive().decide(four_busy(share)), Hpa(target=0.35).decide(four_busy(share))
+    assert (mine.executors, mine.why, mine.guards, mine.memory) == (its.executors, its.why, (), its.memory)
+
+
+@given(share=st.floats(0.0, 1.0))
+def test_a_recovery_does_not_hold_it_back(share: float) -> None:
+    recovering = replace(four_busy(share, lag_rows=1e6), uptime_s=1.0, since_rescale_s=1.0)
+    assert Reactive().decide(recovering) == Reactive().decide(four_busy(share))
+
+
+def test_where_a_change_does_not_stop_the_job_it_says_so() -> None:
+    decision = Reactive().decide(replace(four_busy(0.7), plant="micro_batch", stops=frozenset()))
+    assert (decision.executors, [guard.code for guard in decision.guards]) == (8, ["plant_rescales_live"])

@@ -106,4 +106,4 @@ def test_a_load_that_will_rise_is_met_before_by_the_worst_moment() -> None:
 
 @given(load=st.floats(1, 1100))
 def test_it_does_not_matter_which_size_the_job_has(load: float) -> None:
-    assert len({Phoebe().decide(under(load, current=current, **PROFILED)).executors for current in (1, 5, 12)}) == 1
+    assert len({Phoebe().decide(under(load, executors=current, **PROFILED)).executors for current in (1, 5, 12)}) == 1

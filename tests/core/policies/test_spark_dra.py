@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, assessed
+from changes import sized
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
+from penstock.core.domain.policy_memory import DraMemory
 from penstock.core.domain.reading import ExecutorReading, QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
@@ -36,7 +38,7 @@ def batches(
     listed = tuple(ExecutorReading(executor_id=str(each), host="a", slots=1, uptime_s=3600.0, busyness=share) for each, share in enumerate(shares))
     at_s = known.get("at_s", NOW_S)
     reading = blank_reading(at_s, executors=listed, executors_running=len(listed), queries=(query(tasks),) if queries is None else queries)
-    return assessed(**{"plant": "micro_batch", "reading": reading, "current": len(listed), "batch_s": batch_s, "stops": frozenset(), **known})
+    return assessed(**{"plant": "micro_batch", "reading": reading, "executors": len(listed), "batch_s": batch_s, "stops": frozenset(), **known})
 
 
 @pytest.mark.parametrize(("batch_s", "added"), [(1.0, 0), (1.2, 1), (2.4, 3), (3.6, 7)])
@@ -54,7 +56,7 @@ def test_it_says_how_many_tasks_wait_for_how_many_slots() -> None:
     tasks=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=SIZES, slots_each=st.integers(1, 4), ratio=st.sampled_from([0.25, 0.5, 1.0])
 )  # fmt: skip
 def test_it_never_asks_for_more_than_the_tasks_can_fill(tasks: int, batch_s: float, current: int, slots_each: int, ratio: float) -> None:
-    decision = SparkDra(ratio=ratio).decide(batches(float(tasks), batch_s, current=current, slots_each=slots_each))
+    decision = SparkDra(ratio=ratio).decide(batches(float(tasks), batch_s, executors=current, slots_each=slots_each))
     assert decision.executors <= max(current, ceil(tasks * ratio / slots_each))
     assert current <= decision.executors <= 12
     assert decision.why.code in ({"backlogged_tasks"} if decision.direction == "up" else {"no_backlog", "limits"})
@@ -62,7 +64,7 @@ def test_it_never_asks_for_more_than_the_tasks_can_fill(tasks: int, batch_s: flo
 
 @given(tasks=st.integers(0, 60), more=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=SIZES)
 def test_more_tasks_never_mean_fewer_executors(tasks: int, more: int, batch_s: float, current: int) -> None:
-    sizes = [SparkDra().decide(batches(float(each), batch_s, current=current)).executors for each in (tasks, tasks + more)]
+    sizes = [SparkDra().decide(batches(float(each), batch_s, executors=current)).executors for each in (tasks, tasks + more)]
     assert sizes[0] <= sizes[1]
 
 
@@ -83,13 +85,13 @@ def test_at_its_limit_it_says_so() -> None:
 
 def follow(readings: Sequence[tuple[float, Sequence[float]]], *, tasks: float = 2.0, current: int | None = None) -> list[int]:
     """The sizes decided for executors that are so busy at such times."""
-    memo: Any = {}
+    memory: Any = None
     sizes = []
     for after_s, shares in readings:
-        seen = batches(tasks, shares=shares, at_s=NOW_S + after_s, memo=memo)
-        decision = SparkDra().decide(seen if current is None else replace(seen, current=current))
+        seen = batches(tasks, shares=shares, at_s=NOW_S + after_s, memory=memory)
+        decision = SparkDra().decide(seen if current is None else replace(seen, current=sized(current)))
         sizes.append(decision.executors)
-        memo = decision.memo
+        memory = decision.memory
     return sizes
 
 
@@ -121,16 +123,16 @@ def test_not_more_leave_than_the_tasks_leave_over_and_never_the_fewest_allowed()
 
 
 def test_the_reason_names_the_idle_ones() -> None:
-    seen = batches(2.0, shares=(0.5, 0.0), memo={"idle since, executor 1": NOW_S - 75.0})
+    seen = batches(2.0, shares=(0.5, 0.0), memory=DraMemory(idle_since_s={"1": NOW_S - 75.0}))
     assert (SparkDra().decide(seen).why.code, SparkDra().decide(seen).why.value, SparkDra().decide(seen).why.limit) == ("limits", 1, 2)
-    seen = batches(1.0, shares=(0.5, 0.0), memo={"idle since, executor 1": NOW_S - 75.0})
+    seen = batches(1.0, shares=(0.5, 0.0), memory=DraMemory(idle_since_s={"1": NOW_S - 75.0}))
     assert (SparkDra().decide(seen).why.code, SparkDra().decide(seen).why.value, SparkDra().decide(seen).why.limit) == ("idle_executors", 1, 60.0)
 
 
 def test_executors_that_are_gone_or_busy_are_forgotten() -> None:
-    memo = {"idle since, executor 0": 1.0, "idle since, executor 9": 2.0, "hpa wanted at 5.0": 3.0}
-    kept = SparkDra().decide(batches(2.0, shares=(0.5, 0.0), memo=memo)).memo
-    assert kept == {"idle since, executor 1": NOW_S, "tasks at once, query q(2.0,)": 2.0}
+    memory = DraMemory(idle_since_s={"0": 1.0, "9": 2.0})
+    kept = SparkDra().decide(batches(2.0, shares=(0.5, 0.0), memory=memory)).memory
+    assert kept == DraMemory(idle_since_s={"1": NOW_S}, tasks={"q(2.0,)": 2})
 
 
 def test_tasks_that_never_end_tell_it_nothing() -> None:
@@ -138,7 +140,7 @@ def test_tasks_that_never_end_tell_it_nothing() -> None:
     assert (decision.executors, decision.why.code) == (4, "tasks_run_always")
 
 
-@pytest.mark.parametrize("seen", [batches(24.0, None), batches(0.0, shares=(), current=4)])
+@pytest.mark.parametrize("seen", [batches(24.0, None), batches(0.0, shares=(), executors=4)])
 def test_nothing_known_keeps_the_size(seen: Assessment) -> None:
     assert (SparkDra().decide(seen).executors, SparkDra().decide(seen).why.code) == (4, "not_ready")
 
@@ -154,7 +156,7 @@ def after_a_short_batch(late: QueryReading, **known: Any) -> Decision:
     before = SparkDra().decide(batches(24.0, 0.5, **known))
     assert before.why.code == "no_backlog"
     batch_s = 0.5 if late.stages else None
-    return SparkDra().decide(batches(0.0, batch_s, shares=(0.0,) * 4, queries=(late,), at_s=NOW_S + (late.since_commit_s or 0.0), memo=before.memo))
+    return SparkDra().decide(batches(0.0, batch_s, shares=(0.0,) * 4, queries=(late,), at_s=NOW_S + (late.since_commit_s or 0.0), memory=before.memory))
 
 
 @pytest.mark.parametrize("stages", [True, False])
@@ -178,13 +180,13 @@ def test_a_query_that_is_down_has_no_tasks(state: str) -> None:
 
 
 def test_in_a_batch_that_does_not_end_nobody_is_idle() -> None:
-    decision = SparkDra().decide(batches(0.0, shares=(0.0,) * 4, queries=(overdue(),), memo={f"idle since, executor {each}": 1.0 for each in range(4)}))
-    assert (decision.executors, decision.why.code, decision.memo) == (4, "not_ready", {}), "nor is it known how many tasks there are"
+    decision = SparkDra().decide(batches(0.0, shares=(0.0,) * 4, queries=(overdue(),), memory=DraMemory(idle_since_s={str(each): 1.0 for each in range(4)})))
+    assert (decision.executors, decision.why.code, decision.memory) == (4, "not_ready", DraMemory()), "nor is it known how many tasks there are"
 
 
 def test_an_idle_query_needs_no_executors_however_many_tasks_it_had() -> None:
     idle = replace(overdue(), lag_rows=0.0, excess_lag_rows=0.0, lag_s=0.0)
-    memo = {"tasks at once, query q(24.0,)": 24.0, **{f"idle since, executor {each}": NOW_S - 61.0 for each in range(4)}}
-    decision = SparkDra().decide(batches(0.0, None, shares=(0.0,) * 4, queries=(idle,), memo=memo))
+    memory = DraMemory(tasks={"q(24.0,)": 24}, idle_since_s={str(each): NOW_S - 61.0 for each in range(4)})
+    decision = SparkDra().decide(batches(0.0, None, shares=(0.0,) * 4, queries=(idle,), memory=memory))
     assert (decision.executors, decision.why.code) == (1, "idle_executors")
-    assert decision.memo["tasks at once, query q(24.0,)"] == 24.0
+    assert isinstance(decision.memory, DraMemory) and decision.memory.tasks == {"q(24.0,)": 24}

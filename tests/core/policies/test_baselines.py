@@ -1,4 +1,4 @@
-"""TWRES as Phoebe describes it. Executors carry 100 rows/s each by the profile."""
+"""A fixed size."""
 
 from __future__ import annotations
 
@@ -6,13 +6,39 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, about, assessed, expecting, under
+from changes import sized
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.knowledge.assessment import Assessment
-from penstock.core.policies.baselines import Twres
+from penstock.core.policies.baselines import Static, Twres
 from penstock.runtime.fakes import blank_reading
+
+
+@pytest.mark.parametrize("load", [0.0, 350.0, 5000.0])
+def test_no_load_moves_it(load: float) -> None:
+    assert Static().decide(under(load)).executors == 4
+
+
+def test_it_goes_to_what_is_declared_and_says_so() -> None:
+    decision = Static().decide(assessed(executors=4, declared=sized(6)))
+    assert (decision.executors, decision.direction, decision.why.code) == (6, "up", "as_declared")
+
+
+def test_a_number_of_its_own_beats_what_is_declared() -> None:
+    assert Static(executors=2).decide(assessed(declared=sized(6))).executors == 2
+
+
+def test_it_stays_within_the_limits() -> None:
+    assert Static(executors=40).decide(assessed()).executors == 12
+    assert Static().decide(assessed(declared=sized(2), limits=Limits(min_executors=3, max_executors=5))).executors == 3
+
+
+def test_nothing_is_learnt_for_it() -> None:
+    assert Static().needs == frozenset()
+
 
 T_MAX = {size: about(100.0 * size) for size in range(1, 13)}
 
@@ -27,7 +53,7 @@ def profiled(load: float, **known: Any) -> Assessment:
 
 @pytest.mark.parametrize(("load", "size"), [(0.0, 1), (350.0, 4), (399.0, 4), (400.0, 5), (1100.0, 12)])
 def test_the_smallest_size_whose_largest_rate_exceeds_the_load(load: float, size: int) -> None:
-    decision = Twres().decide(profiled(load, current=9))
+    decision = Twres().decide(profiled(load, executors=9))
     assert (decision.executors, decision.why.code) == (size, "smallest_that_holds")
     assert [each.refused.code for each in decision.candidates if each.refused] == ["capacity_below_peak"] * (size - 1)
 
@@ -63,22 +89,22 @@ def test_a_size_that_does_not_suffice_is_changed_by_the_load_alone() -> None:
 
 
 def test_the_largest_size_stays_whatever_the_latency() -> None:
-    decision = Twres().decide(profiled(150.0, current=12, reading=late(60.0)))
+    decision = Twres().decide(profiled(150.0, executors=12, reading=late(60.0)))
     assert (decision.executors, decision.why.code, decision.why.limit) == (12, "limits", 12)
 
 
 @pytest.mark.parametrize("seen", [assessed(), under(350.0), assessed(t_max=T_MAX, reading=late(60.0))])
-def test_without_a_load_or_a_profile_the_size_stays(seen: Assessment) -> None:
+def test_without_a_load_or_a_profile_the_executors_stay(seen: Assessment) -> None:
     assert (Twres().decide(seen).executors, Twres().decide(seen).why.code) == (4, "not_ready")
 
 
 @given(load=st.floats(0.0, 1500.0), more=st.floats(0.0, 1500.0), current=st.integers(1, 12), p95_s=st.floats(0.0, 5.0))
 def test_more_load_never_means_fewer_executors_and_never_more_than_allowed(load: float, more: float, current: int, p95_s: float) -> None:
-    sizes = [Twres().decide(profiled(rate, current=current, reading=late(p95_s))).executors for rate in (load, load + more)]
+    sizes = [Twres().decide(profiled(rate, executors=current, reading=late(p95_s))).executors for rate in (load, load + more)]
     assert 1 <= sizes[0] <= sizes[1] <= 12
 
 
 @given(load=st.floats(0.0, 1190.0))
 def test_the_size_it_chose_is_chosen_again(load: float) -> None:
     chosen = Twres().decide(profiled(load)).executors
-    assert Twres().decide(profiled(load, current=chosen)).direction == "keep"
+    assert Twres().decide(profiled(load, executors=chosen)).direction == "keep"
