@@ -25,12 +25,10 @@ class Grade:
 
 
 def grades(events: Iterable[Event]) -> tuple[Grade, ...]:
-    """One for each kind and what it was about, forecasts by their lead.
+    """Return a grade for each kind and subject of predictions, forecasts by their lead.
 
-    >>> from penstock.core.domain.configuration import Configuration
-    >>> of_two = Configuration(executors=2)
-    >>> one = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=75, low=70, high=110, actual=100, configuration=of_two)
-    >>> two = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=150, low=140, high=160, actual=100, configuration=of_two)
+    >>> one = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=75, low=70, high=110, actual=100, executors=2)
+    >>> two = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=150, low=140, high=160, actual=100, executors=2)
     >>> grades([one, two])
     (Grade(kind='capacity', about='', count=2, error=0.375, bias=0.125, within=0.5),)
     """

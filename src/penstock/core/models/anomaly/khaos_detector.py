@@ -81,7 +81,7 @@ class ThroughputAndLag:
         )
 
     def _unexpected(self, seen: FlowSeen) -> bool | None:
-        """Whether throughput or lag is unexpected; None where neither is known."""
+        """Return whether throughput or lag is unexpected; None where neither is known."""
         judged = [model.unexpected(value) for model, value in ((self.throughput, seen.throughput_rows_per_s), (self.lag, seen.lag_rows)) if value is not None]
         known = [each for each in judged if each is not None]
         return any(known) if known else None
@@ -102,9 +102,9 @@ def named(measured: RecoveryMeasured, known: Sequence[Disturbance], within_s: fl
 
     >>> seen = RecoveryMeasured(kind="unannounced", started_s=103.0, recovered_s=190.0)
     >>> named(seen, [Disturbance(kind="executor_loss", at_s=100.0)], within_s=15.0)
-    RecoveryMeasured(kind='executor_loss', started_s=100.0, recovered_s=190.0, alone=True, cause='')
+    RecoveryMeasured(kind='executor_loss', started_s=100.0, recovered_s=190.0, alone=True)
     >>> named(seen, [Disturbance(kind="executor_loss", at_s=150.0)], within_s=15.0)
-    RecoveryMeasured(kind='unannounced', started_s=103.0, recovered_s=190.0, alone=False, cause='')
+    RecoveryMeasured(kind='unannounced', started_s=103.0, recovered_s=190.0, alone=False)
     """
     if measured.kind != UNANNOUNCED:
         return measured
