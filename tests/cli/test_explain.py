@@ -20,7 +20,8 @@ from penstock.cli.terminal import clock_time, day_time
 from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.domain.configuration import Configuration
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.steering import Paused, Steering
 from penstock.runtime.home import JobFolder
 
@@ -119,7 +120,7 @@ def test_where_nothing_was_decided_one_line_says_why(tmp_path: Path) -> None:
     assert found("explain", "--file", observed)["decision"] is None
     blind = written(tmp_path / "blind.db", [started("shadow")])
     assert shown("--file", blind) == "nothing was decided yet: there is no reading so far\n"
-    known = Knowledge(declared=Desired(executors=1), desired=Desired(executors=1))
+    known = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=1))
     paused = replace(known, steering=Steering(mode="shadow", paused=Paused(who="ann", since_s=START_S, until_s=START_S + 605, reason="")))
     resting = written(tmp_path / "paused.db", [started("shadow")], [reading(5.0)], paused)
     assert shown("--file", resting) == "nothing was decided yet: ann paused the policy for 10m more\n"

@@ -22,7 +22,7 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.configuration import Configuration
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES
 from penstock.core.redaction import Redactor
@@ -56,7 +56,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         config=config,
         autopilot=Autopilot(mode="active", policy="hpa", rollback=False),
     )
-    controller = Controller(source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Desired(executors=6))
+    controller = Controller(source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Configuration(executors=6))
     for _ in range(120):
         clock.wait(10.0)
         plant.advance()

@@ -14,7 +14,8 @@ from penstock.core.domain.events.run import RunEnded
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge, Pending
+from penstock.core.domain.configuration import Configuration
+from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending
 from penstock.core.redaction import Redactor
 from penstock.runtime.controller import Memory
 from penstock.runtime.fakes import blank_reading
@@ -37,8 +38,8 @@ STORES = [pytest.param(memory_store, id="memory"), pytest.param(history, id="his
 
 QUERY = QueryReading(name="a", state="running", trigger=Trigger(kind="real_time", interval_s=15.0), rate_limit_rows_per_s=0.1, unable={"trigger": "no"})
 KNOWLEDGE = Knowledge(
-    declared=Desired(executors=2, triggers={"a": Trigger()}),
-    desired=Desired(executors=3, triggers={"a": Trigger(interval_s=0.1)}, rate_limits_rows_per_s={"a": None, "b": 1e-9}, partitions={"a": 8, "b": None}),
+    declared=Configuration(executors=2, triggers={"a": Trigger()}),
+    desired=Configuration(executors=3, triggers={"a": Trigger(interval_s=0.1)}, rate_limits_rows_per_s={"a": None, "b": 1e-9}, partitions={"a": 8, "b": None}),
     holds=(Hold(knob="executors", value="3", who="Zoë", until_s=1_700_000_000.123456),),
     next_number=12,
     missing_since_s=5.5,

@@ -30,7 +30,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.fitting import FitAsked, FitDone
-from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -314,7 +314,7 @@ def test_a_simulated_hour_under_daedalus_is_verified_byte_for_byte(tmp_path: Pat
     clock = SimulatedClock(0.0)
     plant = SimulatedPlant(engine_of(Load.of(hour(), 0.0)), clock, config)
     with History.open(path, config=config, redactor=Redactor()) as history:
-        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=Desired(executors=12), fitter=InlineFitter())
+        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=Configuration(executors=12), fitter=InlineFitter())
         while clock.now_s() < 3600.0:
             clock.wait(15.0)
             plant.advance()

@@ -24,7 +24,8 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.domain.configuration import Configuration
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.loop import Turn
 from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
@@ -39,7 +40,7 @@ from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
-DECLARED = Desired(executors=2, triggers={"a": Trigger()}, rate_limits_rows_per_s={"a": None}, partitions={"a": None})
+DECLARED = Configuration(executors=2, triggers={"a": Trigger()}, rate_limits_rows_per_s={"a": None}, partitions={"a": None})
 
 
 class Ears:
@@ -62,7 +63,7 @@ class Stage:
     """A controller with everything it needs, all of it fake."""
 
     def __init__(
-        self, memory: Memory | None = None, clock: Any = None, declared: Desired = DECLARED, on_reading: Callable[[Reading], None] | None = None,
+        self, memory: Memory | None = None, clock: Any = None, declared: Configuration = DECLARED, on_reading: Callable[[Reading], None] | None = None,
         fitter: Fitter | None = None,
     ) -> None:  # fmt: skip
         self.clock = clock or FakeClock()

@@ -18,7 +18,8 @@ from waiting import wait_until
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.domain.configuration import Configuration
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.loop import Turn
 from penstock.core.knowledge.terms import Terms
 from penstock.runtime import controller
@@ -203,7 +204,7 @@ def test_a_fit_runs_in_a_child_and_never_blocks_a_turn(asking: Asking, monkeypat
     clock = FakeClock()
     plant = FakePlant(clock, executors=1)
     shell = Controller(
-        source=plant, actuator=plant, memory=MemoryStore(), clock=clock, terms=Terms(), declared=Desired(executors=1), fitter=asking.fitter(body)
+        source=plant, actuator=plant, memory=MemoryStore(), clock=clock, terms=Terms(), declared=Configuration(executors=1), fitter=asking.fitter(body)
     )
     for _ in range(50):
         shell.step()

@@ -31,7 +31,7 @@ from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake
 from penstock.core.knowledge.fitting import FitAsked, FitDone
-from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.policy import Need
 from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
@@ -48,7 +48,7 @@ from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import this_penstock
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
-DECLARED = Desired(executors=2, triggers={"q": Trigger(interval_s=5.0)}, rate_limits_rows_per_s={"q": None}, partitions={"q": None})
+DECLARED = Configuration(executors=2, triggers={"q": Trigger(interval_s=5.0)}, rate_limits_rows_per_s={"q": None}, partitions={"q": None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from penstock.core.domain.events.steering import InstructionDone
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.usage import plant_of, utilization
@@ -50,7 +50,7 @@ class Stage:
     def controller(self, store: MemoryStore) -> Controller:
         terms = Terms(limits=Limits(min_executors=1, max_executors=12), config=CONFIG)
         size = self.engine.observation().executors_requested
-        declared = Desired(executors=size, triggers={"query": SETTINGS.trigger}, rate_limits_rows_per_s={"query": None}, partitions={"query": None})
+        declared = Configuration(executors=size, triggers={"query": SETTINGS.trigger}, rate_limits_rows_per_s={"query": None}, partitions={"query": None})
         return Controller(source=self.plant, actuator=self.plant, memory=store, clock=self.clock, terms=terms, declared=declared)
 
 

@@ -21,7 +21,7 @@ from penstock.core.domain.events.steering import InstructionDone, InstructionGiv
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
-from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.terms import Terms
 from penstock.hindsight.verify import verify
 from penstock.runtime.controller import Controller
@@ -182,7 +182,7 @@ def test_the_policy_asks_for_more_executors_where_one_cannot_carry_the_load_and_
     query = plant.query("job_q.py:looked_up", code=CODE, rate="constant(600)", partitions="12")
     plant.wait_commits(query, 1)
     memory = MemoryStore()
-    controller = Controller(source=plant.engine, actuator=plant.engine, memory=memory, clock=SteadyClock(), terms=terms, declared=Desired(executors=1))
+    controller = Controller(source=plant.engine, actuator=plant.engine, memory=memory, clock=SteadyClock(), terms=terms, declared=Configuration(executors=1))
     controller.start()
     try:
         plant.wait_until(lambda: "rescale_up" in controller.knowledge.learnt.live, what="a rescale that is done and charged")

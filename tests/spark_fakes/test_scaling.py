@@ -15,7 +15,8 @@ from penstock.core.config import Config
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.execute.reconcile import reconcile
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.domain.configuration import Configuration
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.runtime.fakes import blank_reading
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.executors import ExecutorPool, Scaled
@@ -92,7 +93,7 @@ def test_where_nobody_has_said_how_many_executors_there_should_be_those_that_com
     context = Context(0)
     driver = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), master="spark://host:7077", getConf=dict)
     pool = ExecutorPool(SimpleNamespace(_jvm=MagicMock(), sparkContext=driver), context, None)  # type: ignore[arg-type]
-    knowledge = Knowledge(declared=Desired(executors=1), desired=Desired(executors=1))
+    knowledge = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=1))
     for running in (0, 2, 4, 3):
         context.alive = [str(number) for number in range(running)]
         assert pool.requested == running

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
 from penstock.core.domain.events.run import TurnFailed
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.redaction import Redactor
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.snapshot import take_snapshot
 
-KNOWLEDGE = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2))
+KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 
 
 @pytest.fixture

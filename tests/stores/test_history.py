@@ -11,22 +11,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from changes import changing, scaling
 
 from penstock.core.config import Config
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
 from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.domain.events.run import NothingToDo, RunStarted, TurnFailed
-from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.knowledge import Desired, Hold, Knowledge
+from penstock.core.knowledge.knowledge import Hold, Knowledge
 from penstock.core.redaction import Redactor
 from penstock.ports import KnowledgeStore
 from penstock.stores.history import History
 from penstock.stores.reader import EventRow, HistoryReader
 
-KNOWLEDGE = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2))
+KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 SECRET = 'tops3cret/"ü'
 
 
@@ -54,7 +56,7 @@ def events_in(path: Path) -> list[EventRow]:
 
 
 def test_a_turn_is_read_back_as_it_was_given(history: History, path: Path) -> None:
-    scale, change = ScaleExecutors(number=1, executors=3), ChangeQuery(number=2, query="q", trigger=Trigger(), rate_limit_rows_per_s=None)
+    scale, change = scaling(1, 2, 3), changing(2, "q", trigger=(Trigger(interval_s=2.0), Trigger()), rate_limit=(None, 50.0))
     outcome, event = Outcome(number=1, done=True, took_s=0.3), QueryEnded(at_s=7.0, query="q", reason="stopped")
     said = history.append(
         7.0, reading=reading_at(7.0), events=[event], instructions=[(scale, 7.0), (change, 7.1)], outcomes=[(outcome, 7.2)], knowledge=KNOWLEDGE
@@ -154,7 +156,9 @@ def test_threads_may_write_and_close_at_the_same_time(history: History, path: Pa
 def test_no_secret_reaches_the_bytes_of_the_file(path: Path) -> None:
     query = QueryReading(name=f"q {SECRET}", state=SECRET, trigger=Trigger(), rate_limit_rows_per_s=None)
     knowledge = Knowledge(
-        declared=Desired(executors=1, partitions={SECRET: 1}), desired=Desired(executors=1), holds=(Hold(knob="k", value=SECRET, who=SECRET, until_s=1.0),)
+        declared=Configuration(executors=1, queries={SECRET: QueryConfiguration()}),
+        desired=Configuration(executors=1),
+        holds=(Hold(knob="k", value=SECRET, who=SECRET, until_s=1.0),),
     )
     url_form, json_form = "tops3cret%2F%22%C3%BC", 'tops3cret/\\"\\u00fc'
     with History.open(path, config=Config(), redactor=Redactor(frozenset({SECRET}))) as history:
@@ -165,7 +169,7 @@ def test_no_secret_reaches_the_bytes_of_the_file(path: Path) -> None:
                 TurnFailed(at_s=1.0, error=f"jdbc:{url_form} {json_form} {SECRET}"),
                 RunStarted(at_s=1.0, job=SECRET, master="m", mode="observe", spark_version="4", resumed=False),
             ],
-            instructions=[(ChangeQuery(number=1, query=SECRET, trigger=Trigger(), rate_limit_rows_per_s=None), 1.0)],
+            instructions=[(changing(1, SECRET, partitions=(4, 8)), 1.0)],
             outcomes=[(Outcome(number=1, done=False, took_s=1.0, reason=SECRET), 1.0)],
             knowledge=knowledge,
         )

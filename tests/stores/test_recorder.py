@@ -9,20 +9,20 @@ from typing import Any
 
 import penstock
 from penstock.core.config import Config
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge
-from penstock.core.loop import Turn
-from penstock.core.loop import Keyframe, Recorded
-from penstock.core.redaction import Redactor
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.terms import Terms
+from penstock.core.loop import Keyframe, Recorded, Turn
+from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import blank_reading
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import Recorder, digest, this_penstock
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
 
-KNOWLEDGE = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2))
+KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 OLD, NEW = Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.run import NothingToDo, TurnFailed
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.redaction import Redactor
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 
-KNOWLEDGE = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2))
+KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 
 
 def bytes_in(folder: Path) -> int:

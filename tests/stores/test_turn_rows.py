@@ -7,30 +7,31 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from changes import changing, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Floor
-from penstock.core.domain.command import Approve, Command, Pause, Release, SetExecutors, SetRateLimit, SetTrigger
+from penstock.core.domain.command import Approve, Command, Pause, Release, SetKnob
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.hours import Hours
-from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Desired, Knowledge, Pending
-from penstock.core.loop import Turn
-from penstock.core.models.forecast.refit import Fit
-from penstock.core.loop import Keyframe, Recorded
-from penstock.core.redaction import Redactor
+from penstock.core.knowledge.knowledge import Knowledge, Pending
 from penstock.core.knowledge.terms import Terms
+from penstock.core.loop import Keyframe, Recorded, Turn
+from penstock.core.models.forecast.refit import Fit
+from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import blank_reading
 from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
 from penstock.stores.turn_rows import TurnRow, mark, said
 
-KNOWLEDGE = Knowledge(declared=Desired(executors=1), desired=Desired(executors=2))
+KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 TERMS = Terms()
 
 
@@ -91,9 +92,8 @@ def test_the_reading_of_a_turn_is_the_one_that_was_read_in_it(history: History, 
 
 def test_what_came_in_comes_back_as_it_was(history: History, path: Path) -> None:
     commands = (
-        SetExecutors(at_s=1.0, who="ann", executors=3),
-        SetTrigger(at_s=1.0, who="ann", hold_s=0.1, trigger=Trigger(interval_s=2.0), query="q"),
-        SetRateLimit(at_s=1.0, who="ann", rows_per_s=None),
+        SetKnob(at_s=1.0, who="ann", knob="executors", value="3"),
+        SetKnob(at_s=1.0, who="ann", hold_s=0.1, knob="trigger", value="2s", query="q"),
         Approve(at_s=1.0, who="bob", proposal=4),
         Pause(at_s=1.0, who="bob", reason="release day"),
         Release(at_s=1.0, who="ann"),
@@ -116,14 +116,14 @@ def test_the_marks_are_those_of_what_was_said_and_of_the_fit_that_was_asked_for(
     Turns(history).take(fit=FitAsked(number=7))
     lines = ['NothingToDo {"at_s":5.0,"reason":"as desired"}', "FitAsked 7"]
     assert rows_in(path)[0].marks == tuple(mark(line) for line in lines)
-    done = Turn(knowledge=KNOWLEDGE, instructions=(ScaleExecutors(number=1, executors=2),), events=())
-    assert list(said(done)) == ['ScaleExecutors {"number":1,"executors":2}']
+    done = Turn(knowledge=KNOWLEDGE, instructions=(scaling(1, 1, 2),), events=())
+    assert list(said(done)) == ['Instruction {"number":1,"decision":null,"change":{"moves":[{"knob":"executors","query":"","before":1,"after":2}]}}']
     assert mark("a") != mark("b") and len(mark("a")) == 32
 
 
 def test_a_keyframe_has_all_that_was_known_and_the_terms(history: History, path: Path) -> None:
-    change = ChangeQuery(number=2, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None)
-    pending = (Pending(instruction=ScaleExecutors(number=1, executors=3), since_s=1.5), Pending(instruction=change, since_s=2.5))
+    change = changing(2, "q", trigger=(Trigger(), Trigger(interval_s=1.0)), rate_limit=(None, 1e-9))
+    pending = (Pending(instruction=scaling(1, 2, 3), since_s=1.5), Pending(instruction=change, since_s=2.5))
     autopilot = Autopilot(
         mode="ask", policy="daedalus", parameters={"grace_s": 10.0}, hours=(Hours(days=(0, 1), from_s=1.0, until_s=2.0),),
         calendar=(Floor(name="sale", min_executors=3, from_s=1.0, until_s=2.0),),
@@ -227,7 +227,7 @@ def test_a_snapshot_carries_turns_keyframes_and_what_was_learnt(history: History
 
 def test_no_secret_is_in_a_turn_or_a_keyframe(path: Path) -> None:
     secret = "tops3cret"
-    knowledge = replace(KNOWLEDGE, desired=Desired(executors=1, partitions={secret: 1}))
+    knowledge = replace(KNOWLEDGE, desired=Configuration(executors=1, queries={secret: QueryConfiguration()}))
     with History.open(path, config=Config(), redactor=Redactor(frozenset({secret}))) as history:
         turns = Turns(history, knowledge, Terms(autopilot=Autopilot(calendar=(Floor(name=secret, min_executors=2),))))
         turns.take(commands=(Pause(at_s=1.0, who=secret, reason=f"said {secret}"),))
@@ -239,13 +239,13 @@ def test_no_secret_is_in_a_turn_or_a_keyframe(path: Path) -> None:
 
 def knowing(number: int) -> Knowledge:
     """Knowledge of a turn: what was learnt and what is only known have the same number."""
-    plain = Knowledge(declared=Desired(executors=1), desired=Desired(executors=1), next_number=number, last=blank_reading(5.0 * number))
+    plain = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=1), next_number=number, last=blank_reading(5.0 * number))
     return replace(plain, learnt=replace(plain.learnt, failures=number))
 
 
 def append(history: History, number: int, *, rescaled: bool = False) -> None:
     knowledge = knowing(number)
-    instructions = [(ScaleExecutors(number=1, executors=2), 5.0 * number)] if rescaled else []
+    instructions = [(scaling(1, 1, 2), 5.0 * number)] if rescaled else []
     history.append(5.0 * number, reading=knowledge.last, knowledge=knowledge, instructions=instructions)
 
 

@@ -89,7 +89,7 @@ def write_entry(connection: sqlite3.Connection, entry: Entry, redactor: Redactor
     for event in entry.events:
         _write_event(connection, event, redactor)
     for instruction, at_s in entry.instructions:
-        given = (at_s, instruction.target, encode(instruction, redactor))
+        given = (at_s, redactor.text(instruction.target), encode(instruction, redactor))
         connection.execute("INSERT INTO instructions (at_s, target, json) VALUES (?, ?, ?)", given)
     for outcome, at_s in entry.outcomes:
         connection.execute("INSERT INTO outcomes (at_s, json) VALUES (?, ?)", (at_s, encode(outcome, redactor)))

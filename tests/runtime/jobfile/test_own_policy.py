@@ -12,7 +12,7 @@ from jobfiles import HALF_FULL, loaded
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.errors import UserMistake
-from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
@@ -68,7 +68,7 @@ def test_the_controller_decides_by_it_and_the_history_says_its_name(tmp_path: Pa
     autopilot = Autopilot(mode="shadow", policy=f"{write(tmp_path)}:HalfFull")
     controller = Controller(
         source=(plant := FakePlant(clock, executors=2)), actuator=plant, memory=memory, clock=clock, terms=Terms(autopilot=autopilot),
-        declared=Desired(executors=2), policy=own_policy(autopilot, tmp_path),
+        declared=Configuration(executors=2), policy=own_policy(autopilot, tmp_path),
     )  # fmt: skip
     controller.step()
     last = controller.knowledge.steering.last

@@ -10,7 +10,7 @@ from jobfiles import HALF_FULL, RIGHT, loaded, write
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
-from penstock.core.knowledge.knowledge import Desired
+from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import EPOCH_S, FakeClock, FakePlant
@@ -220,7 +220,7 @@ def test_a_running_controller_follows_the_file(tmp_path: Path) -> None:
     plant = FakePlant(clock, executors=4)
     terms = Terms(limits=job.spec.limits, autopilot=job.spec.autopilot)
     controller = Controller(
-        source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Desired(executors=4), reread=AutopilotWatch(job, clock)
+        source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Configuration(executors=4), reread=AutopilotWatch(job, clock)
     )
     modes = []
     for text in ("", 'mode = "shadow"\npolicy = "static"'):
