@@ -28,7 +28,8 @@ def counted(clicks):
 HALF_FULL = """
 from dataclasses import dataclass
 
-from penstock.core.policies.choosing import compare, smallest
+from penstock.core.domain.decision import Comparison
+from penstock.core.policies.choosing import smallest
 from penstock.core.settings import setting, timer
 
 
@@ -44,8 +45,9 @@ class HalfFull:
     def decide(self, seen):
         load = seen.load_rows_per_s or 0.0
 
-        def refuse(size, capacity):
-            return compare("capacity_below_load", self.share * capacity, load, holds=self.share * capacity >= load)
+        def refuse(executors, capacity):
+            most = self.share * capacity
+            return None if most >= load else Comparison(code="too_full", value=load, limit=most, says="{value} rows/s arrive, {limit} fill its share")
 
         return smallest(seen, self.name, refuse)
 """

@@ -9,26 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changes import scaling, sized
 
 from penstock.core.config import Config
-from penstock.core.domain.command import Release, SetExecutors
+from penstock.core.domain.command import Release, SetKnob
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import MemoryLost
 from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.domain.events.run import NothingToDo, SideWorkFailed, TurnFailed
 from penstock.core.domain.events.steering import CommandRefused, CommandTaken, InstructionDone, InstructionFailed, InstructionGiven
-from penstock.core.domain.instruction import Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Turn
 from penstock.core.redaction import Redactor
-from penstock.core.knowledge.terms import Terms
 from penstock.ports import Fitter
 from penstock.runtime import controller
 from penstock.runtime.controller import Controller, Memory
@@ -40,7 +41,7 @@ from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
-DECLARED = Configuration(executors=2, triggers={"a": Trigger()}, rate_limits_rows_per_s={"a": None}, partitions={"a": None})
+DECLARED = sized(2, a="0s")
 
 
 class Ears:
@@ -96,8 +97,8 @@ def live() -> Iterator[Stage]:
     running.controller.close()
 
 
-def scale(executors: int) -> SetExecutors:
-    return SetExecutors(at_s=0.0, who="ann", executors=executors)
+def scale(executors: int) -> SetKnob:
+    return SetKnob(at_s=0.0, who="ann", knob="executors", value=str(executors))
 
 
 def something(words: str) -> QueryEnded:
@@ -112,7 +113,7 @@ def test_a_turn_is_read_decided_carried_out_remembered_and_told(stage: Stage) ->
     answer = stage.controller.submit(scale(3))
     assert kinds(stage.step()) == ["CommandTaken", "InstructionGiven"]
     assert answer.result(0) == stage.ears.heard
-    assert stage.plant.performed == [ScaleExecutors(number=1, executors=3)]
+    assert stage.plant.performed == [scaling(1, 2, 3)]
     assert kinds(stage.step()) == ["InstructionDone"]
     assert kinds(stage.step()) == ["NothingToDo"]
     assert stage.store.events == stage.ears.heard
@@ -150,7 +151,7 @@ def test_operators_are_heard_while_the_source_fails(stage: Stage) -> None:
     stage.plant.broken = ConnectionError("Spark is silent")
     answer = stage.controller.submit(scale(3))
     assert kinds(stage.step()) == ["ReadingFailed", "CommandTaken", "InstructionGiven"]
-    assert kinds(answer.result(0)) == ["CommandTaken", "InstructionGiven"] and stage.plant.performed == [ScaleExecutors(number=1, executors=3)]
+    assert kinds(answer.result(0)) == ["CommandTaken", "InstructionGiven"] and stage.plant.performed == [scaling(1, 2, 3)]
     assert stage.ears.heard[-3].words() == "no reading came, and the turn went on without one: ConnectionError: Spark is silent"
 
 
@@ -287,7 +288,7 @@ def test_a_controller_that_was_dropped_in_the_middle_is_resumed_where_it_was(tmp
     assert second.controller.knowledge.desired.executors == 4 and second.controller.knowledge.pending == ()
     assert [(hold.knob, hold.who) for hold in second.controller.knowledge.holds] == [("executors", "ann")]
     assert kinds(second.step()) == ["InstructionGiven"]
-    assert second.plant.performed == [ScaleExecutors(number=2, executors=4)], "asked again, under a new number"
+    assert second.plant.performed == [scaling(2, 2, 4)], "asked again, under a new number"
     assert kinds(second.step()) == ["InstructionDone"]
     assert second.step() == [NothingToDo(at_s=second.clock.now_s())]
     with HistoryReader.open(tmp_path / "history.db") as reader:
@@ -303,14 +304,14 @@ def test_a_controller_that_was_dropped_in_the_middle_is_resumed_where_it_was(tmp
 def test_a_query_that_joins_later_is_steered_too_and_finds_its_earlier_wish() -> None:
     store = MemoryStore()
     first = Stage(store)
-    first.controller.declare("b", Trigger(), None)
+    first.controller.declare("b", QueryConfiguration())
     knowledge = first.controller.knowledge
-    assert set(knowledge.desired.triggers) == {"a", "b"}
-    store.save(replace(knowledge, desired=replace(knowledge.desired, rate_limits_rows_per_s={"a": None, "b": 50.0})))
+    assert set(knowledge.desired.queries) == {"a", "b"}
+    store.save(replace(knowledge, desired=knowledge.desired.having("rate-limit:b", 50.0)))
 
     second = Stage(store)
-    second.controller.declare("b", Trigger(), None)
-    assert second.controller.knowledge.desired.rate_limits_rows_per_s == {"a": None, "b": 50.0}
+    second.controller.declare("b", QueryConfiguration())
+    assert [second.controller.knowledge.desired.of(f"rate-limit:{name}") for name in "ab"] == [None, 50.0]
     second.plant.queries["b"] = replace(second.plant.queries["a"], name="b")
     second.step()
     assert second.plant.queries["b"].rate_limit_rows_per_s == 50.0

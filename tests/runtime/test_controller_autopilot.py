@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changes import scaling
 from planned import DECLARED, Thumb, terms
 
 from penstock.core.config import Config
@@ -16,11 +17,11 @@ from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRef
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import ReadingFailed, TurnFailed
 from penstock.core.domain.events.steering import InstructionGiven
-from penstock.core.domain.instruction import ScaleExecutors
+from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Reading
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
+from penstock.core.redaction import Redactor
 from penstock.runtime.controller import Controller, Memory
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.inbox import Reread
@@ -125,8 +126,8 @@ def test_without_readings_the_size_is_rolled_back_once() -> None:
     assert stage.plant.executors == 1
     stage.plant.broken = ConnectionError("silent")
     said = stage.pass_s(300.0)
-    assert [(event.reason, event.executors) for event in of(RolledBack, said)] == [("blind", 3)]
-    assert [event.executors for event in stage.plant.performed if isinstance(event, ScaleExecutors)] == [1, 3]
+    assert [(event.reason, event.configuration.executors) for event in of(RolledBack, said)] == [("blind", 3)]
+    assert [each.change.executors for each in stage.plant.performed] == [(3, 1), (1, 3)]
     assert len(of(TurnFailed, said)) + len(of(ReadingFailed, said)) == 60, "every turn that had no reading says why"
     assert len(of(ReadingFailed, said)) == 1, "that which rolled back"
     stage.plant.broken = None
@@ -170,9 +171,10 @@ def test_a_controller_that_dies_between_deciding_and_remembering_resumes_with_it
         second.plant.rate = 500.0
         resumed = second.controller.knowledge
         assert second.controller.resumed and resumed.learnt == before.learnt
-        assert resumed.steering.decided_s is not None and resumed.steering.memo["decisions"] >= 2.0
+        assert resumed.schedule.decided_s is not None
+        assert isinstance(resumed.schedule.memory, OwnMemory) and resumed.schedule.memory.numbers["decisions"] >= 2.0
         second.pass_s(60.0)
-        assert second.plant.performed == [ScaleExecutors(number=1, executors=5)]
+        assert second.plant.performed == [scaling(1, 3, 5, decision=resumed.schedule.next_id)]
     with HistoryReader.open(path) as reader:
         rows = list(reader.turns())
     assert [row.number for row in rows if row.keyframe] == [1, rows[-12].number], "one keyframe a run"

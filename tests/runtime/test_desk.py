@@ -20,7 +20,7 @@ def job() -> AskingJob:
     made = AskingJob()
     made.plant.rate = 500.0
     made.wait()
-    assert made.controller.knowledge.steering.proposal is not None
+    assert made.controller.knowledge.proposals.open is not None
     return made
 
 
@@ -43,7 +43,7 @@ def test_who_approved_is_in_the_event_and_the_instruction_in_the_answer(job: Ask
 def test_a_rejection_changes_nothing_but_the_proposal(job: AskingJob) -> None:
     assert job.say("reject") == {"said": ["proposal 1 of thumb was rejected by ann"], "numbers": []}
     job.wait()
-    assert job.plant.executors == 3 and job.controller.knowledge.steering.proposal is None
+    assert job.plant.executors == 3 and job.controller.knowledge.proposals.open is None
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ import psutil
 import pytest
 from waiting import wait_until
 
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.loop import Turn
 from penstock.core.knowledge.terms import Terms
+from penstock.core.loop import Turn
 from penstock.runtime import controller
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant

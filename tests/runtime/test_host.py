@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changes import sized
 from waiting import wait_until
 
 from penstock.cli.pilot import Pilot
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Pause
@@ -30,11 +30,11 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.fitting import FitAsked, FitDone
-from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.policy import Need
-from penstock.core.redaction import Redactor
 from penstock.core.knowledge.terms import Terms
+from penstock.core.redaction import Redactor
 from penstock.remote import RemoteJob
 from penstock.runtime import home
 from penstock.runtime.fakes import FakePlant, FolderBeside
@@ -48,7 +48,7 @@ from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import this_penstock
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
-DECLARED = Configuration(executors=2, triggers={"q": Trigger(interval_s=5.0)}, rate_limits_rows_per_s={"q": None}, partitions={"q": None})
+DECLARED = sized(2, q="5s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Wanting:
     faithful: bool = True
 
     def decide(self, seen: Assessment) -> Decision:
-        return Decision(policy=self.name, executors=4, current=seen.current, why=Comparison(code="capacity_below_load"))
+        return Decision(policy=self.name, configuration=replace(seen.current, executors=4), current=seen.current, why=Comparison(code="capacity_below_load"))
 
 
 @pytest.fixture
@@ -85,13 +85,13 @@ def opened(root: Path, terms: Terms = TERMS, **more: Any) -> Host:
 def test_an_operator_is_heard_and_told_how_it_ended(root: Path) -> None:
     host = opened(root)
     remote = RemoteJob(host.folder.socket)
-    answer = remote.ask("scale", executors=3, hold_s=60)
+    answer = remote.ask("scale", value="3", hold_s=60)
     assert len(answer["numbers"]) == 1 and "set executors to 3" in answer["said"][0]
     wait_until(lambda: not remote.ask("outcomes", numbers=answer["numbers"])["pending"])
     outcome = remote.ask("outcomes", numbers=answer["numbers"])
     assert "executors done" in outcome["ended"][str(answer["numbers"][0])] and not outcome["undone"]
     with pytest.raises(Refused, match="1 to 4 executors"):
-        remote.ask("scale", executors=9)
+        remote.ask("scale", value="9")
     with pytest.raises(Refused, match="no command 'fly'"):
         remote.ask("fly")
     with pytest.raises(Refused, match="no trace source"):
@@ -108,7 +108,7 @@ def test_a_secret_does_not_leave_through_the_socket_the_metrics_or_the_history(r
     with urllib.request.urlopen(host.metrics_url) as answer:
         assert b"hunter2" not in answer.read()
     with pytest.raises(Refused) as refusal:
-        RemoteJob(host.folder.socket).ask("trigger", trigger="hunter2")
+        RemoteJob(host.folder.socket).ask("trigger", value="hunter2")
     assert "hunter2" not in str(refusal.value)
     host.close("the test is over")
     assert all(b"hunter2" not in path.read_bytes() for path in root.rglob("*") if path.is_file())
@@ -161,7 +161,7 @@ def test_a_disk_that_fills_up_later_is_said_and_the_loop_goes_on(root: Path) -> 
     wait_until(lambda: any(isinstance(event, MemoryLost) for event in host.recent))
     turns = host.controller.last_turn_s
     wait_until(lambda: host.controller.last_turn_s != turns)
-    assert RemoteJob(host.folder.socket).ask("scale", executors=4)["said"], "operators are still heard"
+    assert RemoteJob(host.folder.socket).ask("scale", value="4")["said"], "operators are still heard"
     host._history._connection.execute("PRAGMA max_page_count = 1000000")
     wait_until(lambda: host.events_by_kind["MemoryRegained"])
     host.close("the test is over")

@@ -44,7 +44,7 @@ rollback_pause = "2h"
 blind = "1m"
 [autopilot.parameters]
 grace_s = "2m"
-failures_too = 1
+failures_too = true
 [[autopilot.calendar]]
 name = "sale"
 hours = "fri 18:00-22:00"
@@ -71,7 +71,7 @@ def test_every_key_arrives_in_the_core(tmp_path: Path) -> None:
     assert spec.autopilot == Autopilot(
         mode="active",
         policy="daedalus",
-        parameters={"grace_s": 120.0, "failures_too": 1.0},
+        parameters={"grace_s": 120.0, "failures_too": True},
         only="up",
         max_step=4,
         quota_executors=6,
@@ -214,7 +214,7 @@ def test_an_unknown_parameter_names_the_nearest(tmp_path: Path) -> None:
     assert said(tmp_path, f"{parameters}grace_s = -1") == (
         'autopilot.parameters.grace_s: found -1, a number, or a duration such as "5s", from 0 to 86400 seconds is allowed'
     )
-    assert said(tmp_path, f"{parameters}failures_too = true") == "autopilot.parameters.failures_too: found true, a whole number from 0 to 1 is allowed"
+    assert said(tmp_path, f"{parameters}failures_too = 1") == "autopilot.parameters.failures_too: found 1, true or false is allowed"
 
 
 def test_parameters_of_a_policy_that_does_not_exist_are_not_spoken_of(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from assessed import under
 from jobfiles import HALF_FULL, loaded
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.errors import UserMistake
 from penstock.core.domain.configuration import Configuration
+from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import FakeClock, FakePlant
@@ -71,7 +71,7 @@ def test_the_controller_decides_by_it_and_the_history_says_its_name(tmp_path: Pa
         declared=Configuration(executors=2), policy=own_policy(autopilot, tmp_path),
     )  # fmt: skip
     controller.step()
-    last = controller.knowledge.steering.last
+    last = controller.knowledge.schedule.last
     assert last is not None and last.policy == "half_full"
 
 

@@ -9,8 +9,8 @@ import pytest
 from jobfiles import HALF_FULL, RIGHT, loaded, write
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
 from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
 from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import EPOCH_S, FakeClock, FakePlant
@@ -226,9 +226,9 @@ def test_a_running_controller_follows_the_file(tmp_path: Path) -> None:
     for text in ("", 'mode = "shadow"\npolicy = "static"'):
         write(tmp_path, text)
         controller.step()
-        modes.append(controller.knowledge.steering.mode)
+        modes.append(controller.knowledge.schedule.mode)
     assert modes == ["observe", "shadow"]
-    last = controller.knowledge.steering.last
+    last = controller.knowledge.schedule.last
     assert last is not None and last.policy == "static"
     assert [event.words() for event in memory.events if isinstance(event, AutopilotChanged)] == [
         "the job file changed: mode observe -> shadow; policy auto -> static"
