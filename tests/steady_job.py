@@ -75,7 +75,7 @@ class SteadyJob:
         latency_s = 0.2 + self.lag / self.capacity
         query = QueryReading(
             name="q", state="running", trigger=Trigger(kind="real_time", interval_s=self.interval_s), rate_limit_rows_per_s=None,
-            arrival_rows_per_s=arrived, throughput_rows_per_s=done, failures=self.failures,
+            arrival_rows_per_s=arrived, throughput_rows_per_s=done, lag_rows=self.lag, excess_lag_rows=self.lag, failures=self.failures,
         )  # fmt: skip
         return blank_reading(
             self.at_s, uptime_s=self.at_s, since_disturbance_s=None if self.disturbed_s is None else self.at_s - self.disturbed_s,

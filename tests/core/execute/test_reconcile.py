@@ -77,6 +77,16 @@ def test_a_held_value_names_who_holds_it() -> None:
     assert isinstance(given, InstructionGiven) and given.reason == "held by ann"
 
 
+def test_a_hold_of_another_knob_of_the_query_does_not_hide_the_decision() -> None:
+    authors = {"trigger:a": Author(decision_id=6, policy="auto")}
+    for holds, decision, reason in (
+        ((Hold(knob="rate-limit:a", value="none", who="ann", until_s=1e9),), 6, "decided by auto"),
+        ((Hold(knob="trigger:a", value="1s", who="ann", until_s=1e9),), None, "held by ann"),
+    ):
+        _, [step], [given] = reconcile(replace(knowing({"trigger:a": FAST}), holds=holds, authors=authors), 5.0)
+        assert isinstance(given, InstructionGiven) and (step.decision, given.decision_id, given.reason) == (decision, decision, reason)
+
+
 @pytest.mark.parametrize(("requested", "reason"), [(3, "decided by auto"), (2, "desired state")])
 def test_what_a_cluster_gives_beyond_what_was_asked_for_does_not_leave_in_the_name_of_the_policy(requested: int, reason: str) -> None:
     knowledge = knowing()

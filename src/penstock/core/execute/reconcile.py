@@ -77,22 +77,22 @@ def together(reading: Reading, found: list[Change]) -> list[Change]:
 
 
 def decision_of(knowledge: Knowledge, reading: Reading, change: Change) -> int | None:
-    """Return the decision that wants this change; None if an operator holds it, or nothing but the declaration wants it."""
+    """Return the decision that wants this change; None if an operator holds all of it, or nothing but the declaration wants it."""
     author = author_of(knowledge, reading, change)
-    return None if author is None or holder_of(knowledge, change) else author.decision_id
+    return None if author is None else author.decision_id
 
 
 def author_of(knowledge: Knowledge, reading: Reading, change: Change) -> Author | None:
-    """Return who decided what differs; executors that were lost, or are too many, have no author."""
+    """Return who decided what differs and is not held; executors that were lost, or are too many, have no author."""
     running = reading.configuration
-    wanted = (move.address for move in change.moves if running.of(move.address) != move.after)
+    wanted = (move.address for move in change.moves if running.of(move.address) != move.after and not knowledge.is_held(move.address))
     return next((knowledge.authors[address] for address in wanted if address in knowledge.authors), None)
 
 
 def holder_of(knowledge: Knowledge, change: Change) -> str:
     """Return the operator who holds one of these values; empty if none does."""
-    targets = {move.query for move in change.moves}
-    return next((hold.who for hold in knowledge.holds if (hold.query or "") in targets), "")
+    moved = {move.address for move in change.moves}
+    return next((hold.who for hold in knowledge.holds if hold.knob in moved), "")
 
 
 def explained(knowledge: Knowledge, reading: Reading, step: Instruction, at_s: float) -> InstructionGiven:
