@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.fault import Fault, Injected
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.fitting import FitAsked, FitDone
@@ -44,14 +46,36 @@ class Fitter(Protocol):
     def close(self) -> None: ...
 
 
-class Testbed(Protocol):
-    """Runs copies of a job side by side on the same rows, one for each number of executors; `set_rate` is the rate of all of them."""
+class Faults(Protocol):
+    """Strikes one copy of a job. `inject` strikes at once, whatever the fault's `at_s`; a fault that the plant does not have is a `UserMistake`.
 
-    def launch(self, executors: int) -> Source: ...
+    `undo` lets a frozen executor go on if it is still there; what cannot be undone is left, and to undo twice is to undo once.
+    """
+
+    def inject(self, fault: Fault) -> Injected: ...
+
+    def undo(self, injected: Injected) -> None: ...
+
+
+class Copy(Source, Protocol):
+    """A copy of a job: `read` returns its latest reading. It follows the load of its testbed until `set_rate` is called.
+
+    Copies of one testbed share a clock, so that several can be read and given a rate in lockstep. `stop` removes all that the copy has made; to stop twice is
+    to stop once, and a stopped copy is `NotReachable`.
+    """
 
     def set_rate(self, rows_per_s: float) -> None: ...
 
-    def stop(self, executors: int) -> None: ...
+    def stop(self) -> None: ...
+
+    @property
+    def faults(self) -> Faults: ...
+
+
+class Testbed(Protocol):
+    """Runs copies of a job, one or several at a time. `launch` returns when the copy runs with all values of the configuration."""
+
+    def launch(self, configuration: Configuration) -> Copy: ...
 
 
 class EventSink(Protocol):

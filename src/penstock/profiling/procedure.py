@@ -9,11 +9,12 @@ from math import isclose, isfinite, log
 import numpy as np
 
 from penstock.core.config import USUAL_READING_S
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Reading
 from penstock.core.models.anomaly.keeping_up import slope_of
 from penstock.core.models.latency.clusters import FEWEST, RATIO, healthy
-from penstock.ports import Clock, Source, Testbed
+from penstock.ports import Clock, Copy, Testbed
 
 BEHIND_S = 1.0
 """A lag of less than this many seconds of arrivals is no backlog."""
@@ -117,22 +118,25 @@ class Copies:
     def __init__(self, testbed: Testbed, clock: Clock) -> None:
         self._testbed = testbed
         self._clock = clock
-        self._sources: dict[int, Source] = {}
+        self._copies: dict[int, Copy] = {}
         self._since_s: dict[int, float] = {}
         self.worker_seconds = 0.0
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(self._sources)
+        return tuple(self._copies)
 
     def launch(self, size: int) -> None:
-        self._sources[size] = self._testbed.launch(size)
+        self._copies[size] = self._testbed.launch(Configuration(executors=size))
         self._since_s[size] = self._clock.now_s()
 
     def stop(self, size: int) -> None:
-        del self._sources[size]
-        self._testbed.stop(size)
+        self._copies.pop(size).stop()
         self.worker_seconds += size * (self._clock.now_s() - self._since_s.pop(size))
+
+    def set_rate(self, rows_per_s: float) -> None:
+        for copy in self._copies.values():
+            copy.set_rate(rows_per_s)
 
     def watched(self, seconds: float, interval_s: float) -> Mapping[int, Sequence[Reading]]:
         """Return the readings of all copies over some seconds, in lockstep."""
@@ -140,8 +144,8 @@ class Copies:
         until_s = self._clock.now_s() + seconds
         while (left_s := until_s - self._clock.now_s()) > 0.0:
             self._clock.wait(min(interval_s, left_s))
-            for size, source in self._sources.items():
-                readings[size].append(source.read())
+            for size, copy in self._copies.items():
+                readings[size].append(copy.read())
         return readings
 
 
@@ -152,7 +156,7 @@ def profile(testbed: Testbed, clock: Clock, plan: ProfilePlan) -> Profiled:
         for size in plan.sizes:
             copies.launch(size)
         for rate in plan.rates():
-            testbed.set_rate(rate)
+            copies.set_rate(rate)
             copies.watched(plan.settle_s, plan.reading_interval_s)
             readings = copies.watched(plan.measure_s, plan.reading_interval_s)
             counted = rate_counted(rate, readings.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def misfit(values: Mapping[str, Any], settings: ContinuousSettings) -> str:
     trigger = values.get("trigger")
     if trigger is not None and (trigger.kind != "real_time" or trigger.interval_s <= settings.pause_s):
         return f"a continuous job takes checkpoints further apart than {settings.pause_s:g} s, not {trigger}"
-    return "a continuous job has no partitions of state to change" if "partitions" in values else ""
+    return "a continuous job has no partitions of state to change" if values.get("partitions") is not None else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,6 +85,7 @@ class ContinuousEngine:
         self._ahead: Ahead | None = None
         self._now = 0
         self._disturbed_s = 0.0
+        self._noticed_s: float | None = None
 
     @property
     def records(self) -> dict[str, Record]:
@@ -103,6 +104,7 @@ class ContinuousEngine:
     def advance(self, until_s: float) -> None:
         end = math.floor(until_s - self._start_s + HAIR_S)
         while True:
+            self._notice()
             self._take_effect()
             if self._now >= end:
                 return
@@ -125,12 +127,46 @@ class ContinuousEngine:
         settings = self._graph.queries[0].settings
         while self._faults and self._second_of(self._faults[0]) <= self._now:
             fault = self._faults.popleft()
+            if fault.duration_s is not None and fault.kind == "freeze":
+                self._freeze(fault)
+                continue
             failed = [query for query in self._queries if fault.query in (None, query.name)]
             for query in self._queries:
                 query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind, recovered_s=None if query in failed else fault.at_s))
             for query in failed:
                 query.fail()
             self._take_down(failed, settings.downtime_s + (settings.timeout_s if fault.kind == "freeze" else 0.0))
+
+    def strike(self, fault: Fault) -> str | None:
+        fault = replace(fault, at_s=self._start_s + self._now)
+        if fault.kind == "freeze":
+            self._freeze(fault)
+        else:
+            self._faults.appendleft(fault)
+            self._strike()
+        return None if fault.kind == "restart" else self._workers.facts[0].executor_id
+
+    def _freeze(self, fault: Fault) -> None:
+        """All queries wait for a worker until it goes on after the duration, or the time-out makes its silence a failure."""
+        timeout_s = self._graph.queries[0].settings.timeout_s
+        for query in self._queries:
+            query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind))
+        if fault.duration_s is None or fault.duration_s >= timeout_s:
+            self._noticed_s = self._now + timeout_s
+        self._take_down(self._queries, timeout_s if fault.duration_s is None else min(fault.duration_s, timeout_s))
+
+    def _notice(self) -> None:
+        if self._noticed_s is not None and self._noticed_s <= self._now:
+            self._noticed_s = None
+            for query in self._queries:
+                query.fail()
+            self._take_down(self._queries, self._graph.queries[0].settings.downtime_s)
+
+    def thaw(self, executor_id: str) -> None:
+        if self._noticed_s is not None:
+            self._noticed_s = self._ahead = None
+            for query in self._queries:
+                query.down_until_s = float(self._now)
 
     def _take_down(self, queries: Sequence[ContinuousQuery], seconds: float) -> None:
         self._ahead, self._disturbed_s = None, float(self._now)

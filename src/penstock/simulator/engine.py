@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from penstock.core.domain.configuration import Change
+from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome, joined
 from penstock.core.monitor.facts import Observation
 from penstock.simulator.ground_truth import Record
@@ -37,6 +38,12 @@ class Engine(Protocol):
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         """Start the instruction. `report` is called here if it is done or refused at once, else by the `advance` in which it ends."""
+
+    def strike(self, fault: Fault) -> str | None:
+        """Suffer a fault now; return the executor that it strikes."""
+
+    def thaw(self, executor_id: str) -> None:
+        """Let an executor go on that is frozen and was not lost yet."""
 
     def follow(self, load: Load) -> None:
         """Replace the load from now on; up to now it must equal the one before."""
@@ -90,7 +97,7 @@ class Agenda:
     """
 
     def __init__(self) -> None:
-        self._entries: list[tuple[float, int, Callable[[float], None]]] = []
+        self._entries: list[tuple[float, int, Callable[[float], object]]] = []
         self._order = count()
 
     @property
@@ -98,7 +105,7 @@ class Agenda:
         """The time of the next event; infinite if there is none."""
         return self._entries[0][0] if self._entries else math.inf
 
-    def add(self, at_s: float, act: Callable[[float], None]) -> None:
+    def add(self, at_s: float, act: Callable[[float], object]) -> None:
         heapq.heappush(self._entries, (at_s, next(self._order), act))
 
     def happen(self) -> None:

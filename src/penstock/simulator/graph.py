@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
+from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
@@ -137,3 +139,33 @@ class QueryGraph(Generic[SettingsOf]):
 
 Simulable = ContinuousSettings | MicroBatchSettings | QueryGraph[ContinuousSettings] | QueryGraph[MicroBatchSettings]
 """One query, or several that share their executors."""
+
+
+def configured(job: Simulable, configuration: Configuration) -> Simulable:
+    """Return the job with its queries as they are configured; a query that is not named stays as it is.
+
+    >>> wanted = QueryConfiguration(trigger=Trigger(interval_s=2.0), partitions=6)
+    >>> job = configured(MicroBatchSettings(query="q"), Configuration(executors=3, queries={"q": wanted}))
+    >>> isinstance(job, MicroBatchSettings) and (job.trigger.interval_s, job.partitions)
+    (2.0, 6)
+    """
+    graph: Any = QueryGraph.of(job)
+    unknown = [name for name in configuration.queries if name not in [query.name for query in graph.queries]]
+    if unknown:
+        raise UserMistake(f'there is no query "{unknown[0]}"')
+    queries = tuple(
+        replace(each, settings=with_knobs(each.settings, configuration.queries[each.name])) if each.name in configuration.queries else each
+        for each in graph.queries
+    )
+    return replace(graph, queries=queries) if isinstance(job, QueryGraph) else queries[0].settings  # type: ignore[no-any-return]
+
+
+def with_knobs(settings: SettingsOf, knobs: QueryConfiguration) -> SettingsOf:
+    if knobs.kept_share < 1.0:
+        raise UserMistake(f'query "{settings.query}": found a kept share of {knobs.kept_share:g}, shedding is not simulated')
+    if isinstance(settings, MicroBatchSettings):
+        partitions = settings.partitions if knobs.partitions is None else knobs.partitions
+        return replace(settings, trigger=knobs.trigger, rate_limit_rows_per_s=knobs.rate_limit_rows_per_s, partitions=partitions)
+    if knobs.trigger.kind != "real_time" or knobs.partitions is not None:
+        raise UserMistake(f'query "{settings.query}": a continuous job takes a real-time trigger, and has no partitions of state; found {knobs}')
+    return replace(settings, interval_s=knobs.trigger.interval_s, rate_limit_rows_per_s=knobs.rate_limit_rows_per_s)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -46,10 +48,11 @@ class MicroBatchEngine:
         self._pool = Pool.warm(executors, load.start_s)
         self._agenda = Agenda()
         self._scaling = LiveScaling(self._pool, self._agenda, self._shared, [query.record for query in self._queries], seed)
-        self._frozen: dict[str, float] = {}
+        self._frozen: dict[str, tuple[float, float]] = {}
         self._unused: set[str] = set()
         for number, fault in enumerate(faults):
-            self._agenda.add(fault.at_s, self._striking(number, fault))
+            self._agenda.add(fault.at_s, partial(self._strike, number, fault))
+        self._strikes = len(faults)
 
     @property
     def records(self) -> dict[str, Record]:
@@ -100,7 +103,7 @@ class MicroBatchEngine:
     def _start(self, query: MicroBatchQuery) -> None:
         running = self._pool.running
         first_task = any(each.executor_id in self._unused for each in running)
-        query.start(self._now_s, running, max(self._frozen.values(), default=self._now_s), first_task=first_task)
+        query.start(self._now_s, running, self._hung_s, first_task=first_task)
         self._unused.clear()
 
     def _commit(self, query: MicroBatchQuery) -> None:
@@ -137,28 +140,63 @@ class MicroBatchEngine:
         for (batch, query), most, given in zip(at_work, wanted, got, strict=True):
             query.batch = batch.at_speed(given / most, self._now_s)
 
-    def _striking(self, number: int, fault: Fault) -> Callable[[float], None]:
-        def strike(at_s: float) -> None:
-            for query in self._queries:
-                unhurt = query.is_idle(at_s) if fault.query is None else query.name != fault.query
-                query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind, recovered_s=fault.at_s if unhurt and len(self._queries) > 1 else None))
-            if fault.kind == "restart":
-                self._fail(at_s, fault.query)
-                return
-            if not self._pool.running:
-                return
-            place = int(float(uniform(key_of(self._seed, VICTIMS), np.array([number]))[0]) * len(self._pool.running))
-            victim = self._pool.running[place].executor_id
-            if fault.kind == "kill":
-                self._lose(victim, at_s)
-                return
-            noticed_s = at_s + self._shared.timeout_s
-            self._frozen[victim] = noticed_s
-            for query in self._queries:
-                query.batch = query.batch.hung(noticed_s) if query.batch else None
-            self._agenda.add(noticed_s, lambda now_s: self._lose(victim, now_s))
+    def strike(self, fault: Fault) -> str | None:
+        victim = self._strike(self._strikes, replace(fault, at_s=self._now_s), self._now_s)
+        self._strikes += 1
+        self._share_out()
+        self._pay()
+        return victim
 
-        return strike
+    def _strike(self, number: int, fault: Fault, at_s: float) -> str | None:
+        for query in self._queries:
+            unhurt = query.is_idle(at_s) if fault.query is None else query.name != fault.query
+            query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind, recovered_s=fault.at_s if unhurt and len(self._queries) > 1 else None))
+        if fault.kind == "restart":
+            self._fail(at_s, fault.query)
+            return None
+        if not self._pool.running:
+            return None
+        place = int(float(uniform(key_of(self._seed, VICTIMS), np.array([number]))[0]) * len(self._pool.running))
+        victim = self._pool.running[place].executor_id
+        if fault.kind == "kill":
+            self._lose(victim, at_s)
+        else:
+            self._freeze(victim, at_s, fault.duration_s)
+        return victim
+
+    def _freeze(self, executor_id: str, at_s: float, duration_s: float | None) -> None:
+        """Its tasks hang until it goes on after the duration, or is lost when that is noticed."""
+        noticed = duration_s is None or duration_s >= self._shared.timeout_s
+        until_s = at_s + (self._shared.timeout_s if noticed or duration_s is None else duration_s)
+        self._frozen[executor_id] = (at_s, until_s)
+        self._hang()
+
+        def ends(now_s: float) -> None:
+            if self._frozen.get(executor_id) == (at_s, until_s):
+                (self._lose if noticed else self._thaw)(executor_id, now_s)
+
+        self._agenda.add(until_s, ends)
+
+    def _hang(self) -> None:
+        for query in self._queries:
+            query.batch = query.batch.hung(self._hung_s) if query.batch else None
+
+    @property
+    def _hung_s(self) -> float:
+        """Until when a batch waits for the tasks of frozen executors."""
+        return max((until_s for _, until_s in self._frozen.values()), default=self._now_s)
+
+    def thaw(self, executor_id: str) -> None:
+        if executor_id in self._frozen:
+            self._thaw(executor_id, self._now_s)
+
+    def _thaw(self, executor_id: str, at_s: float) -> None:
+        """Its tasks go on where they were: batches take longer by as long as it was frozen while they ran."""
+        since_s, _ = self._frozen.pop(executor_id)
+        for query in self._queries:
+            if query.batch:
+                query.batch = replace(query.batch, hung_s=-math.inf).longer(at_s - max(since_s, query.batch.started_s))
+        self._hang()
 
     def _fail(self, at_s: float, name: str | None) -> None:
         """Fail the query of this name, or all of them, and restart it on the same executors."""

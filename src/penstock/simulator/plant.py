@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.core.config import Config
+from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.fault import Fault, Injected
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
+from penstock.core.errors import NotReachable
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.observe import Memory, observe
-from penstock.ports import Clock, Source
+from penstock.ports import Clock, Copy, Faults
 from penstock.simulator.engine import Engine
 from penstock.simulator.load import Load
 
@@ -50,35 +53,53 @@ class SimulatedPlant:
         self._engine.perform(instruction, report)
 
 
-EngineOf = Callable[[int, Load], Engine]
-"""Returns a copy of the job with this number of executors and this load."""
+class SimulatedCopy(SimulatedPlant):
+    """A copy on a testbed, and the faults that strike it."""
+
+    def __init__(self, engine: Engine, load: Load, clock: Clock, config: Config) -> None:
+        super().__init__(engine, clock, config)
+        self._load = load
+        self._stopped = False
+
+    def advance(self) -> None:
+        if self._stopped:
+            raise NotReachable("the copy was stopped")
+        super().advance()
+
+    def set_rate(self, rows_per_s: float) -> None:
+        self.advance()
+        self._load = self._load.then(self._clock.now_s(), rows_per_s)
+        self._engine.follow(self._load)
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    @property
+    def faults(self) -> Faults:
+        return self
+
+    def inject(self, fault: Fault) -> Injected:
+        self.advance()
+        return Injected(fault=fault, at_s=self._clock.now_s(), executor_id=self._engine.strike(fault))
+
+    def undo(self, injected: Injected) -> None:
+        self.advance()
+        if injected.fault.kind == "freeze" and injected.executor_id is not None:
+            self._engine.thaw(injected.executor_id)
+
+
+EngineOf = Callable[[Configuration, Load], Engine]
+"""Makes a copy of the job with this configuration and this load."""
 
 
 class SimulatedTestbed:
-    """Copies of a job that share a clock and a rate of arrivals, one for each number of executors."""
+    """Copies that share a clock; no rows arrive at a copy before it is given a rate."""
 
     def __init__(self, engine_of: EngineOf, clock: Clock, config: Config) -> None:
         self._engine_of = engine_of
         self._clock = clock
         self._config = config
-        self._rate_rows_per_s = 0.0
-        self._copies: dict[int, tuple[Engine, Load]] = {}
 
-    def launch(self, executors: int) -> Source:
-        if executors in self._copies:
-            raise ValueError(f"a copy with {executors} executors runs already")
-        load = Load.of(Arrivals.constant(self._rate_rows_per_s), self._clock.now_s())
-        engine = self._engine_of(executors, load)
-        self._copies[executors] = (engine, load)
-        return SimulatedPlant(engine, self._clock, self._config)
-
-    def set_rate(self, rows_per_s: float) -> None:
-        now_s, self._rate_rows_per_s = self._clock.now_s(), rows_per_s
-        for executors, (engine, load) in self._copies.items():
-            engine.advance(now_s)
-            changed = load.then(now_s, rows_per_s)
-            engine.follow(changed)
-            self._copies[executors] = (engine, changed)
-
-    def stop(self, executors: int) -> None:
-        del self._copies[executors]
+    def launch(self, configuration: Configuration) -> Copy:
+        load = Load.of(Arrivals.constant(0.0), self._clock.now_s())
+        return SimulatedCopy(self._engine_of(configuration, load), load, self._clock, self._config)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.fault import Fault, FaultKind
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
@@ -17,7 +18,7 @@ from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.simulator.continuous import ContinuousEngine
 from penstock.simulator.engine import Engine
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
-from penstock.simulator.graph import QueryGraph, Simulable
+from penstock.simulator.graph import QueryGraph, Simulable, configured
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch import MicroBatchEngine
 from penstock.simulator.plant import SimulatedClock, SimulatedTestbed
@@ -58,10 +59,10 @@ def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
     return settings.timeout_s if fault == "freeze" and isinstance(settings, MicroBatchSettings) else 0.0
 
 
-def engine_of(setup: Setup, executors: int, load: Load, faults: Sequence[Fault] = ()) -> Engine:
-    engine: Any = setup.engine
+def engine_of(setup: Setup, configuration: Configuration, load: Load, faults: Sequence[Fault] = ()) -> Engine:
+    engine: Any = configured(setup.engine, configuration)
     kind = ContinuousEngine if setup.is_continuous else MicroBatchEngine
-    return kind(engine, load, executors=executors, seed=setup.seed, faults=faults)
+    return kind(engine, load, executors=configuration.executors, seed=setup.seed, faults=faults)
 
 
 PROFILED_SCALE_OUTS = 8

@@ -89,11 +89,12 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     terms, start_s, end_s = of_one_core(setup.terms), setup.load.time_s[0], setup.load.last_s
     policy = policy_of(terms)
     clock = SimulatedClock(start_s)
-    engine = engine_of(setup, terms.limits.first, Load.of(setup.load, start_s), setup.faults)
+    declared = Configuration(executors=terms.limits.first)
+    engine = engine_of(setup, declared, Load.of(setup.load, start_s), setup.faults)
     plant = SimulatedPlant(engine, clock, terms.config)
     memory = MemoryStore()
     controller = Controller(
-        source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Configuration(executors=terms.limits.first), fitter=InlineFitter(),
+        source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=declared, fitter=InlineFitter(),
         policy=RecoveryPredicting(policy=policy) if setup.faults and not policy.needs >= RECOVERY_NEEDS else policy,
     )  # fmt: skip
     predicted: dict[float, Prediction] = {}
