@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
@@ -23,6 +23,13 @@ def make_topics(client: Mapping[str, str], partitions: Mapping[str, int], timeou
         if there.get(topic) != wanted:
             raise UserMistake(f"kafka.topics.{topic}: found {wanted} partitions, the topic has {there.get(topic, 0)}; say so, or name another topic")
     return dict(partitions)
+
+
+def remove_topics(client: Mapping[str, str], topics: Sequence[str], timeout_s: float = ANSWER_S) -> None:
+    """Remove the topics that are there."""
+    there = set(topics) & set(partitions_of(client, timeout_s))
+    for removed in make_client(AdminClient, client).delete_topics(sorted(there)).values() if there else ():
+        removed.result(timeout_s)
 
 
 def partitions_of(client: Mapping[str, str], timeout_s: float = ANSWER_S) -> dict[str, int]:

@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
@@ -144,6 +143,7 @@ Simulable = ContinuousSettings | MicroBatchSettings | QueryGraph[ContinuousSetti
 def configured(job: Simulable, configuration: Configuration) -> Simulable:
     """Return the job with its queries as they are configured; a query that is not named stays as it is.
 
+    >>> from penstock.core.domain.trigger import Trigger
     >>> wanted = QueryConfiguration(trigger=Trigger(interval_s=2.0), partitions=6)
     >>> job = configured(MicroBatchSettings(query="q"), Configuration(executors=3, queries={"q": wanted}))
     >>> isinstance(job, MicroBatchSettings) and (job.trigger.interval_s, job.partitions)

@@ -32,12 +32,17 @@ class ExecutorProcesses:
         known = self._found.get(executor_id)
         if known is not None and known.is_running():
             return known
-        self._found.pop(executor_id, None)
+        self._found = self.all()
+        return self._found.get(executor_id)
+
+    def all(self) -> dict[str, psutil.Process]:
+        """Return the processes of all executors on this machine, by executor id."""
+        found = {}
         for process in psutil.process_iter(["cmdline"]):
             line = process.info["cmdline"] or []
             if BACKEND in line and self._application_id in line and "--executor-id" in line:
-                self._found[line[line.index("--executor-id") + 1]] = process
-        return self._found.get(executor_id)
+                found[line[line.index("--executor-id") + 1]] = process
+        return found
 
     def cpu_s(self, executor_id: str) -> float | None:
         """Return the CPU seconds of its process tree; None if they cannot be read here."""

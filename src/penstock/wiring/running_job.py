@@ -162,7 +162,7 @@ class RunningJob:
     def _add(self, session: SparkSession, name: str) -> None:
         query = next(each for each in self.spec.queries if each.name == name)
         desired = self.host.controller.knowledge.desired.queries[name]
-        settings = QuerySettings(**knobs_of(replace(desired, partitions=None)))
+        settings = QuerySettings(**knobs_of(replace(desired, partitions=query.partitions)))
         recipe = ContractRecipe(session, self.spec, query, self._traces, self.engine.pool, partial(slots_beside, self.engine.queries, name))
         self.engine.add(name, recipe, settings)
 

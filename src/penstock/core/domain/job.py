@@ -105,7 +105,7 @@ class SinkSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySpec:
-    """One query: an ordinary function from DataFrames to a DataFrame, its sources and its sink."""
+    """One query: an ordinary function from DataFrames to a DataFrame, its sources and its sink. `partitions` holds at the first start; None: the session's."""
 
     name: str
     function: str
@@ -114,6 +114,7 @@ class QuerySpec:
     trigger: Trigger = Trigger()
     rate_limit_rows_per_s: float | None = None
     output_mode: str = "append"
+    partitions: int | None = None
     priority: int = 1
     minimum_accuracy: float = 1.0
 
