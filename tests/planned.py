@@ -19,7 +19,7 @@ from penstock.core.domain.reading import Quantiles
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.knowledge.policy import Need
+from penstock.core.knowledge.policy import Need, Policy
 from penstock.core.knowledge.steering import Effects, Proposal, Proposals, Schedule, Trial, Trust
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Turn, turn
@@ -101,14 +101,15 @@ class Play:
     """A plant and the loop, without threads: every outcome is an input of the next turn. `known` is what the readings say besides sizes."""
 
     terms: Terms
-    policy: Thumb | None = field(default_factory=Thumb)
+    policy: Policy | None = field(default_factory=Thumb)
     known: Mapping[str, Any] = field(default_factory=lambda: {"arrival_rows_per_s": 300.0})
     knowledge: Knowledge = field(default_factory=lambda: Knowledge(declared=DECLARED, desired=DECLARED))
     blind: bool = False
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
-        self.plant = FakePlant(self.clock, executors=self.knowledge.desired.executors)
+        desired = self.knowledge.desired
+        self.plant = FakePlant(self.clock, executors=desired.executors, triggers={name: query.trigger for name, query in desired.queries.items()})
         self.outcomes: list[Outcome] = []
         self.inputs: list[Inputs] = []
         self.turns: list[Turn] = []

@@ -8,19 +8,18 @@ from typing import Any
 from changes import changing, scaling, sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planned import Play
 
 from penstock.core.config import Config
-from penstock.core.domain.command import Command, Release, SetKnob
+from penstock.core.domain.command import Release, SetKnob
 from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.events.steering import CommandTaken, InstructionDone, InstructionGiven
-from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.job import Limits
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Turn, turn
-from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.stores.codec import encode
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4))
@@ -40,28 +39,11 @@ MOMENTS = st.tuples(
 STORIES = st.lists(MOMENTS, min_size=1, max_size=12)
 
 
-class Play:
-    """A plant and the loop, without threads: every outcome is an input of the next turn."""
+class Job(Play):
+    """A job with two queries under no policy; readings say nothing but sizes."""
 
     def __init__(self) -> None:
-        self.clock = FakeClock()
-        self.plant = FakePlant(self.clock, executors=DECLARED.executors, triggers={name: query.trigger for name, query in DECLARED.queries.items()})
-        self.knowledge = begin(DECLARED, None, TERMS.limits)
-        self.outcomes: list[Outcome] = []
-        self.inputs: list[Inputs] = []
-        self.turns: list[Turn] = []
-
-    def turn(self, *commands: Command, waited_s: float = 5.0) -> Turn:
-        self.clock.wait(waited_s)
-        outcomes = tuple(self.outcomes)
-        self.outcomes.clear()
-        self.inputs.append(Inputs(at_s=self.clock.now_s(), reading=self.plant.read(), outcomes=outcomes, commands=commands))
-        done = turn(self.knowledge, self.inputs[-1], TERMS)
-        self.knowledge = done.knowledge
-        self.turns.append(done)
-        for instruction in done.instructions:
-            self.plant.perform(instruction, self.outcomes.append)
-        return done
+        super().__init__(terms=TERMS, policy=None, known={}, knowledge=begin(DECLARED, None, TERMS.limits))
 
     def tell(self, story: list[Any]) -> None:
         for waited_s, commands, working, refusal, arriving, surplus in story:
@@ -85,7 +67,7 @@ def kinds(done: Turn) -> list[str]:
 
 
 def test_a_steady_state_is_a_fixed_point() -> None:
-    play = Play()
+    play = Job()
     first = play.turn()
     for _ in range(3):
         done = play.turn()
@@ -97,7 +79,7 @@ def test_a_steady_state_is_a_fixed_point() -> None:
 @given(STORIES)
 @settings(max_examples=60, deadline=None)
 def test_whatever_happened_the_loop_comes_to_rest_when_left_alone(story: list[Any]) -> None:
-    play = Play()
+    play = Job()
     play.tell(story)
     play.plant.slow, play.plant.refusal, play.plant.arriving = False, None, True
     play.plant.finish()
@@ -113,7 +95,7 @@ def test_whatever_happened_the_loop_comes_to_rest_when_left_alone(story: list[An
 @given(STORIES)
 @settings(max_examples=60, deadline=None)
 def test_whatever_operators_say_the_executors_stay_within_the_limits(story: list[Any]) -> None:
-    play = Play()
+    play = Job()
     play.tell(story)
     for done in play.turns:
         assert TERMS.limits.min_executors <= done.knowledge.desired.executors <= TERMS.limits.max_executors
@@ -123,7 +105,7 @@ def test_whatever_operators_say_the_executors_stay_within_the_limits(story: list
 @given(STORIES)
 @settings(max_examples=60, deadline=None)
 def test_at_most_one_instruction_a_target_is_under_way_and_no_number_comes_twice(story: list[Any]) -> None:
-    play = Play()
+    play = Job()
     play.tell(story)
     for done in play.turns:
         targets = [target for pending in done.knowledge.pending for target in pending.instruction.targets]
@@ -135,7 +117,7 @@ def test_at_most_one_instruction_a_target_is_under_way_and_no_number_comes_twice
 @given(STORIES)
 @settings(max_examples=40, deadline=None)
 def test_a_replay_gives_the_same_turns_byte_for_byte(story: list[Any]) -> None:
-    play = Play()
+    play = Job()
     play.tell(story)
     knowledge = begin(DECLARED, None, TERMS.limits)
     for inputs, before in zip(play.inputs, play.turns, strict=True):
@@ -147,7 +129,7 @@ def test_a_replay_gives_the_same_turns_byte_for_byte(story: list[Any]) -> None:
 @given(STORIES)
 @settings(max_examples=40, deadline=None)
 def test_a_turn_leaves_what_it_was_given_as_it_was(story: list[Any]) -> None:
-    play = Play()
+    play = Job()
     knowledge: Knowledge = play.knowledge
     for moment in story:
         before, declared = encode(knowledge), encode(DECLARED)
@@ -159,7 +141,7 @@ def test_a_turn_leaves_what_it_was_given_as_it_was(story: list[Any]) -> None:
 
 
 def test_a_command_is_taken_carried_out_and_reported() -> None:
-    play = Play()
+    play = Job()
     play.turn()
     taken = play.turn(scale(4))
     assert taken.events == (
@@ -172,14 +154,14 @@ def test_a_command_is_taken_carried_out_and_reported() -> None:
 
 
 def test_while_an_instruction_is_under_way_the_turn_says_what_it_waits_for() -> None:
-    play = Play()
+    play = Job()
     play.plant.slow = True
     play.turn(scale(3))
     assert play.turn().events == (NothingToDo(at_s=play.clock.now_s(), reason="waiting for executors"),)
 
 
 def test_a_wish_that_came_while_an_earlier_one_was_carried_out_is_next() -> None:
-    play = Play()
+    play = Job()
     play.plant.slow = True
     play.turn(scale(3))
     play.turn(scale(4))
@@ -189,7 +171,7 @@ def test_a_wish_that_came_while_an_earlier_one_was_carried_out_is_next() -> None
 
 
 def test_what_failed_is_said_and_not_asked_for_again() -> None:
-    play = Play()
+    play = Job()
     play.plant.refusal = "no more machines"
     play.turn(scale(4), wish("trigger", "1s", "a"))
     assert kinds(play.turn()) == ["InstructionFailed", "InstructionFailed"]
@@ -199,7 +181,7 @@ def test_what_failed_is_said_and_not_asked_for_again() -> None:
 
 
 def test_executors_nobody_asked_for_are_let_go() -> None:
-    play = Play()
+    play = Job()
     play.plant.running = 4
     assert play.turn().events == (InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", before="4", after="2", reason="desired state"),)
     assert (play.plant.executors, play.plant.running) == (2, 2)
@@ -207,7 +189,7 @@ def test_executors_nobody_asked_for_are_let_go() -> None:
 
 
 def test_executors_that_could_not_be_let_go_are_left_until_there_are_more_or_somebody_speaks() -> None:
-    play = Play()
+    play = Job()
     play.plant.running, play.plant.refusal = 3, "they will not go"
     assert [kinds(play.turn()) for _ in range(4)] == [["InstructionGiven"], ["InstructionFailed"], ["NothingToDo"], ["NothingToDo"]]
     play.plant.running = 4
@@ -221,7 +203,7 @@ def test_executors_that_could_not_be_let_go_are_left_until_there_are_more_or_som
 
 
 def test_partitions_that_were_changed_are_not_asked_for_again_before_a_commit_shows_them() -> None:
-    play = Play()
+    play = Job()
     play.turn(wish("partitions", "8", "a"))
     play.plant.queries["a"] = replace(play.plant.queries["a"], partitions=4)
     assert kinds(play.turn()) == ["InstructionDone"]
@@ -230,7 +212,7 @@ def test_partitions_that_were_changed_are_not_asked_for_again_before_a_commit_sh
 
 
 def test_executors_that_do_not_come_are_reported_once_and_once_more_when_all_are_there() -> None:
-    play = Play()
+    play = Job()
     play.plant.arriving = False
     play.turn(scale(4))
     said = [event for _ in range(60) for event in play.turn().events if not isinstance(event, NothingToDo)]
@@ -241,7 +223,7 @@ def test_executors_that_do_not_come_are_reported_once_and_once_more_when_all_are
 
 
 def test_an_executor_lost_for_good_is_reported_once_after_the_time_out() -> None:
-    play = Play()
+    play = Job()
     play.turn()
     play.plant.running = 1
     events = [event for _ in range(60) for event in play.turn().events if not isinstance(event, NothingToDo)]

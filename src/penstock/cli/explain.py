@@ -17,7 +17,7 @@ from penstock.cli.histories import FileOption, history_of, why_undecided
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
-from penstock.core.domain.decision import Comparison, executors_words, short
+from penstock.core.domain.decision import Candidate, Comparison, executors_words, short
 from penstock.core.domain.events.autopilot import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject
 from penstock.core.domain.units import duration_words, parse_duration_s
@@ -105,8 +105,10 @@ def as_object(found: Explained) -> dict[str, Any]:
         "at_s": decided.at_s,
         "mode": decided.mode,
         "policy": decided.policy,
-        "current": decision.current,
+        "id": decided.id,
+        "current": decision.current.executors,
         "executors": decision.executors,
+        "change": decision.change.words(),
         "direction": decision.direction,
         "why": compared(decision.why),
         "guards": [compared(guard) for guard in decision.guards],
@@ -116,7 +118,7 @@ def as_object(found: Explained) -> dict[str, Any]:
     return {
         "decision": choice,
         "seen": seen,
-        "candidates": [{**asdict(each), "refused": each.refused and compared(each.refused)} for each in decision.candidates],
+        "candidates": [weighed(each) for each in decision.candidates],
         "predictions": [predicted(each) for each in found.predictions],
         "afterwards": [{"at_s": event.at_s, "kind": type(event).__name__, "words": event.words()} for event in found.afterwards],
     }
@@ -126,9 +128,14 @@ def compared(why: Comparison) -> dict[str, Any]:
     return {**asdict(why), "words": why.words()}
 
 
+def weighed(each: Candidate) -> dict[str, Any]:
+    return {"executors": each.executors, **asdict(each), "refused": each.refused and compared(each.refused)}
+
+
 def predicted(each: Judged) -> dict[str, Any]:
     graded = each.graded
     return {
+        "executors": each.made.configuration.executors,
         **asdict(each.made),
         "fate": each.fate,
         "actual": graded and graded.actual,
@@ -174,7 +181,7 @@ def headline(decided: Decided) -> str:
     current = decision.current.executors
     if decision.direction == "keep":
         return f"keep {executors_words(current)}{effect}"
-    moved = f"from {current} to {executors_words(decision.executors)}" if decision.direction != "change" else decision.change.words()
+    moved = decision.change.words() if decision.change.queries else f"from {current} to {executors_words(decision.executors)}"
     return f"{moved}{effect}"
 
 
@@ -200,7 +207,7 @@ def candidates_table(decided: Decided) -> Table:
     table = columns("", "executors", "capacity rows/s", "recovery", "latency", left=1)
     table.add_column("refused because", overflow="fold")
     for each in decided.decision.candidates:
-        chosen = each.executors == decided.decision.executors
+        chosen = each.configuration.over(decided.decision.configuration) == decided.decision.configuration
         cells = str(each.executors), count(each.capacity_rows_per_s), seconds(each.recovery_s), seconds(each.latency_s)
         table.add_row("→" if chosen else "", *map(Text, cells), Text(each.refused.words() if each.refused else ""), style="bold" if chosen else "")
     return table

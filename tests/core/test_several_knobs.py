@@ -1,0 +1,121 @@
+"""A decision that moves several knobs at once: its instructions carry its id, stop a query once, and cost what each change costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from changes import changing, rescaled, scaling, sized
+from planned import Play, Thumb, of, terms
+
+from penstock.core.domain.command import Approve, SetKnob
+from penstock.core.domain.configuration import Change, Configuration
+from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.events.autopilot import Decided, Proposed, RolledBack
+from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.knowledge import Knowledge
+
+ANN: Any = {"at_s": 0.0, "who": "ann"}
+SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
+FLOWING, QUICKER = Trigger.parse("realtime:60s"), Trigger.parse("realtime:30s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed(Thumb):
+    """Wants one configuration, whatever is seen."""
+
+    wanted: Configuration
+
+    def decide(self, seen: Assessment) -> Decision:
+        why = Comparison(code="smallest_that_holds")
+        return Decision(policy=self.name, configuration=self.wanted.over(seen.current), current=seen.current, why=why)
+
+
+def job(before: Configuration, wanted: Configuration, mode: Any = "active", **autopilot: Any) -> Play:
+    """At work, and slow to do what it is asked."""
+    known = {"arrival_rows_per_s": 300.0, "throughput_rows_per_s": 300.0}
+    play = Play(terms=terms(mode, **autopilot), policy=Fixed(wanted=wanted), known=known, knowledge=Knowledge(declared=before, desired=before))
+    play.plant.slow = True
+    return play
+
+
+def costs_s(play: Play) -> dict[str, float]:
+    return {kind: round(math.exp(seen.mean), 3) for kind, seen in play.knowledge.learnt.downtimes.learnt.items()}
+
+
+def test_all_instructions_of_a_decision_carry_its_id_to_their_outcomes() -> None:
+    play = job(sized(3, a="10s", b="10s"), sized(4, a="1s"))
+    done = play.turn()
+    (decided,) = of(Decided, done.events)
+    assert decided.words() == "thumb: executors 3 -> 4, trigger:a 10s -> 1s, the fewest executors that hold (asked of the cluster)"
+    assert done.instructions == (scaling(1, 3, 4, decision=decided.id), changing(2, "a", decision=decided.id, trigger=(SLOW, FAST)))
+    play.plant.finish()
+    ended = of(InstructionDone, play.turn().events)
+    assert [(each.number, each.decision_id) for each in (*of(InstructionGiven, done.events), *ended)] == [(n, decided.id) for n in (1, 2, 1, 2)]
+
+
+def test_each_change_is_charged_its_own_downtime_when_its_outcome_comes() -> None:
+    play = job(sized(3, a="10s"), sized(4, a="1s"))
+    play.turn()
+    play.outcomes.append(Outcome(number=2, done=True, took_s=8.0, down_s=2.0))
+    play.turn()
+    assert costs_s(play) == {"reconfiguration": 2.0}
+    play.outcomes.append(Outcome(number=1, done=True, took_s=5.0))
+    play.turn()
+    assert costs_s(play) == {"reconfiguration": 2.0, "rescale_up": 5.0}
+    assert play.knowledge.learnt.live == ("rescale_up",), "a rescale that stopped nothing"
+
+
+def test_in_real_time_mode_a_shrink_and_a_trigger_are_one_stop_and_start() -> None:
+    play = job(sized(3, a="realtime:60s", b="10s"), sized(2, a="realtime:30s", b="1s"))
+    done = play.turn()
+    moved = Change(moves=(*rescaled(3, 2).moves, *changing(1, "a", trigger=(FLOWING, QUICKER)).change.moves))
+    assert [each.change for each in done.instructions] == [moved, changing(2, "b", trigger=(SLOW, FAST)).change], "b is in micro-batches"
+    assert [each.target for each in done.instructions] == ["executors, query:a", "query:b"]
+    assert {each.decision for each in done.instructions} == {1}
+    play.outcomes.append(Outcome(number=1, done=True, took_s=20.0, down_s=12.0))
+    play.turn()
+    assert costs_s(play) == {"rescale_down": 12.0, "reconfiguration": 12.0}
+
+
+def test_in_real_time_mode_more_executors_wait_for_no_stop() -> None:
+    play = job(sized(3, a="realtime:60s"), sized(4, a="realtime:30s"))
+    assert [each.target for each in play.turn().instructions] == ["executors", "query:a"]
+
+
+def test_a_proposal_of_several_knobs_is_approved_as_a_whole() -> None:
+    play = job(sized(3, a="10s"), sized(4, a="1s"), "ask")
+    (proposed,) = of(Proposed, play.turn().events)
+    assert proposed.change.words() == "executors 3 -> 4, trigger:a 10s -> 1s" and proposed.decision_id == 1
+    assert {each.decision for each in play.turn(Approve(**ANN)).instructions} == {1}
+    assert play.knowledge.desired == sized(4, a="1s")
+
+
+def test_a_knob_that_is_held_holds_the_whole_decision() -> None:
+    play = job(sized(3, a="10s"), sized(4, a="1s"))
+    done = play.turn(SetKnob(knob="trigger", value="10s", hold_s=20.0, **ANN))
+    assert [each.effect for each in of(Decided, done.events)] == ["held"] and done.instructions == ()
+
+
+def test_a_roll_back_undoes_all_that_the_policy_decided() -> None:
+    play = job(sized(3, a="10s"), sized(2, a="1s"))
+    play.plant.slow = False
+    play.pass_s(10.0)
+    play.blind = True
+    (said,) = of(RolledBack, play.pass_s(150.0))
+    assert (said.decision_id, said.words()) == (1, "thumb was rolled back, executors 2 -> 3, trigger:a 1s -> 10s: no reading came for 120 s")
+    play.blind = False
+    play.pass_s(10.0)
+    assert (play.plant.executors, play.plant.queries["a"].trigger) == (3, SLOW)
+
+
+@pytest.mark.parametrize(("wanted", "left"), [(sized(8, a="1s"), sized(4, a="1s")), (sized(1, a="1s"), sized(2, a="1s"))])
+def test_guards_bound_the_executors_and_leave_the_other_knobs(wanted: Configuration, left: Configuration) -> None:
+    play = job(sized(3, a="10s"), wanted, max_step=1)
+    (decided,) = of(Decided, play.turn().events)
+    assert decided.decision.configuration == left == replace(wanted, executors=left.executors)
