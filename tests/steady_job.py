@@ -12,14 +12,15 @@ from changes import rescaled, sized
 from penstock.core.analyze.analyze import analyze, assessed
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.knowledge import Knowledge, Pending
 from penstock.core.knowledge.policy import Need
 from penstock.core.knowledge.steering import Applied
 from penstock.core.knowledge.terms import Terms
@@ -95,7 +96,7 @@ class Analysed:
 
     def turn(self, *, outcomes: tuple[Outcome, ...] = (), fits: tuple[FitDone, ...] = (), reading: Reading | None = None) -> FitAsked | None:
         reading = reading or self.job.reading()
-        self.knowledge = replace(self.knowledge, last=reading)
+        self.knowledge, _ = take_outcomes(replace(self.knowledge, last=reading), outcomes, reading.at_s)
         inputs = Inputs(at_s=reading.at_s, reading=reading, outcomes=outcomes, fits=fits)
         done = analyze(self.knowledge, inputs, self.terms, self.needs, decides=False)
         self.knowledge, self.events = done.knowledge, [*self.events, *done.events]
@@ -113,7 +114,8 @@ class Analysed:
         """As the loop does when it asks for another number of executors: the job stops at once, and the number is the desired one."""
         asked = Applied(number=number, decision_id=None, change=rescaled(self.job.executors, executors), at_s=self.job.at_s)
         schedule = replace(self.knowledge.schedule, rescaled_s=self.job.at_s)
-        self.knowledge = replace(self.knowledge.wanting(sized(executors)), applied=(*self.knowledge.applied, asked), schedule=schedule)
+        under_way = Pending(instruction=Instruction(number=number, change=asked.change), since_s=self.job.at_s)
+        self.knowledge = replace(self.knowledge.wanting(sized(executors)), applied=(*self.knowledge.applied, asked), schedule=schedule, pending=(under_way,))
         self.job.executors = executors
         self.job.stop()
 

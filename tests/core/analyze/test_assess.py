@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
+from changes import sized
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
+from penstock.core.analyze.assess import job_latencies, peak_until, queries_of, stage_needs, tells_work, with_latencies
 from penstock.core.domain.job import Promises
-from penstock.core.domain.reading import Reading
+from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
+from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
+from penstock.core.models.estimate import Estimate
+from penstock.core.models.forecast.forecast import Forecast
+from penstock.core.models.latency.batch_latency import BatchLatency
+from penstock.core.models.latency.latency_table import LatencyTable
+from penstock.core.models.stage_rates import StageRates
+from penstock.runtime.fakes import blank_reading
 
 REGRESSION: frozenset[Need] = LEARNING | {"regression"}
 
@@ -40,12 +52,11 @@ def test_a_policy_without_needs_sees_the_reading_alone() -> None:
 def test_the_size_is_the_desired_one_and_its_own_in_shadow() -> None:
     analysed = Analysed(SteadyJob())
     analysed.turn()
-    steering = replace(analysed.knowledge.steering, shadow_executors=7)
-    analysed.knowledge = replace(analysed.knowledge, steering=steering)
+    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, shadow=sized(7)))
     sizes = []
     for mode in ("active", "shadow"):
         analysed.terms = replace(TERMS, autopilot=replace(TERMS.autopilot, mode=mode))
-        sizes.append(analysed.seen().current)
+        sizes.append(analysed.seen().executors)
     assert sizes == [4, 7]
 
 
@@ -95,7 +106,101 @@ def test_a_timer_is_over_at_the_reading_nearest_to_its_end() -> None:
     analysed = Analysed(SteadyJob())
     analysed.turns(4)
     for late_s, since_s in ((0.1, 60.0), (7.4, 60.0), (7.6, 52.4)):
-        steering = replace(analysed.knowledge.steering, rescaled_s=late_s)
-        analysed.knowledge = replace(analysed.knowledge, steering=steering)
+        analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, rescaled_s=late_s))
         seen = analysed.seen()
         assert (seen.since_rescale_s, seen.uptime_s) == (pytest.approx(since_s), pytest.approx(since_s))
+
+
+TABLE = LatencyTable(sizes=(1, 2), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=4)
+BATCHES = BatchLatency(cost=BatchCost(partitions=1)).learn(
+    [BatchMeasured(rows=rows, duration_s=1 + 0.001 * rows, scaleout=1) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
+)
+
+
+def latencies(learnt: Learnt, reading: Reading, executors: tuple[int, ...], rate: Estimate) -> dict[int, Estimate]:
+    queries = queries_of(Knowledge(declared=sized(), desired=sized(), learnt=learnt), reading)
+    return job_latencies(with_latencies(queries, learnt, reading, executors, rate), learnt, reading, executors, rate)
+
+
+def predicted(rate_rows_per_s: Estimate) -> Estimate:
+    answers = BATCHES.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=4.0, scaleouts=[1])
+    assert isinstance(answers, dict)
+    return answers[1]
+
+
+def test_where_tasks_run_all_the_time_a_profile_answers() -> None:
+    reading = SteadyJob().reading()
+    found = latencies(Learnt(table=TABLE), reading, (1, 2), Estimate.exactly(150.0))
+    assert [(each.value, each.high) for each in found.values()] == [(5.0, math.inf), (1.5, 1.5)]
+    assert latencies(Learnt(), reading, (1, 2), Estimate.exactly(150.0)) == {}
+
+
+def test_of_several_queries_the_slowest_counts_and_all_must_be_known() -> None:
+    reading = SteadyJob().reading()
+    first = replace(reading.queries[0], name="a", trigger=Trigger(interval_s=4.0), arrival_rows_per_s=500.0)
+    second = replace(first, name="b", arrival_rows_per_s=1500.0)
+    batched = replace(reading, queries=(first, second))
+    alone = latencies(Learnt(batches={"a": BATCHES}), replace(reading, queries=(second,)), (1,), Estimate.exactly(200.0))
+    assert latencies(Learnt(batches={"a": BATCHES}), batched, (1,), Estimate.exactly(200.0)) == alone == {}
+    both = latencies(Learnt(batches={"a": BATCHES, "b": BATCHES}), batched, (1,), Estimate.exactly(200.0))
+    assert both[1] == predicted(Estimate.exactly(150.0))
+
+
+def test_the_bounds_are_those_of_one_reading_and_of_the_rate() -> None:
+    mean = BATCHES.predict(rate_rows_per_s=200.0, interval_s=4.0)
+    one = predicted(Estimate.exactly(200.0))
+    unsure = predicted(Estimate(value=200.0, low=100.0, high=400.0))
+    assert isinstance(mean, Estimate)
+    assert mean.value == one.value == unsure.value
+    assert unsure.low < one.low < mean.low and mean.high < one.high < unsure.high
+
+
+def test_a_rate_that_may_be_too_much_has_no_upper_bound() -> None:
+    beyond = predicted(Estimate(value=200.0, low=100.0, high=4000.0))
+    assert math.isfinite(beyond.value) and beyond.high == math.inf
+
+
+def test_the_peak_is_that_of_the_steps_until_then() -> None:
+    paths = ((0.5, 2.5, 7.0), (1.0, 3.0, 9.0), (2.0, 4.0, 12.0))
+    forecast = Forecast(start_s=0.0, step_s=10.0, mean=(1.0, 3.0, 9.0), levels=(0.1, 0.5, 0.9), paths=paths)
+    peaks = [peak_until(forecast, until_s, 5.0) for until_s in (-5.0, 10.0, 15.0, 30.0, 99.0)]
+    assert [each.value for each in peaks if each] == [1.0, 1.0, 3.0, 9.0, 9.0]
+    assert [(each.low, each.high) for each in peaks if each] == [(0.5, 2.0), (0.5, 2.0), (0.5, 4.0), (0.5, 12.0), (0.5, 12.0)]
+    assert peak_until(None, 60.0, 5.0) == Estimate.exactly(5.0) and peak_until(None, 60.0, None) is None
+
+
+def query(busy: float, kind: str = "real_time", lag_rows: float = 0.0, pause_s: float | None = None) -> QueryReading:
+    """Four tasks, each of which ran for that share of the time."""
+    stage = StageReading(position=0, name="all", tasks=4.0, rows_per_s=1000.0, run_time_s_per_s=4 * busy, busyness=None)
+    trigger = Trigger(kind="real_time" if kind == "real_time" else "processing_time", interval_s=5.0)
+    return QueryReading(
+        name="q", state="running", trigger=trigger, rate_limit_rows_per_s=None, excess_lag_rows=lag_rows, boundary_pause_s=pause_s, stages=(stage,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "tells"),
+    [
+        (query(0.5), True),
+        (query(0.95), False),
+        (query(0.8, pause_s=1.0), False),
+        (query(0.6, pause_s=1.0), True),
+        (query(1.0, lag_rows=500.0), True),
+        (query(1.0, kind="micro_batch"), True),
+    ],
+    ids=["busy for half of the time", "always there", "always but for pauses", "busy between pauses", "behind", "in batches"],
+)
+def test_tasks_that_run_all_the_time_tell_their_work_only_when_they_cannot_do_it_all(seen: QueryReading, tells: bool) -> None:
+    assert tells_work(seen) is tells
+
+
+def test_while_an_arrival_is_unknown_queries_share_the_load_evenly() -> None:
+    """Each as if it got all of it would charge the load as often as there are queries."""
+    known = [replace(query(0.5, kind="micro_batch"), name=name, arrival_rows_per_s=1000.0, throughput_rows_per_s=1000.0) for name in ("a", "b")]
+    models = {each.name: StageRates().learn([each] * 3) for each in known}
+    unknown = (known[0], replace(known[1], arrival_rows_per_s=None))
+    selectivities = [
+        [each.selectivity for each in stage_needs(models, blank_reading(0.0, queries=queries, arrival_rows_per_s=rate))]
+        for queries, rate in ((tuple(known), 2000.0), (unknown, None))
+    ]
+    assert selectivities[0] == selectivities[1] == pytest.approx([0.5, 0.5])

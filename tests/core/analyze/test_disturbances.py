@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
+from assessed import NOW_S, under
+from hypothesis import given
+from hypothesis import strategies as st
 from steady_job import TERMS, Analysed, SteadyJob
 
-from penstock.core.analyze.disturbances import failure_in
+from penstock.core.analyze.disturbances import MOST_RECOVERIES, by_laws, failure_in, implied_delay_s, last_start_s, laws_of, outage_of, tables_due
 from penstock.core.domain.events.autopilot import Graded, Recovered
 from penstock.core.domain.instruction import Outcome
+from penstock.core.domain.reading import BatchParts, QueryReading
+from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.assessment import Assessment
+from penstock.core.knowledge.fitting import FitAsked, FitDone, fitted
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.policy import Need
+from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.models.recovery.batch_recovery import recovery_by_batches_s
 from penstock.core.models.recovery.outage import recovery_s
+from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.runtime.fakes import blank_reading
+from penstock.stores.codec import decode, encode, encode_knowledge
 
 NEEDS: frozenset[Need] = frozenset({"load", "capacity"})
 
@@ -96,7 +108,7 @@ def test_a_recovery_that_another_failure_interrupts_teaches_and_grades_nothing()
     assert [each.alone for each in analysed.said(Recovered)] == [False, False]
     assert not any(isinstance(each, Graded) and each.kind == "recovery" for each in analysed.events)
     assert downtime(analysed, "query_restart") == pytest.approx(60.0)
-    assert not any(each.kind == "recovery" for each in analysed.knowledge.steering.predictions)
+    assert not any(each.kind == "recovery" for each in analysed.knowledge.predictions)
 
 
 def test_the_lag_before_a_failure_is_part_of_what_is_predicted() -> None:
@@ -107,7 +119,7 @@ def test_the_lag_before_a_failure_is_part_of_what_is_predicted() -> None:
         analysed.turn()
         analysed.job.fail()
         analysed.turn()
-        predicted.append(next(each.value for each in analysed.knowledge.steering.predictions if each.kind == "recovery"))
+        predicted.append(next(each.value for each in analysed.knowledge.predictions if each.kind == "recovery"))
     assert predicted[1] > predicted[0] + 1.0
 
 
@@ -141,3 +153,208 @@ def test_a_failure_that_no_reading_shows_stops_the_job_for_less_than_a_window() 
     recovered = analysed.said(Recovered)
     assert len(recovered) == 3 and all(each.took_s == 7.5 for each in recovered)
     assert 7.5 < downtime(analysed, "query_restart") < 15.0
+
+
+LAW = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
+LAWS = LikelyLaws(best=LAW, drawn=(LAW,))
+RATE = 500.0
+
+
+def batched(since_commit_s: float | None, batch_s: float = 6.0) -> Assessment:
+    """Every 10 s a batch of 6 s, the last of which committed so long ago."""
+    seen = under(RATE, plant="micro_batch", batch_s=batch_s, batch_laws=LAWS)
+    parts = BatchParts(total_s=batch_s)
+    query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=10.0), rate_limit_rows_per_s=None, since_commit_s=since_commit_s, batch=parts)
+    return replace(seen, reading=replace(seen.reading, queries=(query,)))
+
+
+@pytest.mark.parametrize(("ago_s", "started_ago_s"), [(1.0, 5.0), (4.5, 5.0), (5.5, 15.0), (9.5, 15.0), (14.0, 15.0)])
+def test_the_last_batch_before_a_failure_is_found_by_the_last_commit(ago_s: float, started_ago_s: float) -> None:
+    """Batches started 15 s and 5 s ago; that of 15 s ago committed 9 s ago."""
+    assert last_start_s(batched(since_commit_s=9.0), NOW_S - ago_s) == pytest.approx(NOW_S - started_ago_s)
+
+
+def test_a_failure_that_hits_no_batch_is_over_with_the_next() -> None:
+    """The batch of 15 s ago would have ended 9 s ago, with a delay of 1 s 7.5 s ago; the next began 5 s ago and takes 6 s."""
+    seen, second = batched(since_commit_s=9.0), Estimate(value=1.0, low=1.0, high=1.0)
+    assert recovery(seen, NOW_S - 7.0, second).value == pytest.approx(8.0)
+    assert recovery(seen, NOW_S - 8.0, second).value == pytest.approx(0.5)
+
+
+def test_a_batch_that_hung_until_its_failure_was_noticed_begins_anew_with_what_came_meanwhile() -> None:
+    """Nothing has committed for 29 s: the batch that hangs began 25 s ago, and 20 s later its executor counted as lost."""
+    seen, failed_s = batched(since_commit_s=29.0), NOW_S - 5.0
+    assert last_start_s(seen, failed_s) == pytest.approx(NOW_S - 25.0)
+    outage = outage_of(seen, 1, failed_s, "executor_loss", lag_rows=20 * RATE)
+    assert outage.at_s == failed_s and outage.uncommitted_s == pytest.approx(30.0) and outage.lag_rows == pytest.approx(0.0, abs=1e-6)
+
+
+def test_without_a_commit_the_failure_itself_is_taken() -> None:
+    assert last_start_s(batched(since_commit_s=None), NOW_S - 3.0) == NOW_S - 3.0
+    assert last_start_s(under(RATE), NOW_S - 3.0) == NOW_S - 3.0
+
+
+def recovery(seen: Assessment, failed_s: float, downtime: Estimate) -> Estimate:
+    found = by_laws(LAWS, outage_of(seen, 1, failed_s, "executor_loss"), failed_s, downtime)(Arrivals.constant(RATE), failed_s)
+    assert isinstance(found, Estimate)
+    return found
+
+
+def test_a_retried_task_lengthens_one_batch() -> None:
+    """It began 5 s ago and was hit 2 s ago; 2 s late it takes 12 s of arrivals in 7 s, and ends 2 + 7 - 3 s after it was hit."""
+    seen = batched(since_commit_s=9.0)
+    found = recovery(seen, NOW_S - 2.0, Estimate(value=2.0, low=1.0, high=3.0))
+    assert found.value == pytest.approx(6.0)
+    assert found.low == pytest.approx(1.0 + 6.5 - 3.0) and found.high == pytest.approx(3.0 + 7.5 - 3.0)
+
+
+def test_a_long_delay_takes_more_than_one_batch() -> None:
+    """20 s late: 15,000 rows in 16 s, then 8,000 in 9 s."""
+    exactly = Estimate(value=20.0, low=20.0, high=20.0)
+    assert recovery(batched(since_commit_s=9.0), NOW_S - 5.0, exactly).value == pytest.approx(20.0 + 16.0 + 9.0)
+
+
+def test_while_batches_were_of_one_size_half_of_one_is_taken_for_overhead() -> None:
+    seen = batched(since_commit_s=9.0)
+    (query,) = seen.reading.queries
+    unknown = replace(seen, batch_laws=None, reading=replace(seen.reading, queries=(replace(query, throughput_rows_per_s=RATE),)))
+    guessed = laws_of(unknown)
+    assert guessed and guessed.best.duration_s(5000.0, 4) == pytest.approx(6.0) and guessed.best.overhead_s == pytest.approx(3.0)
+    assert all(law.duration_s(5000.0, 4) == pytest.approx(6.0) for law in guessed.drawn)
+    assert laws_of(seen) is LAWS and laws_of(replace(unknown, plant="continuous")) is None and laws_of(replace(seen, batch_laws=None)) is None
+
+
+def test_a_query_that_died_begins_its_batch_anew() -> None:
+    seen = batched(since_commit_s=9.0)
+    outage = outage_of(seen, 1, NOW_S - 2.0, "query_restart")
+    assert outage.at_s == NOW_S - 2.0 and outage.uncommitted_s == pytest.approx(13.0)
+
+
+@given(delay_s=st.floats(0.0, 60.0), rate=st.floats(0.0, 700.0))
+def test_a_recovery_tells_the_longest_delay_that_explains_it(delay_s: float, rate: float) -> None:
+    arrivals, outage = Arrivals.constant(rate), outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "executor_loss")
+    recovered_s = outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=delay_s))
+    implied_s = implied_delay_s(LAW, arrivals, outage, recovered_s)
+    assert implied_s is not None and implied_s >= delay_s - 0.02
+    assert outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=implied_s)) <= recovered_s
+
+
+def test_a_recovery_that_came_too_soon_tells_nothing() -> None:
+    outage = outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "executor_loss")
+    assert implied_delay_s(LAW, Arrivals.constant(RATE), outage, NOW_S - 1.0) is None
+
+
+FAR_APART_TURNS = 60
+
+
+class Fitting:
+    """A job whose fits are done between two turns, as in a simulation."""
+
+    def __init__(self, job: SteadyJob) -> None:
+        terms = replace(TERMS, autopilot=replace(TERMS.autopilot, downtime_s=30.0))
+        self.analysed, self.asked, self._done = Analysed(job, terms, NEEDS), list[FitAsked](), tuple[FitDone, ...]()
+
+    def turns(self, number: int) -> None:
+        for _ in range(number):
+            asked = self.analysed.turn(fits=self._done)
+            self._done = () if asked is None else (fitted(asked),)
+            self.asked += [] if asked is None else [asked]
+
+    def fail(self) -> None:
+        self.analysed.job.fail()
+        self.turns(FAR_APART_TURNS)
+
+    @property
+    def learnt(self) -> Learnt:
+        return self.analysed.knowledge.learnt
+
+
+def stepping(at_s: float) -> float:
+    """Another load for each failure."""
+    return 1500.0 + 250.0 * ((at_s + 300.0) // (FAR_APART_TURNS * 15.0) % 4)
+
+
+@pytest.fixture(scope="module")
+def failed_often() -> Fitting:
+    fitting = Fitting(SteadyJob(downtime_s=45.0, load=stepping))
+    fitting.turns(FAR_APART_TURNS)
+    for _ in range(7):
+        fitting.fail()
+    return fitting
+
+
+def test_every_recovery_that_was_measured_alone_is_learnt_with_its_interval_rate_and_size(failed_often: Fitting) -> None:
+    recovered, model = failed_often.analysed.said(Recovered), failed_often.learnt.recoveries["query_restart"]
+    assert len(recovered) == len(model.seen) == model.rows == 7 and set(failed_often.learnt.recoveries) == {"query_restart"}
+    assert [each.recovery_s for each in model.seen] == [each.took_s for each in recovered]
+    assert {(each.interval_s, each.scaleout) for each in model.seen} == {(10.0, 4)}
+    assert {round(each.rate_rows_per_s, -1) for each in model.seen} == {1500.0, 1750.0, 2000.0, 2250.0}
+
+
+def test_it_is_fitted_elsewhere_once_for_each_that_is_new(failed_often: Fitting) -> None:
+    of_recoveries = [asked.recoveries["query_restart"].rows for asked in failed_often.asked if asked.recoveries]
+    assert of_recoveries == [4, 5, 6, 7]
+    assert failed_often.learnt.recovery_tables["query_restart"].rows == 7 and not tables_due(failed_often.learnt, 10.0)
+    assert tables_due(failed_often.learnt, 30.0), "the trigger has changed"
+
+
+def test_what_it_says_of_the_next_one_is_graded_beside_the_formula_and_nothing_rests_on_it(failed_often: Fitting) -> None:
+    graded = failed_often.analysed.said(Graded)
+    learnt = [each for each in graded if each.kind == "learnt_recovery"]
+    assert len(learnt) >= 2 and {each.about for each in learnt} == {"query_restart"}
+    assert all(each.error < 0.25 for each in learnt)
+    formula = [each for each in graded if each.kind == "recovery"]
+    assert len(formula) == 7 and len(failed_often.analysed.knowledge.trust.errors) == 5
+
+
+def test_it_goes_through_json_with_the_rest_and_older_knowledge_has_none(failed_often: Fitting) -> None:
+    learnt = failed_often.learnt
+    assert decode(Learnt, encode(learnt)) == learnt
+    older = {name: value for name, value in json.loads(encode(learnt)).items() if name not in ("recoveries", "recovery_tables")}
+    again = decode(Learnt, json.dumps(older))
+    assert again.recoveries == again.recovery_tables == {} and again.downtimes == learnt.downtimes
+
+
+def test_the_same_failures_teach_the_same_to_the_last_byte() -> None:
+    stories = []
+    for _ in range(2):
+        fitting = Fitting(SteadyJob(load=stepping))
+        fitting.turns(FAR_APART_TURNS)
+        for _ in range(5):
+            fitting.fail()
+        stories.append((encode_knowledge(fitting.analysed.knowledge), [encode(event) for event in fitting.analysed.events]))
+    assert stories[0] == stories[1]
+
+
+def test_recoveries_of_several_failures_and_those_that_no_reading_shows_teach_nothing() -> None:
+    several = Fitting(SteadyJob(downtime_s=60.0))
+    several.turns(40)
+    several.analysed.job.fail()
+    several.turns(2)
+    several.fail()
+    assert [each.alone for each in several.analysed.said(Recovered)] == [False, False] and not several.learnt.recoveries
+    hidden = Fitting(SteadyJob(downtime_s=0.0, interval_s=0.1))
+    hidden.turns(40)
+    hidden.fail()
+    assert [each.took_s for each in hidden.analysed.said(Recovered)] == [7.5] and not hidden.learnt.recoveries
+
+
+def test_a_failure_that_is_counted_after_readings_have_shown_it_is_learnt_as_that_failure() -> None:
+    """The count comes three readings late; the failure is dated as it struck."""
+    fitting = Fitting(SteadyJob(downtime_s=90.0))
+    fitting.turns(40)
+    job, struck_s = fitting.analysed.job, fitting.analysed.job.at_s
+    job.stop()
+    uncounted, job.disturbed_s = job.disturbed_s, None
+    fitting.turns(3)
+    assert [each.kind for each in fitting.learnt.health.open] == ["unannounced"]
+    job.failures, job.disturbed_s = 1, uncounted
+    fitting.turns(FAR_APART_TURNS)
+    assert [(each.kind, each.started_s, each.alone) for each in fitting.analysed.said(Recovered)] == [("query_restart", struck_s, True)]
+    assert fitting.learnt.recoveries["query_restart"].rows == 1
+
+
+def test_what_is_kept_is_bounded_and_the_count_goes_on() -> None:
+    seen = RecoverySeen(interval_s=10.0, rate_rows_per_s=100.0, recovery_s=50.0, scaleout=4)
+    model = RecoveryRegression(most_seen=MOST_RECOVERIES).learn([seen] * 300)
+    assert len(model.seen) == MOST_RECOVERIES and model.rows == 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from changes import sized
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.fits import table_due
@@ -11,7 +12,7 @@ from penstock.core.domain.events.autopilot import FitFailed, FitTaken
 from penstock.core.domain.job import Limits
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.knowledge.fitting import FitAsked, FitDone
-from penstock.core.knowledge.knowledge import Desired, Knowledge, begin
+from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.knowledge.policy import Need
 from penstock.core.models.capacity.pace import Pace, PaceSeen
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
@@ -38,11 +39,11 @@ def until_asked(analysed: Analysed, most: int = 60) -> FitAsked:
 def test_a_fit_is_asked_for_once_and_taken_in_later() -> None:
     analysed = Analysed(SteadyJob(load=daily))
     asked = until_asked(analysed)
-    assert asked.load is not None and asked.profile is None and asked.number == analysed.knowledge.steering.fit_number
+    assert asked.load is not None and asked.profile is None and asked.number == analysed.knowledge.fits.number
     assert [analysed.turn() for _ in range(6)] == [None] * 6
     analysed.turn(fits=(FitDone(number=asked.number, took_s=2.5, fits=FITS),))
     assert analysed.said(FitTaken) == [FitTaken(at_s=analysed.job.at_s, fit_number=asked.number, took_s=2.5)]
-    assert analysed.knowledge.learnt.load.fits == FITS and analysed.knowledge.steering.fit_number is None
+    assert analysed.knowledge.learnt.load.fits == FITS and analysed.knowledge.fits.number is None
 
 
 def test_a_fit_nobody_awaits_is_dropped() -> None:
@@ -78,7 +79,7 @@ def test_a_profile_is_tabulated_at_the_start_and_when_it_has_grown() -> None:
     assert analysed.seen().table is not None and set(analysed.seen().t_max) == set(SIZES)
     analysed.needs = frozenset({"load", "profile"})
     assert all(analysed.turn() is None for _ in range(60))
-    analysed.knowledge = replace(analysed.knowledge, steering=replace(analysed.knowledge.steering, decided_s=analysed.job.at_s))
+    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, decided_s=analysed.job.at_s))
     assert until_asked(analysed).profile is not None
     assert len(analysed.knowledge.learnt.profile.observations) == len(ROWS) + 1
 
@@ -87,7 +88,7 @@ def test_a_profile_gets_a_row_with_each_decision_outside_of_recoveries() -> None
     analysed = Analysed(SteadyJob(), replace(TERMS, profile=ROWS), PROFILE)
 
     def decide() -> None:
-        analysed.knowledge = replace(analysed.knowledge, steering=replace(analysed.knowledge.steering, decided_s=analysed.job.at_s))
+        analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, decided_s=analysed.job.at_s))
 
     analysed.turns(10)
     decide()
@@ -126,7 +127,7 @@ def test_another_profile_begins_its_models_anew() -> None:
 def test_the_same_profile_keeps_what_was_learnt_since_after_a_restart_too() -> None:
     analysed = tabulated()
     before = analysed.knowledge.learnt
-    analysed.knowledge = begin(Desired(executors=4), decode(Knowledge, encode_knowledge(analysed.knowledge)), TERMS.limits)
+    analysed.knowledge = begin(sized(4), decode(Knowledge, encode_knowledge(analysed.knowledge)), TERMS.limits)
     analysed.terms = replace(TERMS, profile=tuple(replace(row) for row in ROWS))
     analysed.turns(4)
     assert (analysed.knowledge.learnt.table, analysed.knowledge.learnt.profile) == (before.table, before.profile)

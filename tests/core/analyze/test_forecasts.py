@@ -17,10 +17,10 @@ HORIZON_S = 900.0
 def test_a_forecast_is_kept_until_it_is_a_minute_old() -> None:
     analysed = Analysed(SteadyJob(load=daily))
     analysed.turns(41)
-    made = [analysed.knowledge.steering.forecast_s]
+    made = [analysed.knowledge.outlook.made_s]
     for _ in range(8):
         analysed.turn()
-        made.append(analysed.knowledge.steering.forecast_s)
+        made.append(analysed.knowledge.outlook.made_s)
     assert sorted({later - made[0] for later in made if later is not None and made[0] is not None}) == [0.0, 60.0, 120.0]
 
 

@@ -5,44 +5,47 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from changes import sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.grade import MOST_PENDING, grade
-from penstock.core.analyze.predictions import foresee
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.events.autopilot import Graded
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.knowledge.steering import Proposal
+from penstock.core.knowledge.predicting import identified, load_predictions
+from penstock.core.knowledge.steering import Proposal, Proposals, Trust
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
+from penstock.core.policies.daedalus import Daedalus
 
-MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, executors=4, due_s=60.0)
+MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, configuration=sized(4), due_s=60.0)
 PREDICTIONS = st.builds(
     Prediction,
-    kind=st.sampled_from(["capacity", "latency", "forecast", "recovery"]),
+    kind=st.sampled_from(["capacity", "latency", "forecast", "recovery", "recovery_bound"]),
     made_s=st.floats(0.0, 300.0),
     value=st.floats(1.0, 1e4),
     low=st.just(0.0),
     high=st.just(1e5),
-    executors=st.integers(3, 5),
+    configuration=st.integers(3, 5).map(sized),
     due_s=st.floats(0.0, 900.0),
     expires_s=st.floats(0.0, 900.0),
     about=st.sampled_from(["", "query_restart", "p95"]),
+    cause=st.sampled_from(["", "failure 1"]),
 )
 
 
 def waiting(knowledge: Knowledge, *predictions: Prediction) -> Knowledge:
-    return replace(knowledge, steering=replace(knowledge.steering, predictions=predictions))
+    return replace(knowledge, predictions=predictions)
 
 
 def decide(analysed: Analysed, executors: int) -> None:
     seen = analysed.seen()
-    decision = Decision(policy="p", executors=executors, current=seen.current, why=Comparison(code="smallest_that_holds"))
-    knowledge = replace(analysed.knowledge, steering=replace(analysed.knowledge.steering, last=decision))
-    analysed.knowledge = waiting(knowledge, *knowledge.steering.predictions, *foresee(seen, decision))
+    decision = Decision(policy="p", configuration=sized(executors), current=seen.current, why=Comparison(code="smallest_that_holds"))
+    knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, last=decision))
+    made = (*load_predictions(seen, decision.configuration), *Daedalus().predict(seen, decision.configuration, "p"))
+    analysed.knowledge = waiting(knowledge, *knowledge.predictions, *identified(made, "decision 1", decision=1, policy="p"))
 
 
 def graded(analysed: Analysed, kind: str) -> list[Graded]:
@@ -60,11 +63,11 @@ def known() -> Knowledge:
 @given(predictions=st.lists(PREDICTIONS, max_size=70), at_s=st.floats(0.0, 1000.0))
 def test_every_prediction_is_graded_or_void(known: Knowledge, predictions: list[Prediction], at_s: float) -> None:
     after, events = grade(waiting(known, *predictions), at_s, TERMS, known.last)
-    left = after.steering.predictions
-    assert len(left) <= MOST_PENDING and set(left) <= set(predictions)
+    left = after.predictions
+    assert len(left) <= MOST_PENDING and all(each in predictions for each in left)
     assert all(each.void_from_s is not None and at_s < each.void_from_s for each in left)
     assert len(events) + len(left) <= len(predictions)
-    assert grade(after, 1000.0, TERMS, known.last)[0].steering.predictions == ()
+    assert grade(after, 1000.0, TERMS, known.last)[0].predictions == ()
 
 
 def test_a_forecast_is_held_against_what_arrived() -> None:
@@ -87,26 +90,26 @@ def test_capacity_is_graded_by_a_job_that_works_at_it() -> None:
         analysed.turns(10)
     found = graded(analysed, "capacity")
     assert found and all(each.actual == pytest.approx(4000.0) and each.error < 0.03 for each in found)
-    assert len(found) <= 3 and analysed.knowledge.steering.graded == tuple(each.error for each in found)
+    assert len(found) <= 3 and analysed.knowledge.trust.errors == tuple(each.error for each in found)
 
 
 def test_a_prediction_at_another_size_is_void() -> None:
     analysed = Analysed(SteadyJob(load=daily))
     analysed.turns(60)
     decide(analysed, 6)
-    assert any(each.kind == "capacity" for each in analysed.knowledge.steering.predictions)
+    assert any(each.kind == "capacity" for each in analysed.knowledge.predictions)
     analysed.turn()
-    assert {each.kind for each in analysed.knowledge.steering.predictions} <= {"forecast", "recovery"} and not graded(analysed, "capacity")
+    assert {each.kind for each in analysed.knowledge.predictions} <= {"forecast"} and not graded(analysed, "capacity")
 
 
 def test_latency_is_graded_at_its_size_and_in_health_only(known: Knowledge) -> None:
     assert known.last is not None and known.last.latency is not None
     made = replace(MADE, kind="latency", about="p95")
-    _, events = grade(waiting(known, made, replace(made, about="average"), replace(made, executors=5)), known.last.at_s, TERMS, known.last)
+    _, events = grade(waiting(known, made, replace(made, about="average"), replace(made, configuration=sized(5))), known.last.at_s, TERMS, known.last)
     assert [each.actual for each in events if isinstance(each, Graded)] == [known.last.latency.p95_s, known.last.latency.p50_s]
     disturbed = replace(known, learnt=replace(known.learnt, health=known.learnt.health.disturbed(1.0, "query_restart")))
     after, events = grade(waiting(disturbed, made), known.last.at_s, TERMS, known.last)
-    assert not events and not after.steering.predictions
+    assert not events and not after.predictions
 
 
 def test_a_latency_foretold_with_a_change_waits_until_the_change_is_recovered_from(known: Knowledge) -> None:
@@ -114,43 +117,54 @@ def test_a_latency_foretold_with_a_change_waits_until_the_change_is_recovered_fr
     made = replace(MADE, kind="latency", about="p95", made_s=known.last.at_s - 90.0, due_s=known.last.at_s - 30.0, expires_s=known.last.at_s + 210.0)
     disturbed = replace(known, learnt=replace(known.learnt, health=known.learnt.health.disturbed(known.last.at_s - 90.0, "rescale_up")))
     after, events = grade(waiting(disturbed, made), known.last.at_s, TERMS, known.last)
-    assert not events and after.steering.predictions == (made,)
+    assert not events and after.predictions == (made,)
     well = replace(after, learnt=known.learnt)
     assert [each.kind for each in grade(well, known.last.at_s, TERMS, known.last)[1] if isinstance(each, Graded)] == ["latency"]
-    assert grade(after, made.expires_s or 0.0, TERMS, known.last)[0].steering.predictions == ()
+    assert grade(after, made.expires_s or 0.0, TERMS, known.last)[0].predictions == ()
 
 
 def test_what_was_said_of_a_proposed_size_waits_for_the_word(known: Knowledge) -> None:
-    made = replace(MADE, kind="capacity", executors=6, due_s=None, expires_s=1e12)
-    proposal = Proposal(number=1, executors=6, at_s=0.0, expires_s=1e12, policy="p")
-    asked = replace(known, steering=replace(known.steering, predictions=(made,), proposal=proposal))
-    assert grade(asked, 1000.0, TERMS)[0].steering.predictions == (made,)
-    assert grade(waiting(known, made), 1000.0, TERMS)[0].steering.predictions == ()
+    made = replace(MADE, kind="capacity", configuration=sized(6), due_s=None, expires_s=1e12)
+    proposal = Proposal(number=1, decision_id=1, configuration=sized(6), before=sized(4), at_s=0.0, expires_s=1e12, policy="p")
+    asked = replace(known, predictions=(made,), proposals=Proposals(open=proposal))
+    assert grade(asked, 1000.0, TERMS)[0].predictions == (made,)
+    assert grade(waiting(known, made), 1000.0, TERMS)[0].predictions == ()
 
 
-@pytest.mark.parametrize(("kind", "started_s", "alone", "grades", "left"), [
-    ("query_restart", 95.0, True, [80.0], 0),
-    ("query_restart", 95.0, False, [], 0),
-    ("executor_loss", 95.0, True, [], 1),
-    ("query_restart", 5.0, True, [], 1),
-])  # fmt: skip
-def test_a_recovery_grades_the_prediction_of_its_own(
-    known: Knowledge, kind: DisturbanceKind, started_s: float, alone: bool, grades: list[float], left: int
-) -> None:
-    made = replace(MADE, kind="recovery", about="query_restart", made_s=100.0, due_s=None, expires_s=1e4)
-    measured = RecoveryMeasured(kind=kind, started_s=started_s, recovered_s=started_s + 80.0, alone=alone)
+FAILED = replace(MADE, kind="recovery", about="query_restart", cause="failure 2", made_s=100.0, due_s=None, expires_s=1e4, value=20.0)
+BACK = RecoveryMeasured(kind="query_restart", started_s=95.0, recovered_s=175.0, cause="failure 2")
+
+
+@pytest.mark.parametrize(
+    ("cause", "alone", "grades", "left"),
+    [("failure 2", True, [80.0], 0), ("failure 2", False, [], 0), ("failure 1", True, [], 1), ("instruction 2", True, [], 1), ("", True, [], 1)],
+)
+def test_a_recovery_grades_the_predictions_of_its_own_cause_and_no_others(known: Knowledge, cause: str, alone: bool, grades: list[float], left: int) -> None:
+    """Even of the same kind and at the same time."""
+    made, measured = FAILED, replace(BACK, cause=cause, alone=alone)
     after, events = grade(waiting(known, made), 200.0, TERMS, known.last, (measured,))
-    assert [each.actual for each in events if isinstance(each, Graded)] == grades and len(after.steering.predictions) == left
+    assert [each.actual for each in events if isinstance(each, Graded)] == grades and len(after.predictions) == left
 
 
 def test_an_error_that_readings_cannot_tell_is_none_and_no_error_counts_for_all(known: Knowledge) -> None:
-    recovery = replace(MADE, kind="recovery", about="query_restart", made_s=100.0, due_s=None, expires_s=1e4, value=20.0)
     errors: list[float] = []
     for predicted_s, took_s in ((20.0, 5.0), (20.0, 200.0), (500.0, 10.0)):
-        made = replace(recovery, value=predicted_s)
-        measured = RecoveryMeasured(kind="query_restart", started_s=95.0, recovered_s=95.0 + took_s)
-        errors += grade(waiting(known, made), 200.0, TERMS, known.last, (measured,))[0].steering.graded
+        made, measured = replace(FAILED, value=predicted_s), replace(BACK, recovered_s=95.0 + took_s)
+        errors += grade(waiting(known, made), 200.0, TERMS, known.last, (measured,))[0].trust.errors
     assert errors == [0.0, pytest.approx(0.9), 2.0]
+
+
+@pytest.mark.parametrize(("took_s", "errors"), [(30.0, (0.0,)), (100.0, (0.0,)), (200.0, (0.5,))])
+def test_less_than_a_bound_is_no_error_and_more_is(known: Knowledge, took_s: float, errors: tuple[float, ...]) -> None:
+    made = replace(FAILED, kind="recovery_bound", value=100.0, high=100.0)
+    after, (event,) = grade(waiting(known, made), 400.0, TERMS, known.last, (replace(BACK, recovered_s=95.0 + took_s),))
+    assert isinstance(event, Graded) and (event.actual, after.trust.errors) == (took_s, errors)
+
+
+def test_a_grade_names_its_prediction_and_the_decision_it_was_made_with(known: Knowledge) -> None:
+    made = identified([FAILED], "decision 7", decision=7, cause="failure 2")
+    _, (event,) = grade(waiting(known, *made), 200.0, TERMS, known.last, (BACK,))
+    assert isinstance(event, Graded) and (event.prediction, event.decision_id) == ("decision 7.1", 7)
 
 
 def test_a_grade_names_the_policy_that_made_the_prediction(known: Knowledge) -> None:
@@ -161,13 +175,12 @@ def test_a_grade_names_the_policy_that_made_the_prediction(known: Knowledge) -> 
 
 
 @pytest.mark.parametrize(("made_by", "decides", "counts"), [("p", "p", True), ("auto:ds2", "auto:daedalus", True), ("hpa", "p", False), ("hpa", None, False)])
-def test_what_another_policy_foretold_does_not_speak_against_the_one_that_decides(known: Knowledge, made_by: str, decides: str | None, counts: bool) -> None:
-    made = replace(MADE, kind="recovery", about="query_restart", made_s=100.0, value=300.0, policy=made_by)
-    last = None if decides is None else Decision(policy=decides, executors=4, current=4, why=Comparison(code="smallest_that_holds"))
-    knowledge = waiting(replace(known, steering=replace(known.steering, last=last, graded=())), made)
-    measured = RecoveryMeasured(kind="query_restart", started_s=100.0, recovered_s=160.0, alone=True)
-    after, (event,) = grade(knowledge, 200.0, TERMS, known.last, (measured,))
-    assert isinstance(event, Graded) and event.policy == made_by and bool(after.steering.graded) == counts
+def test_predictions_of_other_policies_do_not_speak_against_the_one_that_decides(known: Knowledge, made_by: str, decides: str | None, counts: bool) -> None:
+    made = replace(FAILED, value=300.0, policy=made_by)
+    last = None if decides is None else Decision(policy=decides, configuration=sized(4), current=sized(4), why=Comparison(code="smallest_that_holds"))
+    knowledge = waiting(replace(known, schedule=replace(known.schedule, last=last), trust=Trust()), made)
+    after, (event,) = grade(knowledge, 200.0, TERMS, known.last, (BACK,))
+    assert isinstance(event, Graded) and event.policy == made_by and bool(after.trust.errors) == counts
 
 
 def test_nothing_waits_where_nothing_was_predicted(known: Knowledge) -> None:

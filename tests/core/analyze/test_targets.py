@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from changes import sized
 from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.targets import targets, watch_targets
@@ -14,7 +15,7 @@ from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
-from penstock.core.knowledge.knowledge import Desired, Knowledge
+from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.models.estimate import Estimate
 
 
@@ -59,7 +60,7 @@ def test_a_latency_below_the_trigger_or_of_the_largest_size_cannot_be_kept(seen:
 
 
 def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(seen: Assessment) -> None:
-    knowledge = Knowledge(declared=Desired(executors=4), desired=Desired(executors=4))
+    knowledge = Knowledge(declared=sized(4), desired=sized(4))
 
     def looks(*loads: float) -> list[str]:
         nonlocal knowledge
@@ -70,16 +71,16 @@ def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(s
         return [type(event).__name__ for event in said]
 
     much, little = 10_000.0, 4000.0
-    assert looks(*(much, much, little) * 5) == [] and knowledge.steering.infeasible == ()
-    assert looks(much, much, much, much) == ["TargetInfeasible"] and knowledge.steering.infeasible == ("throughput",)
-    assert looks(*(little, little, much) * 5) == [] and knowledge.steering.infeasible == ("throughput",)
+    assert looks(*(much, much, little) * 5) == [] and knowledge.trust.infeasible == ()
+    assert looks(much, much, much, much) == ["TargetInfeasible"] and knowledge.trust.infeasible == ("throughput",)
+    assert looks(*(little, little, much) * 5) == [] and knowledge.trust.infeasible == ("throughput",)
     settled = knowledge
     assert looks(much) == [] and knowledge is settled, "what stays as it was said is nothing to remember"
-    assert looks(little, little, little, little) == ["TargetFeasible"] and knowledge.steering.infeasible == ()
+    assert looks(little, little, little, little) == ["TargetFeasible"] and knowledge.trust.infeasible == ()
 
 
 def test_what_follows_from_what_was_declared_is_named_at_the_first_look(seen: Assessment) -> None:
-    knowledge = Knowledge(declared=Desired(executors=4), desired=Desired(executors=4))
+    knowledge = Knowledge(declared=sized(4), desired=sized(4))
     queries = tuple(replace(query, trigger=Trigger(interval_s=5.0)) for query in seen.reading.queries)
     batched = replace(seen, plant="micro_batch", reading=replace(seen.reading, queries=queries), promises=Promises(latency_p95_s=1.0))
     short = replace(seen, promises=Promises(recovery_s=10.0))

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from planned import wants
 
-from penstock.core.report.explained import decisions, explained, judged
 from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.prediction import Prediction
+from penstock.core.report.explained import decisions, explained, judged
 
 FORECAST = Prediction(kind="forecast", made_s=100.0, value=50.0, low=40.0, high=60.0, executors=3, due_s=160.0, about="60 s")
 CAPACITY = Prediction(kind="capacity", made_s=100.0, value=900.0, low=800.0, high=990.0, executors=3, expires_s=1000.0)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.report.grades import grades
 from penstock.core.domain.events.autopilot import Graded
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.domain.prediction import PredictionKind
+from penstock.core.report.grades import grades
 
 
 def graded(kind: PredictionKind, about: str, predicted: float, actual: float, spread: float = 5.0) -> Graded:

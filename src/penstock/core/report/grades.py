@@ -27,8 +27,10 @@ class Grade:
 def grades(events: Iterable[Event]) -> tuple[Grade, ...]:
     """Return a grade for each kind and subject of predictions, forecasts by their lead.
 
-    >>> one = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=75, low=70, high=110, actual=100, executors=2)
-    >>> two = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=150, low=140, high=160, actual=100, executors=2)
+    >>> from penstock.core.domain.configuration import Configuration
+    >>> of_two = Configuration(executors=2)
+    >>> one = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=75, low=70, high=110, actual=100, configuration=of_two)
+    >>> two = Graded(at_s=9, kind="capacity", about="", made_s=0, predicted=150, low=140, high=160, actual=100, configuration=of_two)
     >>> grades([one, two])
     (Grade(kind='capacity', about='', count=2, error=0.375, bias=0.125, within=0.5),)
     """

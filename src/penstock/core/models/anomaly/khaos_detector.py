@@ -102,9 +102,9 @@ def named(measured: RecoveryMeasured, known: Sequence[Disturbance], within_s: fl
 
     >>> seen = RecoveryMeasured(kind="unannounced", started_s=103.0, recovered_s=190.0)
     >>> named(seen, [Disturbance(kind="executor_loss", at_s=100.0)], within_s=15.0)
-    RecoveryMeasured(kind='executor_loss', started_s=100.0, recovered_s=190.0, alone=True)
+    RecoveryMeasured(kind='executor_loss', started_s=100.0, recovered_s=190.0, alone=True, cause='')
     >>> named(seen, [Disturbance(kind="executor_loss", at_s=150.0)], within_s=15.0)
-    RecoveryMeasured(kind='unannounced', started_s=103.0, recovered_s=190.0, alone=False)
+    RecoveryMeasured(kind='unannounced', started_s=103.0, recovered_s=190.0, alone=False, cause='')
     """
     if measured.kind != UNANNOUNCED:
         return measured
