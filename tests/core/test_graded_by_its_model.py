@@ -59,7 +59,7 @@ def test_under_auto_phoebe_the_capacity_that_is_graded_is_the_one_of_its_profile
     (graded,) = (each for each in of(Graded, events) if each.kind == "capacity")
     assert (graded.prediction, graded.decision_id, graded.policy) == (capacity.id, said.id, "auto:phoebe")
     assert (graded.predicted, graded.actual) == (150.0 * chosen, 140.0 * chosen)
-    assert after.trust.errors == (pytest.approx(1 / 14),), "not the half by which the regression is off"
+    assert list(after.trust.errors) == pytest.approx([1 / 14]), "not the half by which the regression is off"
 
 
 def test_under_daedalus_it_is_the_one_of_its_regression() -> None:

@@ -9,7 +9,7 @@ import pytest
 from changes import scaling, sized
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import knowing, terms, trying
+from planned import knowing, of, terms, trying
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison
@@ -88,7 +88,7 @@ def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_
         judged(reading(), exclude=(Hours(),)),
     ):
         assert (after.desired.executors, after.effects.trial) == (4, None)
-        assert [(each.kept, each.bottleneck) for each in events] == [(True, TOO_FEW)]
+        assert [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
         assert "kept all the same: 2 tasks for 4 slots" in events[0].words()
         assert watch_effect(after, SETTLED + 60.0, terms(), lambda _: TOO_FEW)[1] == [], "once"
 
@@ -96,7 +96,7 @@ def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_
 def test_nothing_is_taken_back_while_the_policy_is_paused() -> None:
     paused = knowing(executors=4, last=reading(), trial=TRIAL, paused=Paused(who="ann", since_s=0.0, until_s=None))
     after, events = watch_effect(paused, SETTLED, terms(), lambda _: TOO_FEW)
-    assert after.desired.executors == 4 and [(each.kept, each.bottleneck) for each in events] == [(True, TOO_FEW)]
+    assert after.desired.executors == 4 and [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
 
 
 def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step() -> None:
