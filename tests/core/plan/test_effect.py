@@ -140,7 +140,7 @@ def test_scale_ups_that_follow_each_other_are_judged_together() -> None:
 
 @pytest.mark.parametrize(("batch_s", "since_commit_s", "is_judged"), [(20.0, 5.0, True), (20.0, 90.0, False), (200.0, 5.0, False), (None, 60.0, False)])
 def test_micro_batches_that_began_before_all_executors_were_there_say_nothing(batch_s: float | None, since_commit_s: float, is_judged: bool) -> None:
-    """In overload a batch takes long: until it commits, the throughput is that of the size before."""
+    """In overload a batch takes long: until it commits, the throughput is that of the executors before."""
     batch = None if batch_s is None else BatchParts(total_s=batch_s)
     query = QueryReading(
         name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, batch_id=7, since_commit_s=since_commit_s, batch=batch

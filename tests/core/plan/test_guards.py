@@ -126,16 +126,16 @@ def test_the_first_size_that_keeps_the_promised_latency_is_taken_if_there_is_one
     latencies = {size: Estimate(value=seconds, low=seconds, high=seconds) for size, seconds in ((3, 9.0), (4, 5.0), (5, 1.5), (6, 1.0))}
     final = settled(wants(3), known={"latencies": latencies, "promises": Promises(latency_p95_s=2.0)})
     assert (final.executors, final.guards) == (5, (Comparison(code="latency", value=9.0, limit=2.0),))
-    assert settled(wants(3), known={"latencies": latencies, "promises": Promises(latency_p95_s=0.5)}).executors == 3, "no size keeps it"
+    assert settled(wants(3), known={"latencies": latencies, "promises": Promises(latency_p95_s=0.5)}).executors == 3, "no number of executors keeps it"
     assert settled(wants(3), known={"latencies": latencies}).executors == 3, "nothing is promised"
-    assert settled(wants(2), known={"latencies": latencies, "promises": Promises(latency_p95_s=2.0)}).executors == 2, "nothing is known of this size"
+    assert settled(wants(2), known={"latencies": latencies, "promises": Promises(latency_p95_s=2.0)}).executors == 2, "nothing is known of two"
 
 
 def test_more_than_what_brought_nothing_is_not_tried_again_until_its_time() -> None:
     blocked = Blocked(configuration=sized(4), until_s=1500.0, bottleneck="partitions")
     final = settled(wants(7, 2), blocked=blocked)
     assert (final.executors, final.guards) == (4, (Comparison(code="ineffective", value=7.0, limit=4.0),))
-    assert settled(wants(7, 6), blocked=blocked).executors == 6, "an operator's larger size is not taken back"
+    assert settled(wants(7, 6), blocked=blocked).executors == 6, "what an operator set above it is not taken back"
     assert settled(wants(7, 2), blocked=replace(blocked, until_s=900.0)).executors == 7
 
 
