@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from changes import sized
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from penstock.core.report.grades import grades
 
 def graded(kind: PredictionKind, about: str, predicted: float, actual: float, spread: float = 5.0) -> Graded:
     low, high = predicted - spread, predicted + spread
-    return Graded(at_s=100.0, kind=kind, about=about, made_s=0.0, predicted=predicted, low=low, high=high, actual=actual, executors=2)
+    return Graded(at_s=100.0, kind=kind, about=about, made_s=0.0, predicted=predicted, low=low, high=high, actual=actual, configuration=sized(2))
 
 
 def test_without_predictions_there_are_no_grades() -> None:
