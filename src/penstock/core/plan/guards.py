@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.decision import Decision
+from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.steering import Applied, Effects
@@ -33,9 +33,20 @@ def guards_on(autopilot: Autopilot, policy: Policy) -> bool:
 
 def guarded(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
     """Return what guards leave of a policy's decision; every guard that changed it is in it."""
+    decision = able(seen, decision)
     for guard in SHARED if guarding.on else ():
         decision = guard(seen, decision, guarding)
     return owner_allows(decision, Allowed(autopilot=guarding.autopilot, limits=seen.limits, at_s=seen.at_s))
+
+
+def able(seen: Assessment, decision: Decision) -> Decision:
+    """Leave knobs as they are that cannot be set on this job."""
+    fixed = {query.name: query.unable for query in seen.reading.queries}
+    for move in decision.change.moves if decision.direction == "change" or decision.configuration.queries != decision.current.queries else ():
+        if move.knob in fixed.get(move.query, {}):
+            why = Comparison(code="unable", says=f"{move.address} cannot be set: {fixed[move.query][move.knob]}")
+            decision = replace(decision, configuration=decision.configuration.having(move.address, move.before), guards=(*decision.guards, why))
+    return decision
 
 
 def slower_down(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
-from penstock.core.domain.configuration import refuse_together
+from penstock.core.domain.configuration import difference, refuse_together
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed
 from penstock.core.domain.events.event import Event
@@ -49,14 +49,14 @@ def hear(knowledge: Knowledge, commands: Sequence[Command], at_s: float, terms: 
 
 
 def run_out(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
-    """End the holds, the proposal and the pause whose time is over, and a proposal whose configuration to change is not the desired one any more."""
+    """End the holds, the proposal and the pause whose time is over, and a proposal to change values that have changed since."""
     over = [hold for hold in knowledge.holds if hold.until_s <= at_s]
     events: list[Event] = [HoldEnded(at_s=at_s, knob=hold.knob, value=hold.value, expired=True) for hold in over]
     if over:
         knowledge = replace(knowledge, holds=tuple(hold for hold in knowledge.holds if hold not in over))
     proposal, paused = knowledge.proposals.open, knowledge.trust.paused
     if proposal is not None:
-        overtaken = proposal.before != knowledge.desired
+        overtaken = any(knowledge.desired.of(move.address) != move.before for move in difference(proposal.before, proposal.configuration).moves)
         if overtaken or proposal.expires_s <= at_s:
             proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn" if overtaken else "expired")
             knowledge, events = replace(knowledge, proposals=proposals), [*events, *ended]
