@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.terminal import one_line
-from penstock.core.domain.decision import executors_words
 from penstock.core.domain.events.autopilot import (
     THROUGHPUT,
     Decided,
@@ -38,7 +37,7 @@ class Waiting:
     """A proposal that waits for an answer."""
 
     number: int
-    executors: int | None
+    change: str
     expires_s: float
 
 
@@ -68,7 +67,7 @@ class Pilot:
             mode=state["mode"],
             policy=state["policy"],
             last=None if last is None else LastDecision(at_s=last["at_s"], words=last["words"]),
-            proposal=None if proposal is None else Waiting(**{name: proposal[name] for name in ("number", "executors", "expires_s")}),
+            proposal=None if proposal is None else Waiting(**{name: proposal[name] for name in ("number", "change", "expires_s")}),
             paused=None if paused is None else Pausing(who=paused["who"], until_s=paused["until_s"], reason=paused["reason"]),
             infeasible=tuple(state["infeasible"]),
         )
@@ -84,8 +83,7 @@ class Pilot:
                 case Decided():
                     pilot = replace(pilot, policy=event.policy, last=LastDecision(at_s=event.at_s, words=redact(event.words())))
                 case Proposed():
-                    executors = event.change.executors
-                    waits = Waiting(number=event.proposal, executors=None if executors is None else executors[1], expires_s=event.expires_s)
+                    waits = Waiting(number=event.proposal, change=event.change.words(), expires_s=event.expires_s)
                     pilot = replace(pilot, proposal=waits)
                 case ProposalEnded():
                     pilot = replace(pilot, proposal=None)
@@ -107,10 +105,9 @@ class Pilot:
         policy = f"policy {self.policy}, " if self.policy else ""
         yield "autopilot", f"{policy}nothing decided yet" if self.last is None else f"{_ago(now_s - self.last.at_s)}: {self.last.words}", ""
         if self.proposal is not None:
-            wanted = "another configuration" if self.proposal.executors is None else executors_words(self.proposal.executors)
             left = _left(self.proposal.expires_s - now_s)
             number = self.proposal.number
-            yield "proposal", f"{number}: {wanted}, expires in {left}; penstock approve {number}, or reject {number}", "yellow"
+            yield "proposal", f"{number}: {self.proposal.change}, expires in {left}; penstock approve {number}, or reject {number}", "yellow"
         if self.paused is not None:
             span = "until it is resumed" if self.paused.until_s is None else f"for {_left(self.paused.until_s - now_s)} more"
             reason = f" ({self.paused.reason})" if self.paused.reason else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.domain.configuration import difference
 from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.knowledge import Knowledge
+from penstock.core.knowledge.steering import Proposal
 from penstock.core.knowledge.terms import Terms
 from penstock.telemetry.exposition import AutopilotState
 
@@ -31,20 +31,19 @@ class AutopilotView:
                 self._errors = {**self._errors, event.kind: (*self._errors.get(event.kind, ()), event.error)[-LATEST:]}
 
     def status(self, knowledge: Knowledge, terms: Terms) -> dict[str, Any]:
-        """For the answer to `status`."""
+        """Return the autopilot's part of `status`."""
         decided, proposal, paused = self._decided, knowledge.proposals.open, knowledge.trust.paused
         return {
             "mode": terms.autopilot.mode,
             "policy": terms.autopilot.policy,
             "last": None if decided is None else last_decision(decided),
-            "proposal": proposal
-            and {"number": proposal.number, "executors": proposal.configuration.executors, "expires_s": proposal.expires_s, "policy": proposal.policy},
+            "proposal": None if proposal is None else open_proposal(proposal),
             "paused": paused and {"who": paused.who, "until_s": paused.until_s, "reason": paused.reason},
             "infeasible": list(knowledge.trust.infeasible),
         }
 
     def state(self, knowledge: Knowledge, terms: Terms) -> AutopilotState:
-        """For the metrics."""
+        """Return the state that the metrics show."""
         return AutopilotState(
             mode=terms.autopilot.mode,
             target_executors=knowledge.steered(terms.autopilot.mode).executors,
@@ -68,11 +67,21 @@ def still_standing(knowledge: Knowledge) -> list[Event]:
                 policy=proposal.policy,
                 decision_id=proposal.decision_id,
                 proposal=proposal.number,
-                change=difference(knowledge.desired, proposal.configuration),
+                change=proposal.change,
                 expires_s=proposal.expires_s,
             )
         )
     return said
+
+
+def open_proposal(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "number": proposal.number,
+        "executors": proposal.configuration.executors,
+        "change": proposal.change.words(),
+        "expires_s": proposal.expires_s,
+        "policy": proposal.policy,
+    }
 
 
 def last_decision(decided: Decided) -> dict[str, Any]:

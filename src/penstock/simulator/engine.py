@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +17,8 @@ from penstock.core.monitor.facts import Observation
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 
+SIMULATED = {"executors", "trigger", "rate-limit", "partitions"}
+"""The knobs that simulated engines apply."""
 Settings = TypeVar("Settings", bound=Any)
 
 
@@ -63,13 +66,15 @@ def refusal(instruction: Instruction, queries: Collection[str], under_way: Colle
     unknown = next((name for name in change.queries if name not in queries), None)
     if unknown is not None:
         return f"there is no query {unknown!r}"
+    unset = next((move.address for move in change.moves if move.knob not in SIMULATED), None)
+    if unset is not None:
+        return f"{unset} is not simulated"
     return next((why for name in change.queries if (why := misfit(name, change.of(name)))), "")
 
 
 def changed(query: Settings, change: Change, name: str) -> Settings:
-    """Return the settings of a query with the knobs that move; one that these settings do not have is not simulated."""
-    known = {each.name for each in fields(query)}
-    return replace(query, **{field: value for field, value in change.of(name).items() if field in known})
+    """Return the settings of a query with the knobs that move."""
+    return replace(query, **change.of(name))
 
 
 def alone(instruction: Instruction, report: Callable[[Outcome], None]) -> Iterator[tuple[Instruction, Callable[[Outcome], None]]]:
@@ -77,13 +82,14 @@ def alone(instruction: Instruction, report: Callable[[Outcome], None]) -> Iterat
     moves, outcomes = instruction.change.moves, list[Outcome]()
     parts = [tuple(move for move in moves if move.query == query) for query in dict.fromkeys(move.query for move in moves)]
 
-    def ended(outcome: Outcome) -> None:
-        outcomes.append(outcome)
+    def ended(part: Instruction, outcome: Outcome) -> None:
+        outcomes.append(outcome if outcome.done else replace(outcome, failed=tuple(move.address for move in part.change.moves)))
         if len(outcomes) == len(parts):
             report(joined(outcomes))
 
-    for part in parts:
-        yield replace(instruction, change=Change(moves=part)), report if len(parts) == 1 else ended
+    for moved in parts:
+        part = replace(instruction, change=Change(moves=moved))
+        yield part, report if len(parts) == 1 else partial(ended, part)
 
 
 class Agenda:

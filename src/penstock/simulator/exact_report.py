@@ -42,7 +42,7 @@ def exact_report(record: Record, promises: Promises, from_s: float = -math.inf) 
         within_promise=within(latency_s, rows, age_s, waits, promises.latency_p95_s),
         violation=violation_of(late, recoveries, promises, record.end_s),
         recoveries=recoveries,
-        restarts=0,
+        restarts=sum(each.kind == "restart" for each in recoveries),
         failures=len(recoveries),
         waiting_rows=float(waits.sum()),
         oldest_waiting_s=float(record.column("oldest_s")[-1]) if len(record) else 0.0,

@@ -21,6 +21,8 @@ from penstock.spark.files import Files
 from penstock.spark.query import Changed, ManagedQuery, is_waiting
 
 POLL_S = 0.02
+APPLIED = {"executors", "trigger", "rate-limit", "partitions"}
+"""The knobs that this actuator applies."""
 
 
 class SparkActuator:
@@ -51,6 +53,9 @@ class SparkActuator:
         change, unknown = instruction.change, set(instruction.change.queries) - {query.name for query in self._queries}
         if unknown:
             raise Refused(f"there is no query {min(unknown)!r}")
+        unset = next((move.address for move in change.moves if move.knob not in APPLIED), None)
+        if unset is not None:
+            raise Refused(f"{unset} cannot be set on Spark")
         named = [query for query in self._queries if query.name in change.queries]
         flowing = [query for query in self._queries if query.state == "running" and query.is_real_time]
         if change.executors is None:
@@ -59,7 +64,7 @@ class SparkActuator:
         if flowing and executors < len(self._pool.running()):
             return self._change(instruction, [*flowing, *(query for query in named if query not in flowing)], executors)
         scaled = self._scale(instruction.number, executors)
-        return joined([scaled, self._change(instruction, named)]) if named else scaled
+        return joined([replace(scaled, failed=("executors",)), self._change(instruction, named)]) if named else scaled
 
     def _scale(self, number: int, executors: int) -> Outcome:
         before = self._last_reading()
@@ -88,6 +93,7 @@ class SparkActuator:
             down_s=max(each.down_s for each in costs),
             delayed_rows=None if None in delayed else sum(rows for rows in delayed if rows is not None),
             reason=next((each.reason for each in scaled if each.reason), changed_words(costs[-1])),
+            failed=tuple("executors" for each in scaled if not each.done),
         )
 
     def _check_slots(self, flowing: Sequence[ManagedQuery], executors: int) -> None:

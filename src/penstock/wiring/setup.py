@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.fault import Fault, FaultKind
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
@@ -57,6 +57,14 @@ def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
     """Return the seconds from a fault until a reading counts it: in micro-batches a frozen executor is lost only after the timeout."""
     settings: Any = engine.queries[0].settings if isinstance(engine, QueryGraph) else engine
     return settings.timeout_s if fault == "freeze" and isinstance(settings, MicroBatchSettings) else 0.0
+
+
+def declared_of(setup: Setup) -> Configuration:
+    """Return the configuration that a simulated job starts with."""
+    queries = setup.engine.queries if isinstance(setup.engine, QueryGraph) else ()
+    each: list[Any] = [query.settings for query in queries] or [setup.engine]
+    declared = {one.query: QueryConfiguration(trigger=one.trigger, rate_limit_rows_per_s=one.rate_limit_rows_per_s) for one in each}
+    return Configuration(executors=setup.terms.limits.first, queries=declared)
 
 
 def engine_of(setup: Setup, configuration: Configuration, load: Load, faults: Sequence[Fault] = ()) -> Engine:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.disturbance import FAILURES
 from penstock.core.domain.events.event import Event
@@ -89,7 +88,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
     terms, start_s, end_s = of_one_core(setup.terms), setup.load.time_s[0], setup.load.last_s
     policy = policy_of(terms)
     clock = SimulatedClock(start_s)
-    declared = Configuration(executors=terms.limits.first)
+    declared = declared_of(setup)
     engine = engine_of(setup, declared, Load.of(setup.load, start_s), setup.faults)
     plant = SimulatedPlant(engine, clock, terms.config)
     memory = MemoryStore()

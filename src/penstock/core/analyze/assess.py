@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.core.analyze.capacities import capacities, paced, t_max_of, table_of
 from penstock.core.analyze.forecasts import arrivals_of
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.disturbance import RESCALES, SURVIVED
+from penstock.core.domain.disturbance import RESCALES, SURVIVED, DisturbanceKind
 from penstock.core.domain.reading import QueryReading, Reading, total
 from penstock.core.domain.trigger import Plant
 from penstock.core.knowledge.assessment import Assessment, QueryAssessment, StageNeed
@@ -137,7 +137,7 @@ def _batch_laws(learnt: Learnt) -> LikelyLaws | None:
     return laws if isinstance(laws, LikelyLaws) else None
 
 
-KINDS = (*SURVIVED, *RESCALES)
+KINDS: tuple[DisturbanceKind, ...] = (*SURVIVED, *RESCALES, "reconfiguration")
 """Those whose downtime a decision rests on."""
 
 

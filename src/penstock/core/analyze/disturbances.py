@@ -29,7 +29,7 @@ from penstock.core.models.surrogate.study import LEAST_ROWS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failure that a reading shows, when it struck, and how many there were with it."""
+    """A failure that a reading shows, when it struck, and its number among all of the job."""
 
     kind: DisturbanceKind
     at_s: float
@@ -57,13 +57,16 @@ def failure_in(learnt: Learnt, reading: Reading) -> Failure | None:
     if reading.failures <= learnt.failures:
         return None
     of_queries = sum(query.failures for query in reading.queries) > learnt.query_failures
-    return Failure(kind="query_restart" if of_queries else "executor_loss", at_s=reading.at_s - (reading.since_disturbance_s or 0.0), number=reading.failures)
+    return Failure(
+        kind="query_restart" if of_queries else "executor_loss", at_s=reading.at_s - (reading.since_disturbance_s or 0.0), number=learnt.failure_number + 1
+    )
 
 
 def knowing_failure(learnt: Learnt, reading: Reading, failure: Failure | None, unseen_s: float) -> Learnt:
     """Return models with the counts of this reading and its failure: an anomaly that began within `unseen_s` of it is that one."""
     health = learnt.health.disturbed(failure.at_s, failure.kind, cause=failure.cause, same_within_s=unseen_s) if failure else learnt.health
-    return replace(learnt, health=health, failures=reading.failures, query_failures=sum(query.failures for query in reading.queries))
+    number, of_queries = learnt.failure_number if failure is None else failure.number, sum(query.failures for query in reading.queries)
+    return replace(learnt, health=health, failures=reading.failures, query_failures=of_queries, failure_number=number)
 
 
 def is_calm(health: RecoveryWatch, at_s: float, interval_s: float) -> bool:

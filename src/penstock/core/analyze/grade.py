@@ -78,7 +78,7 @@ def _error(graded: Graded, terms: Terms) -> float:
 
 def _actual(made: Prediction, knowledge: Knowledge, at_s: float, terms: Terms, reading: Reading | None, measured: Sequence[RecoveryMeasured]) -> float | None:
     """Return the actual value of a prediction; None as long as it is not known."""
-    if made.due_s is not None and at_s < made.due_s:
+    if (made.due_s is not None and at_s < made.due_s) or _is_overtaken(made, knowledge):
         return None
     match made.kind:
         case "forecast":
@@ -108,13 +108,20 @@ def _in_health(made: Prediction, knowledge: Knowledge, reading: Reading | None) 
 
 def _may_wait(made: Prediction, knowledge: Knowledge, at_s: float, measured: Sequence[RecoveryMeasured]) -> bool:
     """Return whether its time may still come. Without a disturbance to wait for it is void once its configuration is neither desired nor proposed."""
-    if made.void_from_s is not None and at_s >= made.void_from_s:
+    if (made.void_from_s is not None and at_s >= made.void_from_s) or _is_overtaken(made, knowledge):
         return False
     if made.cause:
         return all(each.cause != made.cause for each in measured)
     proposal = knowledge.proposals.open
     meant = (knowledge.desired,) if proposal is None else (knowledge.desired, proposal.configuration)
     return made.kind == "forecast" or any(made.configuration.holds_in(each) for each in meant)
+
+
+def _is_overtaken(made: Prediction, knowledge: Knowledge) -> bool:
+    """Return whether it is of a configuration whose queries have changed since, other than by its own decision."""
+    if made.kind not in ("capacity", "latency"):
+        return False
+    return any(each.change.queries and each.at_s > made.made_s and each.decision_id != made.decision for each in knowledge.applied)
 
 
 def unseen_s(terms: Terms) -> float:

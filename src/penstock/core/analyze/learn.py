@@ -110,7 +110,7 @@ WARM_UP_BATCHES = 5
 def prepared(learnt: Learnt, reading: Reading, terms: Terms, needs: frozenset[Need]) -> Learnt:
     """Return the models as these terms and this policy want them: begun anew under another time scale or profile, else only asked in another way."""
     if learnt.time_scale != terms.autopilot.time_scale:
-        learnt = replace(fresh(reading, terms), applied_number=learnt.applied_number)
+        learnt = replace(fresh(reading, terms), applied_number=learnt.applied_number, failure_number=learnt.failure_number)
     priors = priors_of(terms.autopilot, plant_of(reading))
     if learnt.downtimes.priors != priors:
         learnt = replace(learnt, downtimes=replace(learnt.downtimes, priors=priors))

@@ -94,11 +94,19 @@ class Decision:
             return "up" if self.executors > self.current.executors else "down"
         return "keep" if self.configuration is self.current or not self.change else "change"
 
+    @property
+    def is_weighed(self) -> bool:
+        """Whether what was chosen is among the candidates."""
+        return any(map(self._chose, self.candidates))
+
     def chosen(self, predictions: tuple[Prediction, ...]) -> Decision:
         """Return the decision with these predictions on the candidate that it chose."""
-        mine = self.configuration
-        found = [replace(each, predictions=predictions) if each.configuration.over(mine) == mine else each for each in self.candidates]
+        found = [replace(each, predictions=predictions) if self._chose(each) else each for each in self.candidates]
         return replace(self, candidates=tuple(found))
+
+    def _chose(self, candidate: Candidate) -> bool:
+        mine = candidate.configuration
+        return mine.executors == self.executors and mine.over(self.current) == self.configuration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,10 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an instruction ended: its duration, how long of that the job stood still (None: it worked on), and how many rows were delayed (None: unknown)."""
+    """How an instruction ended: its duration, how long of that the job stood still (None: it worked on), and how many rows were delayed (None: unknown).
+
+    Of one that is not done, `failed` names the knobs that were not set; empty if none was.
+    """
 
     number: int
     done: bool
@@ -45,6 +48,7 @@ class Outcome:
     down_s: float | None = None
     delayed_rows: float | None = None
     reason: str = ""
+    failed: tuple[str, ...] = ()
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:
@@ -56,5 +60,6 @@ def joined(outcomes: Sequence[Outcome]) -> Outcome:
         took_s=max(each.took_s for each in outcomes),
         down_s=max(downs, default=None),
         delayed_rows=None if all(rows is None for rows in delays) else sum(rows for rows in delays if rows is not None),
-        reason="; ".join(each.reason for each in outcomes if each.reason),
+        reason=next((each.reason for each in outcomes if not each.done), "; ".join(each.reason for each in outcomes if each.reason)),
+        failed=tuple(address for each in outcomes if not each.done for address in each.failed),
     )

@@ -25,7 +25,7 @@ class Knob:
     """One knob: `name` as people write it, `field` as the configuration has it.
 
     `refuse` returns why a value is out of bounds, or None. `costs` returns the kind of disturbance that a move from one value to another causes, or None.
-    `label` precedes the shown value in a sentence; `command` is the subcommand that sets it, empty where operators cannot.
+    `command` is the subcommand that sets it, empty where operators cannot.
     """
 
     name: str

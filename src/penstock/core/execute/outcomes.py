@@ -65,7 +65,7 @@ def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float
     said = InstructionFailed(
         at_s=at_s, number=outcome.number, decision_id=instruction.decision, knob=instruction.target, took_s=outcome.took_s, reason=outcome.reason
     )
-    return as_it_is(knowledge, instruction.change), said
+    return as_it_is(knowledge, instruction.change, outcome.failed), said
 
 
 def charged(learnt: Learnt, applied: Applied, outcome: Outcome) -> Learnt:
@@ -89,13 +89,18 @@ def in_the_checkpoint(desired: Configuration, change: Change) -> Configuration:
     return desired
 
 
-def as_it_is(knowledge: Knowledge, failed: Change) -> Knowledge:
-    """Return knowledge that desires what the last reading saw where it desired what failed; holds of such values end too. A newer wish stays."""
+def as_it_is(knowledge: Knowledge, change: Change, failed: tuple[str, ...] = ()) -> Knowledge:
+    """Return knowledge that desires what the last reading saw where it desired what failed; holds of such values end too. A newer wish stays.
+
+    `failed` are the knobs that were not set, all of them if empty.
+    """
     seen, desired, missing = knowledge.last, knowledge.desired, knowledge.missing
     if seen is None:
         return knowledge
     running = seen.configuration
-    for move in failed.moves:
+    for move in change.moves:
+        if failed and move.address not in failed:
+            continue
         if desired.of(move.address) != move.after or (move.query and move.query not in running.queries):
             continue
         if move.knob == "executors":

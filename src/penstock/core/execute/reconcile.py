@@ -19,7 +19,7 @@ from penstock.core.knowledge.steering import Applied
 RUNNING = "running"
 """The state in which a query can be changed."""
 LAST_APPLIED = 8
-"""Changes that are remembered: their outcomes and the recoveries from them refer to them."""
+"""Changes that are remembered, besides those under way and the last rescale: recoveries refer to them."""
 
 
 def execute(knowledge: Knowledge, at_s: float, config: Config) -> tuple[Knowledge, list[Instruction], list[Event]]:
@@ -53,7 +53,8 @@ def changes(knowledge: Knowledge, reading: Reading, stuck: int) -> Iterator[Chan
     """Return what differs from the desired configuration: a change of the executors, and one of each query."""
     wanted = knowledge.desired.executors
     if "executors" not in reading.unable and (reading.executors_requested != wanted or reading.executors_running > max(wanted, stuck)):
-        yield Change(moves=(Move(knob="executors", before=max(reading.executors_requested, reading.executors_running), after=wanted),))
+        most = max(reading.executors_requested, reading.executors_running)
+        yield Change(moves=(Move(knob="executors", before=most if most != wanted else reading.executors_requested, after=wanted),))
     for query in reading.queries:
         desired = knowledge.desired.queries.get(query.name)
         if desired is None or query.state != RUNNING:
@@ -129,7 +130,11 @@ def with_applied(knowledge: Knowledge, reading: Reading, instructions: list[Inst
         return knowledge
     given = (Applied(number=step.number, decision_id=step.decision, change=step.change, at_s=at_s) for step in instructions)
     rescaled = any(step.change.executors is not None for step in instructions) and schedule.mode != "shadow"
-    return replace(knowledge, applied=(*knowledge.applied, *given)[-LAST_APPLIED:], schedule=replace(schedule, rescaled_s=at_s) if rescaled else schedule)
+    applied = (*knowledge.applied, *given)
+    awaited = {pending.instruction.number for pending in knowledge.pending}
+    rescale = next((each.number for each in reversed(applied) if each.change.executors is not None), None)
+    kept = tuple(each for place, each in enumerate(applied, LAST_APPLIED - len(applied)) if place >= 0 or each.number in awaited or each.number == rescale)
+    return replace(knowledge, applied=kept, schedule=replace(schedule, rescaled_s=at_s) if rescaled else schedule)
 
 
 def has_committed(reading: Reading) -> bool:

@@ -88,6 +88,11 @@ class Knowledge:
         return any("executors" in pending.instruction.targets for pending in self.pending)
 
     @property
+    def newest_author(self) -> Author | None:
+        """The newest decision that a desired value comes from."""
+        return max(self.authors.values(), key=lambda author: author.decision_id, default=None)
+
+    @property
     def rescale(self) -> Applied | None:
         """The last change of executors."""
         return next((each for each in reversed(self.applied) if each.change.executors is not None), None)
@@ -95,7 +100,7 @@ class Knowledge:
     def steered(self, mode: Mode) -> Configuration:
         """Return the configuration that the policy steers: the desired one, or its own in shadow."""
         shadow = self.schedule.shadow if mode == "shadow" else None
-        return self.desired if shadow is None else shadow
+        return self.desired if shadow is None else shadow.over(self.desired)
 
     def is_held(self, address: str) -> bool:
         """Return whether an operator holds the knob at an address."""
@@ -114,7 +119,8 @@ class Knowledge:
 def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits, at_s: float | None = None) -> Knowledge:
     """Return the knowledge a controller starts with: what an earlier one left, except for knobs whose declaration or limits have changed since.
 
-    Loads, recoveries under way and the time for which a promise was broken do not survive: they would count the time for which the job was gone.
+    Loads, recoveries under way, with what was predicted of them, and the time for which a promise was broken do not survive: they would count the time
+    for which the job was gone.
     """
     if remembered is None:
         return Knowledge(declared=declared, desired=declared, began_s=at_s)
@@ -139,7 +145,7 @@ def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits,
         proposals=remembered.proposals,
         effects=remembered.effects,
         fits=replace(remembered.fits, number=None, asked_s=None),
-        predictions=remembered.predictions,
+        predictions=tuple(each for each in remembered.predictions if not each.cause),
     )
 
 

@@ -29,7 +29,8 @@ class Learnt:
 
     `time_scale` is what the windows of the models were made for (None: not begun), `learnt_s` when they last learnt, `batch_ids` the newest batch learnt
     of each query, `live` the rescales that were seen to go on without a stop, `failures` how many were known, `query_failures` those of queries among
-    them, `applied_number` the newest instruction that `health` knows of, `excess_lag_rows` that of the newest reading.
+    them, `applied_number` the newest instruction that `health` knows of, `failure_number` counts failures over all runs,
+    `excess_lag_rows` that of the newest reading.
     """
 
     load: LoadForecast = field(default_factory=LoadForecast)
@@ -52,6 +53,7 @@ class Learnt:
     failures: int = 0
     query_failures: int = 0
     applied_number: int = 0
+    failure_number: int = 0
     excess_lag_rows: float = 0.0
 
     def is_warming(self, reading: Reading) -> bool:

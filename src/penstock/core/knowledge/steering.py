@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.configuration import Change, Configuration
+from penstock.core.domain.configuration import Change, Configuration, difference
 from penstock.core.domain.decision import Decision, Recommended, asked_policy
 from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.reading import Reading
@@ -36,8 +36,8 @@ class Schedule:
     """When the policy decides, what it decided last, and what it remembers.
 
     `last` is the last decision, `last_id` its id. `rescaled_s` is what the policy's timers run from: in shadow its own changes, else those of the job.
-    `loads` are means since the last decision by query. `shadow` is the configuration that the policy would have in shadow. `said_s` is when a decision was
-    last written down. After a failure the analyze phase rests until `analyze_from_s`.
+    `loads` are means since the last decision by query. `shadow` is what the policy would have in shadow, as far as it differs from
+    what is desired. `said_s` is when a decision was last written down. After a failure the analyze phase rests until `analyze_from_s`.
     """
 
     mode: Mode = "observe"
@@ -125,6 +125,14 @@ class Proposal:
     expires_s: float
     policy: str
     guarded: bool = False
+
+    @property
+    def change(self) -> Change:
+        return difference(self.before, self.configuration)
+
+    def wants(self, configuration: Configuration) -> bool:
+        """Return whether a configuration has the values that this proposal moves knobs to."""
+        return all(configuration.of(move.address) == move.after for move in self.change.moves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,9 @@ from penstock.core.plan.owner import allowed_now, owner_allows
 
 def with_trial(effects: Effects, reading: Reading, before: Configuration, after: Configuration, decision_id: int | None, at_s: float) -> Effects:
     """Return effects that watch this change if it is a scale-up in overload; one that follows another is judged together with it."""
-    if after.executors <= before.executors:
+    if after.executors == before.executors:
+        return effects
+    if after.executors < before.executors:
         return replace(effects, trial=None)
     if effects.trial is not None:
         return replace(effects, trial=replace(effects.trial, decision_id=decision_id, after=after, since_s=at_s))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
-from penstock.core.domain.configuration import difference, refuse_together
+from penstock.core.domain.configuration import refuse_together
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed
 from penstock.core.domain.events.event import Event
@@ -56,7 +56,7 @@ def run_out(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Event]]:
         knowledge = replace(knowledge, holds=tuple(hold for hold in knowledge.holds if hold not in over))
     proposal, paused = knowledge.proposals.open, knowledge.trust.paused
     if proposal is not None:
-        overtaken = any(knowledge.desired.of(move.address) != move.before for move in difference(proposal.before, proposal.configuration).moves)
+        overtaken = any(knowledge.desired.of(move.address) != move.before for move in proposal.change.moves)
         if overtaken or proposal.expires_s <= at_s:
             proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn" if overtaken else "expired")
             knowledge, events = replace(knowledge, proposals=proposals), [*events, *ended]

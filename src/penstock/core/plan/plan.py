@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, Recovered
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
@@ -59,7 +61,7 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     """Ask the policy, settle what it decides, and write it down with what is predicted of it."""
     at_s = seen.at_s
     try:
-        settled = settle(knowledge, seen, policy.decide(seen), terms, policy)
+        settled = settle(knowledge, seen, checked(policy.decide(seen)), terms, policy)
         made, others = predictions_of(seen, settled.decision, policy, knowledge, terms) if settled.is_news else ((), ())
         why = capacity_why(knowledge, seen, settled.decision, policy) if settled.is_news else None
     except (Exception, SystemExit) as error:  # an owner's policy may call sys.exit(), which would end the thread of the loop without a word
@@ -70,8 +72,7 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     capacity = next((each.value for each in made if each.kind == "capacity"), seen.capacity(settled.decision.executors))
     named = identified((*others, *made), f"decision {decision_id}", decision=decision_id, policy=settled.decision.policy)
     others, made = named[: len(others)], named[len(others) :]
-    weighed = any(each.configuration.over(seen.current) == settled.decision.configuration for each in settled.decision.candidates)
-    final, others = (settled.decision.chosen(made), others) if weighed else (settled.decision, named)
+    final, others = (settled.decision.chosen(made), others) if settled.decision.is_weighed else (settled.decision, named)
     decided = Decided(
         at_s=at_s,
         id=decision_id,
@@ -85,8 +86,19 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
         peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
         others=others,
     )
+    proposal = knowledge.proposals.open
+    if settled.effect == "proposed" and proposal is not None:
+        # A decision that repeats the open proposal takes it over: its predictions are the newest.
+        knowledge = replace(knowledge, proposals=replace(knowledge.proposals, open=replace(proposal, decision_id=decision_id)))
     schedule = replace(knowledge.schedule, said_s=at_s)
     return replace(knowledge, schedule=schedule, predictions=(*knowledge.predictions, *decided.predictions)), [decided, *settled.events]
+
+
+def checked(decision: Decision) -> Decision:
+    """Return the decision; raise `TypeError` for a memory that could not be read back from the history."""
+    if decision.memory is not None and not isinstance(decision.memory, get_args(PolicyMemory)):
+        raise TypeError(f"Decision.memory is a {type(decision.memory).__name__}: a policy of your own remembers an OwnMemory")
+    return decision
 
 
 def predictions_of(

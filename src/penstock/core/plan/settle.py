@@ -58,7 +58,7 @@ def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float
     nothing: Effect = "guarded" if keeps and wanted.direction != "keep" else "kept"
     schedule, autopilot, decision_id = knowledge.schedule, guarding.autopilot, knowledge.schedule.next_id
     if autopilot.mode == "shadow":
-        shadow = replace(schedule, shadow=final.configuration, rescaled_s=schedule.rescaled_s if keeps else at_s)
+        shadow = replace(schedule, shadow=final.configuration.beyond(knowledge.desired), rescaled_s=schedule.rescaled_s if keeps else at_s)
         return replace(knowledge, schedule=shadow), nothing if keeps else "shadow", []
     held = any(knowledge.is_held(move.address) for move in final.change.moves) or (keeps and knowledge.is_held("executors"))
     if keeps or held:
@@ -73,12 +73,13 @@ def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float
 
 def after_decision(schedule: Schedule, decision: Decision, final: Decision, at_s: float, autopilot: Autopilot, period_s: float) -> Schedule:
     """Return the schedule with its timers set anew."""
+    recommended = Recommended(at_s=at_s, configuration=decision.configuration.beyond(decision.current))
     return replace(
         schedule,
         decided_s=at_s,
         next_s=at_s + (period_s if decision.next_after_s is None else decision.next_after_s),
         memory=decision.memory,
-        earlier=with_recommended(schedule.earlier, Recommended(at_s=at_s, configuration=decision.configuration), autopilot.scaled(HOUR_S)),
+        earlier=with_recommended(schedule.earlier, recommended, autopilot.scaled(HOUR_S)),
         last=final,
         loads={},
     )

@@ -62,7 +62,7 @@ def watch_latency(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Trus
     due_s = since_s + autopilot.scaled(autopilot.broken_after_s) if said_s is None else said_s + autopilot.scaled(STILL_BROKEN_S)
     if at_s < due_s:
         return replace(trust, broken_since_s=since_s), []
-    author = knowledge.authors.get("executors")
+    author = knowledge.newest_author
     decision_id = None if author is None else author.decision_id
     said = PromiseBroken(at_s=at_s, decision_id=decision_id, promise=LATENCY, value=latency.p95_s, limit=promised_s)
     return replace(trust, broken_since_s=since_s, broken_said_s=at_s), [said]
@@ -121,7 +121,7 @@ def rolled_back(knowledge: Knowledge, why: Distrust, at_s: float, terms: Terms) 
     autopilot, before = terms.autopilot, knowledge.desired
     proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn")
     configuration = fallback(knowledge, terms)
-    author = knowledge.authors.get("executors")
+    author = knowledge.newest_author
     decision_id = author.decision_id if author is not None else knowledge.schedule.last_id
     said = RolledBack(at_s=at_s, decision_id=decision_id, reason=why.reason, before=before, configuration=configuration, value=why.value, limit=why.limit)
     knowledge = replace(knowledge, proposals=proposals, trust=knowledge.trust.unblamed(), effects=replace(knowledge.effects, trial=None))
@@ -176,7 +176,7 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
         last=None,
         earlier=() if mode == "observe" else (Recommended(at_s=at_s, configuration=knowledge.desired),),
         memory=None,
-        shadow=knowledge.desired if mode == "shadow" else None,
+        shadow=Configuration(executors=knowledge.desired.executors) if mode == "shadow" else None,
     )
     begun = replace(
         knowledge,
