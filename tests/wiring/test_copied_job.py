@@ -64,7 +64,7 @@ def test_with_a_broker_of_its_own_the_topics_keep_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "sink", [SinkSpec(foreach_batch="job.py:write"), SinkSpec(format="delta", options={"path": "/jobs/out"})], ids=["foreachBatch", "delta"]
+    "sink", [SinkSpec(foreach_batch="job.py:write"), SinkSpec(format="delta", options={"path": "/o"})], ids=["foreachBatch", "delta"]
 )
 def test_a_sink_that_cannot_be_redirected_is_refused_in_one_line(sink: SinkSpec) -> None:
     with pytest.raises(UserMistake, match=r"queries\.q\.sink: .* cannot be redirected") as refused:
