@@ -1,7 +1,5 @@
 """Compare a policy with a static deployment of the maximum. The static one is not run: its cost is computed, its latency simulated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """`penstock demo`: run a job on the embedded cluster, let a policy scale it, and draw a picture of the run."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import threading

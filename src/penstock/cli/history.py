@@ -1,7 +1,5 @@
 """`penstock history`: print, draw and export the history of a job."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated
