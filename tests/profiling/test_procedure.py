@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import groupby
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.models.latency.knee import knees
-from penstock.ports import Clock
+from penstock.ports import Clock, Faults
 from penstock.profiling.procedure import Profiled, ProfilePlan, profile
 from penstock.runtime.fakes import FakeClock, blank_reading
 
@@ -20,50 +21,55 @@ EACH_ROWS_PER_S = 100.0
 BASE_S = 0.2
 
 
-class Copy:
-    """A line of rows before executors that work off 100 rows/s each."""
+class FakeCopy:
+    """A line of rows before executors that work off 100 rows/s each; nothing strikes it."""
 
-    def __init__(self, executors: int, clock: Clock, rate: Callable[[], float], said: list[str], *, tells_lag: bool, tells_latency: bool, times: float) -> None:
-        self._executors, self._clock, self._rate, self._said, self._times = executors, clock, rate, said, times
+    def __init__(self, executors: int, clock: Clock, running: set[int], said: list[str], *, tells_lag: bool, tells_latency: bool, times: float) -> None:
+        self._executors, self._clock, self._running, self._said, self._times = executors, clock, running, said, times
+        self._rate_rows_per_s = 0.0
         self._tells_lag, self._tells_latency = tells_lag, tells_latency
         self._lag_rows, self._at_s = 0.0, clock.now_s()
 
     def read(self) -> Reading:
         self._said.append(f"read {self._executors}")
         now_s, capacity = self._clock.now_s(), EACH_ROWS_PER_S * self._executors
-        self._lag_rows = max(0.0, self._lag_rows + (self._rate() - capacity) * (now_s - self._at_s))
+        self._lag_rows = max(0.0, self._lag_rows + (self._rate_rows_per_s - capacity) * (now_s - self._at_s))
         self._at_s = now_s
-        waits_s = BASE_S + 0.1 * self._rate() / capacity + self._lag_rows / capacity
+        waits_s = BASE_S + 0.1 * self._rate_rows_per_s / capacity + self._lag_rows / capacity
         return blank_reading(
             now_s,
-            arrival_rows_per_s=self._times * self._rate() if self._times else None,
+            arrival_rows_per_s=self._times * self._rate_rows_per_s if self._times else None,
             excess_lag_rows=self._lag_rows if self._tells_lag else None,
             latency=Quantiles(p50_s=waits_s, p95_s=2.0 * waits_s, p99_s=3.0 * waits_s) if self._tells_latency else None,
         )
 
+    def set_rate(self, rows_per_s: float) -> None:
+        self._said.append(f"rate {rows_per_s:g}")
+        self._rate_rows_per_s = rows_per_s
+
+    def stop(self) -> None:
+        self._said.append(f"stop {self._executors}")
+        self._running.remove(self._executors)
+
+    @property
+    def faults(self) -> Faults:
+        raise NotImplementedError
+
 
 class FakeTestbed:
-    """Copies that share a rate, and what was asked of them in its order; each counts a row so many times, or tells nothing of what arrives."""
+    """Copies, and what was asked of them in its order; each counts a row so many times, or tells nothing of what arrives."""
 
     def __init__(self, clock: FakeClock, *, tells_lag: bool = True, tells_latency: bool = True, times: float = 0.0) -> None:
         self._clock, self._tells_lag, self._tells_latency, self._times = clock, tells_lag, tells_latency, times
-        self._rate_rows_per_s = 0.0
         self.said: list[str] = []
         self.running: set[int] = set()
 
-    def launch(self, executors: int) -> Copy:
+    def launch(self, configuration: Configuration) -> FakeCopy:
+        executors = configuration.executors
         self.said.append(f"launch {executors}")
         self.running.add(executors)
         told = {"tells_lag": self._tells_lag, "tells_latency": self._tells_latency}
-        return Copy(executors, self._clock, lambda: self._rate_rows_per_s, self.said, **told, times=self._times)
-
-    def set_rate(self, rows_per_s: float) -> None:
-        self.said.append(f"rate {rows_per_s:g}")
-        self._rate_rows_per_s = rows_per_s
-
-    def stop(self, executors: int) -> None:
-        self.said.append(f"stop {executors}")
-        self.running.remove(executors)
+        return FakeCopy(executors, self._clock, self.running, self.said, **told, times=self._times)
 
 
 def plan(sizes: Iterable[int] = (1, 2, 4), first: float = 80.0, step: float = 80.0, most_rates: int = 30) -> ProfilePlan:

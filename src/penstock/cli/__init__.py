@@ -1,7 +1,5 @@
 """The command line: one file a command."""
 
-from __future__ import annotations
-
 import sys
 
 EXIT_OK = 0

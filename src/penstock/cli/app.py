@@ -1,7 +1,5 @@
 """The `penstock` command: its table of subcommands, each imported at its first use, and mistakes in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module

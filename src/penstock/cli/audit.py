@@ -1,7 +1,5 @@
 """`penstock audit`: what a policy would have saved on jobs that never ran under Penstock, from Spark's own event logs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compare a policy with a static deployment of the maximum. The static one is not run: its cost is computed, its latency simulated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -81,7 +79,7 @@ def beside_static(readings: Sequence[Reading], events: Sequence[Event], spec: Jo
     return BesideStatic(
         policy=decided[-1] if decided else "as declared",
         executors=most,
-        measured=summarise(seen, heard, spec.promises, most),
+        measured=summarise(seen, heard, spec.promises, most, spec.config.reading_window_s),
         static=static_run(like, spec) if like else None,
         p95_off=like.error.latency_p95 if like else None,
     )
@@ -104,7 +102,7 @@ def static_run(like: Like, spec: JobSpec) -> RunSummary:
     terms = Terms(limits=Limits(max_executors=most), promises=spec.promises, config=spec.config, autopilot=autopilot)
     run = simulate(Setup(load=like.load, engine=like.engine, terms=terms))
     seen = [each for each in run.readings if each.at_s >= spec.config.reading_window_s]
-    return summarise(seen, run.events, spec.promises, most)
+    return summarise(seen, run.events, spec.promises, most, spec.config.reading_window_s)
 
 
 def latency_words(run: RunSummary | None) -> str:

@@ -1,7 +1,5 @@
 """`penstock demo`: run a job on the embedded cluster, let a policy scale it, and draw a picture of the run."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import threading
@@ -133,7 +131,7 @@ def show(console: Console, spec: JobSpec, folder: Path, *, beside_a_static_one: 
     with HistoryReader.open(history) as reader:
         readings = list(reader.readings())
         events = [row.event for row in reader.events()]
-    summary = summarise(readings, events, spec.promises, spec.limits.max_executors)
+    summary = summarise(readings, events, spec.promises, spec.limits.max_executors, spec.config.reading_window_s)
     table = Table(box=None, show_header=False)
     for name, value in summary.rows():
         table.add_row(name, value)

@@ -1,7 +1,5 @@
 """The options of `penstock simulate` that describe the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`penstock explain`: a decision in words and numbers, and how its predictions turned out."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict

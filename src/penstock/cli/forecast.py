@@ -1,7 +1,5 @@
 """`penstock forecast`: how well the load of a trace can be predicted, from many points in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Generate docs/settings.md, docs/knobs.md and the parameter tables of docs/policies.md: .venv/bin/python -m penstock.cli.generated_pages"""
 
-from __future__ import annotations
-
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any

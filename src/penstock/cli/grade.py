@@ -1,7 +1,5 @@
 """`penstock grade`: how good the predictions were, and with `--models` how wrong each model is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """`penstock history`: print, draw and export the history of a job."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated
@@ -15,11 +13,13 @@ from penstock.cli.jobs import JobOption
 from penstock.cli.live import print_tracebacks
 from penstock.cli.report import known, writable
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, count, percent
+from penstock.core.config import EVEN
 from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
+from penstock.core.knowledge.terms import Terms
 from penstock.stores.reader import EventRow, HistoryReader
 from penstock.stores.recorder import Recorder
 
@@ -74,7 +74,9 @@ def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) 
     promises = Promises(latency_p95_s=runs[-1].latency_p95_s, recovery_s=runs[-1].recovery_s) if runs else Promises()
     most = (runs[-1].max_executors if runs else None) or max((reading.executors_requested for reading in readings), default=1)
     if plot.suffix == ".html":
-        write_page(readings, happened, promises, plot, title=title, summary=summarise(readings, happened, promises, most))
+        window_s = (reader.terms() or Terms(config=EVEN)).config.reading_window_s
+        summary = summarise(readings, happened, promises, most, window_s)
+        write_page(readings, happened, promises, plot, title=title, summary=summary)
     else:
         draw(readings, happened, promises, plot, title)
 

@@ -1,7 +1,5 @@
 """`penstock init` writes a small job to begin with; `penstock entry` prints the script that spark-submit runs."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated

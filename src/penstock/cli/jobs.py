@@ -1,7 +1,5 @@
 """Find the job that a command is about."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`penstock kafka`: run a Kafka broker on this machine, and feed rows into a topic of any broker."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """`penstock readiness`: whether a policy in shadow is ready to act."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """`penstock recovery`: how long a job takes to catch up after a failure on a trace."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from pathlib import Path

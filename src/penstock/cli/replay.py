@@ -1,7 +1,5 @@
 """`penstock replay`: verify the decisions of a recorded run byte for byte, or estimate what another policy would have done."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

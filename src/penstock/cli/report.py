@@ -1,7 +1,5 @@
 """How a command shows its result: a table, one JSON object, a picture; and a progress bar meanwhile."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

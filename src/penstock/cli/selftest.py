@@ -1,7 +1,5 @@
 """`penstock selftest`: measure Penstock itself."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM and SIGHUP."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

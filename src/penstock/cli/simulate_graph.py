@@ -1,7 +1,5 @@
 """`--graph graph.toml` of `penstock simulate`: several queries on one engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`penstock status`: the current state of a running job, from another terminal."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Commands to a running job from another terminal: set and release a value, approve and reject a proposal, pause and resume the policy."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`penstock validate`: check a job file and the code it names without running it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import redirect_stdout

@@ -1,7 +1,5 @@
 """Show the result of a what-if: the recorded run, the same executors simulated, and a row for each policy."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The picture of an audit: the executor-hours that each job had and needed, and those of each policy with their error."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

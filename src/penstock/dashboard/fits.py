@@ -1,7 +1,5 @@
 """Pictures of fitted models: measurements as points, predictions as lines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The common look of all pictures: colours, font, bare axes, and a figure with one pair of axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The events that a picture marks, and the rows of their labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum

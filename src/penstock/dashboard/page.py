@@ -1,7 +1,5 @@
 """A run as one HTML file without scripts or external resources."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime

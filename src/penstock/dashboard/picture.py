@@ -1,7 +1,5 @@
 """The picture of a run: workload and throughput, lag, latency and executors over one time axis, and a lane of marked events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Readings as arrays to draw: one column for each quantity, NaN for unknown values and gaps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

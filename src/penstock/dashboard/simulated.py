@@ -1,7 +1,5 @@
 """The picture of simulated runs: load, executors and latency over one time axis, and the failures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bytes of one file of a Spark event log; the compression is recognised by the first bytes, not by the file's name."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """The events of a Spark event log that matter for a streaming job. All times are wall times in seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Finding event logs at the paths given: single files, rolling folders, folders of both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Parsing of an event log: the events that matter for a streaming job from Spark's JSON; all others are skipped unparsed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

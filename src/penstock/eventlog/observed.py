@@ -1,7 +1,5 @@
 """From the event log of a streaming job to the observations that a monitor would have made of it, in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain

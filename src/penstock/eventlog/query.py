@@ -1,7 +1,5 @@
 """A streaming query as its event log shows it: open batches, commits, and arrivals by the rows counted at the start of each batch."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The trigger of a query, inferred from when its batches start and end, as Spark does not log it."""
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import pairwise
 from statistics import median

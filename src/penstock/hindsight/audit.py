@@ -1,7 +1,5 @@
 """Audit a job from its Spark event log: the executors it had and needed, and what each policy would have saved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

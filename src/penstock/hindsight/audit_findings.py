@@ -1,7 +1,5 @@
 """What an audit finds: the fewest executors that would have been enough, and the promises at risk."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

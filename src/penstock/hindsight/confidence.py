@@ -1,7 +1,5 @@
 """The confidence in a what-if, with its reasons."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Make readings of a job that never ran under Penstock from its Spark event log."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Replay the turns of a recorded run, and compare their output byte for byte."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Estimate what another policy, or other promises, would have made of a recorded run, on a simulator calibrated from that run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Questions to a broker: repeated while it does not answer, given up once it refuses the client."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

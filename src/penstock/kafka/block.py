@@ -1,7 +1,5 @@
 """Rows made ready a little before they are due, so that sending them costs little."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

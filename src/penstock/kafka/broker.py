@@ -1,7 +1,5 @@
 """An embedded Kafka broker: one KRaft process on free ports of this machine, which dies with the process that started it."""
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """A feeder process, seen from its owner: started with an order, heard, and ended."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

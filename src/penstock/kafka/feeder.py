@@ -3,8 +3,6 @@
 It reads its order from standard input as JSON, reports on standard output every second how it keeps up, and ends on SIGTERM with everything sent.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

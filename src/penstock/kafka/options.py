@@ -1,7 +1,5 @@
 """Options of Kafka clients, translated from those of Spark's connector (Java's) to those of librdkafka."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

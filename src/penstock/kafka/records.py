@@ -1,7 +1,5 @@
 """Rows as records of a topic: a key, and a value that is a JSON object or the row maker's own."""
 
-from __future__ import annotations
-
 import json
 import math
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Samples of the records that arrive in a topic: when each was written, and when its input had arrived."""
 
-from __future__ import annotations
-
 import json
 import math
 import threading

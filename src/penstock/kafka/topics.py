@@ -1,7 +1,5 @@
 """Topics: created with a given number of partitions, and asked for their end offsets."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 

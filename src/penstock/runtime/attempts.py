@@ -1,7 +1,5 @@
 """Work whose failure is reported once, until it succeeds again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 
 

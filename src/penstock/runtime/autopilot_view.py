@@ -1,7 +1,5 @@
 """The state of the autopilot for `status` and for the metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

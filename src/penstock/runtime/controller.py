@@ -1,7 +1,5 @@
 """The shell around `loop.turn`: gathers its inputs, performs its instructions, and records its events."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """Answers requests from the socket: turns them into commands and returns what became of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

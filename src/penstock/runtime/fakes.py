@@ -1,7 +1,5 @@
 """Fakes of the ports, without Spark, a disk or real time. They pass the same contract suites as the real adapters."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import uuid

@@ -1,7 +1,5 @@
 """Run fits in a child process, so that slow and large ones do not disturb the job; or at once, in a simulation."""
 
-from __future__ import annotations
-
 import os
 import queue
 import resource

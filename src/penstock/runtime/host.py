@@ -1,7 +1,5 @@
 """The driver host: everything around a job's controller in its driver process: history, lease, socket, metrics, snapshots."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """Inputs that wait for the next turn: commands, outcomes, fits and events, from any thread; and changes of the job file."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """One controller per job: a locked file on this machine, and a lease file beside the checkpoint, renewed in time, for other machines."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Resolve `${env:NAME}` and `${file:path}` in a job file, and collect the values so that they can be masked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Copy the history beside the checkpoint and renew the lease there, each in a thread of its own."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

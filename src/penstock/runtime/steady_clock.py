@@ -1,7 +1,5 @@
 """The clock of the controller."""
 
-from __future__ import annotations
-
 import time
 
 

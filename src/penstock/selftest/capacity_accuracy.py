@@ -1,7 +1,5 @@
 """Measure the error of the capacity model: extrapolated from low utilisation, and on workers measured at maximum load."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Measure the maximum rate of the trace source, written to a sink that drops all rows."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

@@ -1,7 +1,5 @@
 """CPU steal: the share of its cores' time that a virtual machine did not get from its host."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measure how many rows per second a feeder writes to a topic, and its CPU."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time

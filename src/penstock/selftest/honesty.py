@@ -1,7 +1,5 @@
 """Compare the simulator with real embedded Spark: the same trace under the same policy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path

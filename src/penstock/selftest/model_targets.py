@@ -1,7 +1,5 @@
 """A measured number of a model and its target."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 SEEDS = range(100, 106)

@@ -1,7 +1,5 @@
 """Measure the errors of all models, on generated measurements and on the traces of a folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter

@@ -1,7 +1,5 @@
 """Compare micro-batches with Real-Time Mode: the same query at the same rate, in turns on one checkpoint."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Compute the cost of observation in throughput, with its bound, from interleaved turns; and store measured starts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files

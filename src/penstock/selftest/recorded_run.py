@@ -1,7 +1,5 @@
 """Run a job on real embedded Spark for a comparison, keep its history, and repeat runs with much CPU steal."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

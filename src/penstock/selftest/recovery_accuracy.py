@@ -1,7 +1,5 @@
 """Measure the errors of the recovery formulas against simulated queues that share no code with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Start what a measurement runs on, and clean up afterwards: an embedded cluster with a session, or a job of `workloads`."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Time six simulated hours as a command, and a turn of the loop with 1,000 executors."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

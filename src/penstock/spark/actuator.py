@@ -1,7 +1,5 @@
 """The Actuator port on Spark: carries out each instruction in a thread of its own, and reports its outcome."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Why a query failed: one line, and the traceback of the user's code if there is one."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Callable

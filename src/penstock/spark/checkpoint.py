@@ -1,7 +1,5 @@
 """A checkpoint folder: what Structured Streaming writes there, and the folder that Penstock keeps in it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The job contract: a query that is declared in a job file as a function, its sources and its sink."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The CPU of executors: from a Prometheus query of the user's, from their process trees on this machine, or from their own metrics."""
 
-from __future__ import annotations
-
 import os
 import socket
 

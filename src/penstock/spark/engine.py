@@ -1,7 +1,5 @@
 """One Spark application under Penstock: its queries, its executors, and what watches and changes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

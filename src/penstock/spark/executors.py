@@ -1,7 +1,5 @@
 """Executors of the running application: requested, removed between batches, and replaced when they crash."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ On a local disk they are replaced by one system call: Hadoop's local rename remo
 that moment would leave none.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What Penstock asks of Spark's JVM beyond PySpark's own interface."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The JVM of Spark's driver: started in a session of its own, what it prints, and the signals that reach it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Rows that the tasks of a query have read so far, and rows that its next run reads again."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The Source port on Spark: gathers the facts from which the pure monitor makes a Reading."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

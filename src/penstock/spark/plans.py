@@ -1,7 +1,5 @@
 """The logical plan of a streaming DataFrame, changed at its sources. Spark has no public interface for that; all use of the private one is here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Positions in the sources of a query: rows that have arrived and rows that wait, known for sources whose offsets count rows."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

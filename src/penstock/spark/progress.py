@@ -1,7 +1,5 @@
 """Spark's progress reports: parsed, and handed to the query they belong to as soon as a batch commits."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """One query under Penstock: started, stopped between batches and restarted, under one name."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The facts of one query: its commits with their stages, its positions, what its tasks have read, and what its sink received."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What Penstock cannot work with: each is refused in one line that says what to do."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

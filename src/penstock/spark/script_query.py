@@ -1,7 +1,5 @@
 """Queries of a script: given as a `DataStreamWriter`, or already running; and the handle that replaces the script's StreamingQuery."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A Spark session fit for Penstock, on any master, with the code that its executors need."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

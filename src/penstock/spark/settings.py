@@ -1,7 +1,5 @@
 """The settings of a query that are changed by a restart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

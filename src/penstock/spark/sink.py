@@ -4,8 +4,6 @@ A batch's rows are Parquet files under `data/`; they count once `batches/<id>.js
 atomically. A batch that is written again changes nothing. Files that no page names are left over from failed attempts.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

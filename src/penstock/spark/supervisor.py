@@ -1,7 +1,5 @@
 """Keeps queries alive: one that fails is restarted from its checkpoint, or given up after too many failures; the others go on."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The `trace` source: offsets are the integral of the rate over wall time, so lag is exact and a replay identical."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The values of the core as compact JSON, and back."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The SQLite file of a history: its schema, how it is opened, and its errors as one line for the user."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """A history that needs no disk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which Penstock recorded a history: stored with each keyframe, apart from what a replay compares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Snapshots of a history: single files that replace a history that is lost or older."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

@@ -1,7 +1,5 @@
 """How a turn of the loop is stored as rows of a history, and how turns, knowledge and terms are read back."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Read the columns of a CSV file as arrays, or say in one line what is wrong with it, and where."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

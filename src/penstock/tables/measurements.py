@@ -1,7 +1,5 @@
 """Measurements from CSV files: a rate over time (a trace), and latency by scale-out and rate (a profile)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Readings of workers from a CSV file, one for each moment."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A reading in Prometheus' text format; unknown values are left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The HTTP endpoint for metrics and for health checks."""
 
-from __future__ import annotations
-
 import errno
 import json
 import socket

@@ -1,7 +1,5 @@
 """The rows of a trace: a function of their positions, so that a replay yields the same rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """The state file of a trace, beside the checkpoint: when it began, and every change of its rate since."""
 
-from __future__ import annotations
-
 import json
 import os
 import uuid

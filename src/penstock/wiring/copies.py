@@ -32,6 +32,7 @@ from penstock.processes import die_with_parent, end_process
 from penstock.remote import RemoteJob
 from penstock.runtime.home import JobFolder, home
 from penstock.runtime.jobfile import LoadedJob
+from penstock.spark.checkpoint import FOLDER
 from penstock.spark.cpu import ExecutorProcesses
 from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executor_faults import ExecutorFaults
@@ -162,6 +163,11 @@ class SparkCopy:
         if self._faults is None:
             raise NotReachable("the copy does not run")
         return self._faults
+
+    def began_s(self) -> float:
+        """Return when the first of its traces or feeds began."""
+        states = [*self._folder.glob(f"checkpoint/{FOLDER}/trace-*.json"), *self._folder.glob(f"checkpoint/{FOLDER}/feed-*.json")]
+        return min(float(json.loads(path.read_text())["epoch_s"]) for path in states)
 
     def recorded(self) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
         """Return the readings and events of its history."""

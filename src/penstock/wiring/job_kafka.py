@@ -1,7 +1,5 @@
 """The Kafka of a job beside Spark: its embedded broker, its topics and its feeders."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack

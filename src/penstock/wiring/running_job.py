@@ -1,7 +1,5 @@
 """A job that runs from its file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A job to simulate: its engine, its downtimes, and the profile that some policies need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

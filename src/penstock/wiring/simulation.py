@@ -1,7 +1,5 @@
 """A simulated job under the controller that steers real ones: the same loop, the same policies, another plant."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

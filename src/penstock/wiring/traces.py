@@ -1,7 +1,5 @@
 """The trace sources of a job, whose state is kept beside the checkpoint."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path

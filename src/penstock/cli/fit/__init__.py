@@ -1,7 +1,5 @@
 """`penstock fit`: fit a model to measurements in a CSV file."""
 
-from __future__ import annotations
-
 import typer
 
 from penstock.cli.fit import capacity, regression, scaleout

@@ -1,7 +1,5 @@
 """`penstock fit capacity`: the capacity of all workers together, from their utilisation and throughput."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`penstock fit recovery` and `penstock fit latency`: Khaos's models over checkpoint interval and rate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

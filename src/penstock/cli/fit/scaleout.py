@@ -1,7 +1,5 @@
 """`penstock fit scaleout` and `penstock fit profile`: Phoebe's models of capacity and latency over the scale-out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The `[autopilot]` table of a job file, or of a script: what the owner allows the autopilot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path

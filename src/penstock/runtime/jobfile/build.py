@@ -1,7 +1,5 @@
 """Build the job of a job file from its tables, with the checks that span several tables."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path

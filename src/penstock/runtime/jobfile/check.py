@@ -1,7 +1,5 @@
 """Expand the shorthands of a job file, and check its tree against its tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """Read a TOML file as a tree of tables."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

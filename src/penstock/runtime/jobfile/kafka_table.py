@@ -1,7 +1,5 @@
 """The `[kafka]` table of a job file, and the options that every Kafka source and sink inherits from it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

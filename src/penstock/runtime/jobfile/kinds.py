@@ -1,7 +1,5 @@
 """The kinds of values in a job file: how each is read, and what is allowed, in words."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Load a job file: read it, resolve its secrets, expand its shorthands, check it, build the job. Or check what a script says about the autopilot."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

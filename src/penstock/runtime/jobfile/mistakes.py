@@ -1,7 +1,5 @@
 """The mistakes in one job file, as lines that show what the file says and never the value of a secret."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Mapping

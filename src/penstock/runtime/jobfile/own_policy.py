@@ -1,7 +1,5 @@
 """A policy of the owner's own, `policy = "file.py:Class"`: load it, make it with its parameters, and check its interface."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass

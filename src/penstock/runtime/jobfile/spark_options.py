@@ -1,7 +1,5 @@
 """Options for Spark as flat names and texts, and the paths and code references among them."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

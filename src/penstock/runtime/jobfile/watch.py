@@ -1,7 +1,5 @@
 """Watch the job file while its job runs: changes in `[autopilot]` are followed at once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace

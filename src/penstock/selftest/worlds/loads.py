@@ -1,7 +1,5 @@
 """Generated loads of six hours as streaming jobs have them; none matches the assumptions of one forecaster."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Generated readings of workers with a known capacity: a changing load, skew and noise."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Experiments: cells that are run, stored as they finish, and resumed."""

@@ -1,0 +1,180 @@
+"""A cell of an experiment: everything that one run depends on, as plain values, and the run itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.fault import Fault
+from penstock.core.domain.job import JobSpec, SourceSpec
+from penstock.core.errors import UserMistake
+from penstock.core.knowledge.terms import Terms
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.report.run_report import RunReport, Span, run_report
+from penstock.runtime.steady_clock import SteadyClock
+from penstock.simulator.graph import Simulable, configured
+from penstock.stores.codec import encode
+from penstock.stores.recorder import digest
+from penstock.wiring.setup import Setup
+from penstock.wiring.simulation import simulate
+
+LEAD_S = 60.0
+"""On Spark the first rate of a workload holds for this time before the run begins: a copy starts meanwhile."""
+SIMULATED_CODE = ("core", "simulator", "runtime", "profiling", "wiring", "experiments")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A policy by its name, with its parameters.
+
+    >>> str(Chosen(name="hpa", parameters={"target": 0.8})), str(Chosen(name="static"))
+    ('hpa(target=0.8)', 'static')
+    """
+
+    name: str
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        return f"{self.name}({given})" if given else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedJob:
+    """A plant: a job in the simulator, and the terms it runs under, of which a cell sets the policy and the first executors."""
+
+    engine: Simulable
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkJob:
+    """A plant: a job of which a copy runs on an embedded cluster of its own."""
+
+    spec: JobSpec
+    secrets: tuple[str, ...] = ()
+
+
+Plant = SimulatedJob | SparkJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """Report by readings from `from_s` on, with latencies of the spans in `left_out` left out."""
+
+    from_s: float = -math.inf
+    left_out: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One run: the plant starts with the configuration, and the policy decides from there on.
+
+    Times of the workload and of the faults are the same; the run begins with the workload and lasts for `duration_s`, or to its end. A simulated run is
+    reported exactly unless `observed` asks for a report by readings, as it is made of a real run.
+    """
+
+    workload: Arrivals
+    plant: Plant
+    configuration: Configuration
+    policy: Chosen
+    seed: int = 0
+    faults: tuple[Fault, ...] = ()
+    duration_s: float | None = None
+    observed: Observed | None = None
+
+    @property
+    def load(self) -> Arrivals:
+        """The workload for as long as the run lasts."""
+        start_s = self.workload.time_s[0]
+        return self.workload if self.duration_s is None else self.workload.between(start_s, start_s + self.duration_s)
+
+    @property
+    def key(self) -> str:
+        """A digest of all that the report depends on: the cell, Penstock's code and, on Spark, the job's."""
+        packages = SIMULATED_CODE if isinstance(self.plant, SimulatedJob) else ("",)
+        own = () if isinstance(self.plant, SimulatedJob) else sources_of(self.plant.spec)
+        parts = [encode(self).encode(), *(fingerprint(package).encode() for package in packages), *own]
+        return sha256(b"\n".join(sha256(part).digest() for part in parts)).hexdigest()[:32]
+
+    def run(self) -> RunReport:
+        """Run the cell, in the simulator or on Spark."""
+        return run_simulated(self, self.plant) if isinstance(self.plant, SimulatedJob) else run_on_spark(self, self.plant)
+
+
+@cache
+def fingerprint(package: str) -> str:
+    return digest(files(f"penstock.{package}" if package else "penstock")) or ""
+
+
+def sources_of(spec: JobSpec) -> list[bytes]:
+    """Return the files of the job's own code."""
+    references = [query.function for query in spec.queries] + [source.options.get("rows", "") for source in spec.sources]
+    paths = {Path(spec.folder) / reference.rpartition(":")[0] for reference in references if reference.rpartition(":")[0].endswith(".py")}
+    return [path.read_bytes() for path in sorted(paths) if path.is_file()]
+
+
+def run_simulated(cell: Cell, plant: SimulatedJob) -> RunReport:
+    terms = replace(
+        plant.terms,
+        limits=replace(plant.terms.limits, start_executors=cell.configuration.executors),
+        autopilot=replace(plant.terms.autopilot, policy=cell.policy.name, parameters=cell.policy.parameters),
+    )
+    ran = simulate(Setup(load=cell.load, engine=configured(plant.engine, cell.configuration), terms=terms, faults=cell.faults, seed=cell.seed))
+    if cell.observed is None:
+        return ran.report
+    seen = [reading for reading in ran.readings if reading.at_s >= cell.observed.from_s]
+    return run_report(seen, terms.promises, ran.events, window_s=terms.config.reading_window_s, left_out=cell.observed.left_out)
+
+
+def run_on_spark(cell: Cell, plant: SparkJob) -> RunReport:
+    """Run a copy of the job under the policy; faults strike executors at their times. Not in parallel: copies would take each other's cores."""
+    from penstock.wiring.copies import SparkTestbed
+
+    spec, load, clock = plant.spec, cell.load, SteadyClock()
+    autopilot = replace(spec.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters)
+    with TemporaryDirectory(prefix="penstock-load-") as folder:
+        followed = following(spec, load, Path(folder) / "load.csv", cell.seed)
+        with SparkTestbed(followed, clock, secrets=frozenset(plant.secrets), autopilot=autopilot) as testbed:
+            copy = testbed.launch(cell.configuration)
+            start_s = copy.began_s() + LEAD_S
+            if clock.now_s() > start_s:
+                raise RuntimeError(f"the copy took longer than {LEAD_S:g} s to start")
+            for fault in sorted(cell.faults, key=lambda fault: fault.at_s):
+                clock.wait(start_s + fault.at_s - load.time_s[0] - clock.now_s())
+                copy.faults.inject(fault)
+            end_s = start_s + load.last_s - load.time_s[0]
+            clock.wait(end_s - clock.now_s())
+            readings, events = copy.recorded()
+    observed = cell.observed or Observed()
+    seen = [reading for reading in readings if max(start_s, observed.from_s) <= reading.at_s <= end_s]
+    happened = [event for event in events if event.at_s >= start_s]
+    return run_report(seen, spec.promises, happened, window_s=spec.config.reading_window_s, left_out=observed.left_out)
+
+
+def following(spec: JobSpec, load: Arrivals, csv: Path, seed: int) -> JobSpec:
+    """Return the job with its trace sources and feeds on this load, in equal parts, after the lead."""
+    traces = [source for source in spec.sources if source.format == "trace"]
+    parts = len(traces) + len(spec.kafka.feeds)
+    if not parts:
+        raise UserMistake(f"{spec.name} has no trace source or feed that could follow a workload")
+    moved = load.moved(LEAD_S - load.time_s[0])
+    points = [(0.0, moved.rate_rows_per_s[0]), *zip(moved.time_s, moved.rate_rows_per_s, strict=True)]
+    csv.write_text("t,rate\n" + "".join(f"{at_s!r},{rate / parts!r}\n" for at_s, rate in points))
+
+    def on_load(options: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in options.items() if name not in ("rate", "compression", "factor", "at_end")}
+        return {**kept, "csv": str(csv), "seed": str(seed)}
+
+    def source_on_load(source: SourceSpec) -> SourceSpec:
+        return replace(source, options=on_load(source.options)) if source.format == "trace" else source
+
+    feeds = tuple(replace(feed, options=on_load(feed.options)) for feed in spec.kafka.feeds)
+    return replace(spec, sources=tuple(map(source_on_load, spec.sources)), kafka=replace(spec.kafka, feeds=feeds))
