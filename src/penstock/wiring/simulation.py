@@ -23,7 +23,7 @@ from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Load
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.in_memory import MemoryStore
-from penstock.wiring.setup import Setup, engine_of, noticed_after_s, profiled
+from penstock.wiring.setup import Setup, declared_of, engine_of, noticed_after_s, profiled
 
 Progress = Callable[[float, float], None]
 """Called with the seconds simulated so far and in all."""
