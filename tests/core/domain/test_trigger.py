@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.trigger import Kind, Trigger
@@ -34,7 +34,6 @@ def test_what_is_no_trigger_is_refused_with_what_is(text: str) -> None:
 
 
 @given(st.sampled_from(["processing_time", "real_time"]), st.integers(0, 10**6))
-@settings(deadline=None)
 def test_words_for_a_trigger_of_whole_seconds_read_back_as_it(kind: Kind, interval_s: int) -> None:
     trigger = Trigger(kind=kind, interval_s=float(interval_s))
     assert Trigger.parse(str(trigger)) == trigger

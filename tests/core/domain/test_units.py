@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.units import count_words, duration_words, parse_duration_s, parse_rate_rows_per_s
@@ -40,20 +40,17 @@ def test_what_is_no_rate_is_refused_with_what_was_found(text: str) -> None:
 
 
 @given(st.floats(0.0005, 1e7))
-@settings(deadline=None)
 def test_words_for_a_duration_read_back_nearly_the_same(seconds: float) -> None:
     assert parse_duration_s(duration_words(seconds)) == pytest.approx(seconds, rel=0.01, abs=0.0005)
 
 
 @given(st.integers(0, 10**8))
-@settings(deadline=None)
 def test_words_for_whole_seconds_from_a_minute_on_are_exact(seconds: int) -> None:
     if seconds >= 60:
         assert parse_duration_s(duration_words(seconds)) == seconds
 
 
 @given(st.floats(0, 1e9, exclude_max=True))
-@settings(deadline=None)
 def test_words_for_a_count_are_near_it_and_short(rows: float) -> None:
     words = count_words(rows)
     assert len(words) <= 5

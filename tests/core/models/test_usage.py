@@ -1,4 +1,4 @@
-"""How busy executors are is not known while a batch runs that is longer than a reading looks back."""
+"""How busy executors are: unknown in a batch longer than a reading looks back, then by the rows that wait, each over the time it was there."""
 
 from __future__ import annotations
 
@@ -134,11 +134,8 @@ def with_batch(**known: Any) -> Reading:
 
 
 @pytest.mark.parametrize(("uptime_s", "share"), [(600.0, 1.0), (120.0, 1.0), (70.0, 0.5), (20.0, 0.0), (5.0, 0.0)])
-def test_it_is_the_share_of_the_window_since_it_came(uptime_s: float, share: float) -> None:
+def test_it_is_the_share_of_the_window_since_it_came_which_ends_now_where_nothing_waits(uptime_s: float, share: float) -> None:
     assert presence(one(uptime_s), with_batch()) == pytest.approx(share)
-
-
-def test_a_window_ends_now_where_nothing_waits() -> None:
     assert presence(one(50.0), with_batch(lag_rows=0.0)) == pytest.approx(0.5)
 
 

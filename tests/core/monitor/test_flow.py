@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.config import Config
@@ -20,7 +20,6 @@ from penstock.core.monitor.observe import Memory, observe
 
 
 @given(rate=st.floats(0.0, 1e6), interval_s=st.floats(0.1, 600.0), busy=st.floats(0.0, 1.0), now_s=st.floats(0.0, 1e5))
-@settings(deadline=None)
 def test_no_phase_of_a_healthy_sawtooth_is_above_its_healthy_lag(rate: float, interval_s: float, busy: float, now_s: float) -> None:
     batch_s = busy * interval_s
     last_committed = math.floor((now_s - batch_s) / interval_s)
@@ -29,14 +28,12 @@ def test_no_phase_of_a_healthy_sawtooth_is_above_its_healthy_lag(rate: float, in
 
 
 @given(rate=st.floats(0.0, 1e6), batch_s=st.floats(0.01, 60.0), phase=st.floats(0.0, 1.0))
-@settings(deadline=None)
 def test_nor_is_one_of_batches_that_follow_each_other(rate: float, batch_s: float, phase: float) -> None:
     """Just before a commit, the rows since the start of the batch before the running one are still to be committed."""
     assert rate * batch_s * (1 + phase) <= healthy_lag_rows(rate, 0.0, batch_s) * (1 + 1e-9)
 
 
 @given(rate=st.floats(0.0, 1e6), interval_s=st.floats(0.0, 600.0), batch_s=st.floats(0.0, 600.0))
-@settings(deadline=None)
 def test_a_query_that_cannot_keep_up_is_allowed_no_more_than_two_intervals(rate: float, interval_s: float, batch_s: float) -> None:
     if interval_s > 0:
         assert healthy_lag_rows(rate, interval_s, batch_s) <= 2 * rate * interval_s * (1 + 1e-9)
@@ -82,7 +79,6 @@ def only(reading: Reading) -> QueryReading:
 
 
 @given(slope=st.floats(0.0, 1e6), gaps_s=st.lists(st.floats(0.05, 40.0), min_size=1, max_size=20))
-@settings(deadline=None)
 def test_the_throughput_of_a_counter_that_grows_evenly_is_its_slope_for_any_spacing_of_looks(slope: float, gaps_s: list[float]) -> None:
     times_s = np.cumsum([1.0, *gaps_s]).tolist()
     found = looked(*(seen(at_s, real_time(read_rows=slope * at_s, executor_rows={"1": 0.75 * slope * at_s, "2": 0.25 * slope * at_s})) for at_s in times_s))
@@ -92,7 +88,6 @@ def test_the_throughput_of_a_counter_that_grows_evenly_is_its_slope_for_any_spac
 
 
 @given(st.lists(st.floats(0.0, 1e9), min_size=2, max_size=12))
-@settings(deadline=None)
 def test_no_counter_gives_a_negative_rate_whatever_it_shows(counts: list[float]) -> None:
     for reading in looked(*(seen(5.0 * i, real_time(read_rows=rows, newest_rows=rows, executor_rows={"1": rows})) for i, rows in enumerate(counts))):
         for rate in (reading.throughput_rows_per_s, reading.arrival_rows_per_s, reading.executors[0].throughput_rows_per_s):
@@ -126,7 +121,6 @@ def test_lag_counts_what_was_processed_since_the_executors_last_told() -> None:
 
 
 @given(newest=st.floats(0.0, 1e9), processed=st.floats(0.0, 1e9), rate=st.floats(0.0, 1e6), stale_s=st.floats(0.0, 60.0))
-@settings(deadline=None)
 def test_lag_and_excess_are_never_negative_and_the_excess_is_never_more_than_the_lag(newest: float, processed: float, rate: float, stale_s: float) -> None:
     facts = real_time(newest_rows=newest, processed_rows=processed, stale_s=stale_s, read_rows=5.0 * rate, batches=(batch(0, pause_s=1.0),))
     _, reading = looked(seen(15.0, real_time(newest_rows=0.0, read_rows=0.0)), seen(20.0, facts))

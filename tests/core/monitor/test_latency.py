@@ -43,7 +43,6 @@ def agree(found: list[float], *delays_s: Floats, within: float) -> bool:
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 10.0), st.floats(0.1, 10.0), st.integers(200, 2000)), min_size=1, max_size=5))
-@settings(deadline=None)
 def test_batches_of_rows_that_came_evenly_have_the_quantiles_of_all_rows_together(shapes: list[tuple[float, float, int]]) -> None:
     delays = [np.linspace(least, least + width, rows) for least, width, rows in shapes]
     assert agree(quantiles([committed(each) for each in delays]), *delays, within=0.01)
@@ -51,7 +50,7 @@ def test_batches_of_rows_that_came_evenly_have_the_quantiles_of_all_rows_togethe
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.tuples(st.floats(0.1, 10.0), st.integers(1000, 3000)), min_size=1, max_size=4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_and_those_of_rows_that_came_anyhow_nearly_so(seed: int, shapes: list[tuple[float, int]]) -> None:
     chance = np.random.default_rng(seed)
     delays = [chance.exponential(mean, rows) for mean, rows in shapes]
@@ -59,7 +58,6 @@ def test_and_those_of_rows_that_came_anyhow_nearly_so(seed: int, shapes: list[tu
 
 
 @given(st.lists(st.floats(0.0, 1000.0), min_size=len(ARRIVAL_PROBABILITIES), max_size=len(ARRIVAL_PROBABILITIES)))
-@settings(deadline=None)
 def test_quantiles_of_one_batch_that_are_known_are_given_back(delays: list[float]) -> None:
     wall_s = tuple(1e6 - delay for delay in sorted(delays, reverse=True))
     sample = ArrivalSample(rows=100.0, probabilities=ARRIVAL_PROBABILITIES, wall_s=wall_s)
@@ -74,7 +72,6 @@ def test_rows_that_came_all_at_once_have_one_latency() -> None:
 
 
 @given(st.lists(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=20), min_size=1, max_size=4))
-@settings(deadline=None)
 def test_quantiles_rise_and_lie_between_the_least_and_the_most(delays: list[list[float]]) -> None:
     found = quantiles([committed(each) for each in delays])
     assert found == sorted(found)
@@ -120,7 +117,6 @@ SAMPLES = st.lists(st.builds(output, st.floats(0.0, 1000.0), st.floats(0.01, 1e6
 
 
 @given(SAMPLES)
-@settings(deadline=None)
 def test_quantiles_of_outputs_rise_and_lie_between_the_least_and_the_most(samples: list[OutputSample]) -> None:
     found = output_quantiles(samples)
     latencies = [sample.latency_s for sample in samples]
@@ -129,7 +125,6 @@ def test_quantiles_of_outputs_rise_and_lie_between_the_least_and_the_most(sample
 
 
 @given(SAMPLES)
-@settings(deadline=None)
 def test_so_many_records_are_no_slower_than_a_quantile_as_it_says_and_fewer_are_faster(samples: list[OutputSample]) -> None:
     rows_in_all = sum(sample.rows for sample in samples)
     for share, quantile_s in zip((0.5, 0.95, 0.99), output_quantiles(samples), strict=True):
@@ -140,7 +135,6 @@ def test_so_many_records_are_no_slower_than_a_quantile_as_it_says_and_fewer_are_
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 10.0), st.integers(1, 9)), min_size=1, max_size=20), st.randoms())
-@settings(deadline=None)
 def test_a_record_that_stands_for_several_counts_like_them_in_any_order(pairs: list[tuple[float, int]], chance: object) -> None:
     weighted = [output(latency_s, float(rows)) for latency_s, rows in pairs]
     each_once = [output(latency_s) for latency_s, rows in pairs for _ in range(rows)]
@@ -167,7 +161,6 @@ def test_a_hair_before_its_input_is_no_skew_and_no_negative_latency() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 20.0), st.lists(st.floats(0.0, 20.0), max_size=5)), max_size=30))
-@settings(deadline=None)
 def test_only_outputs_of_the_last_window_are_remembered(looks: list[tuple[float, list[float]]]) -> None:
     kept: Outputs = ()
     at_s = 0.0

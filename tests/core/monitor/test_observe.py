@@ -88,7 +88,7 @@ def only(reading: Reading) -> QueryReading:
     rate=st.floats(1.0, 1e5), interval_s=st.floats(0.5, 40.0), busy=st.floats(0.05, 1.0), phase=st.floats(0.0, 1.0), every_s=st.floats(0.7, 20.0),
     number=st.integers(2, 30),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_at_every_phase_of_a_healthy_sawtooth_the_rates_are_exact_and_no_lag_is_in_excess(
     rate: float, interval_s: float, busy: float, phase: float, every_s: float, number: int
 ) -> None:
@@ -258,7 +258,7 @@ def look(memory: Memory, at_s: float, trigger: Trigger, *partitions: PartitionFa
 
 @pytest.mark.parametrize("trigger", MODES, ids=str)
 @given(rates=st.lists(st.floats(0.0, 1e5), min_size=1, max_size=5), gaps_s=st.lists(st.floats(0.5, 30.0), min_size=1, max_size=12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_each_partition_has_its_own_arrival_rate_however_often_it_is_read(trigger: Trigger, rates: list[float], gaps_s: list[float]) -> None:
     memory, at_s = Memory(), 0.0
     for gap_s in (1.0, *gaps_s):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.reading import StageReading
@@ -25,7 +25,6 @@ def batch(rows: float, *stages: StageFact) -> BatchFact:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), SHARES, SHARES, SHARES), max_size=4))
-@settings(deadline=None)
 def test_the_shares_of_the_executors_together_are_the_rows_of_the_batches(
     batches: list[tuple[float, list[ExecutorShare], list[ExecutorShare], list[ExecutorShare]]],
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.core.monitor.facts import BatchFact
@@ -40,7 +40,6 @@ def test_the_only_batch_is_a_window_of_its_own() -> None:
 
 
 @given(interval_s=st.floats(0.2, 60.0), busy=st.floats(0.01, 1.0), first_s=st.floats(0.0, 100.0), reading_s=st.floats(0.3, 30.0), readings=st.integers(1, 40))
-@settings(deadline=None)
 def test_the_throughput_of_steady_batches_is_exact_at_every_phase(interval_s: float, busy: float, first_s: float, reading_s: float, readings: int) -> None:
     at_s = reading_s * readings
     batches = steady(at_s, interval_s=interval_s, batch_s=busy * interval_s, first_s=first_s)
@@ -50,7 +49,6 @@ def test_the_throughput_of_steady_batches_is_exact_at_every_phase(interval_s: fl
 
 
 @given(interval_s=st.floats(0.2, 60.0), at_s=st.floats(0.0, 300.0))
-@settings(deadline=None)
 def test_a_window_ends_at_the_last_commit_begins_at_one_and_is_as_long_as_wanted_but_no_longer_than_needed(interval_s: float, at_s: float) -> None:
     batches = steady(at_s, interval_s=interval_s, batch_s=interval_s / 2)
     assume(len(batches) > 1)
@@ -95,7 +93,6 @@ LEAST_S = 2.5
 
 
 @given(rate=st.floats(0.0, 1e5), gaps_s=st.lists(st.floats(0.001, 20.0), min_size=1, max_size=30))
-@settings(deadline=None)
 def test_a_counter_of_whole_rows_has_its_rate_within_a_row_or_two_however_often_it_is_read(rate: float, gaps_s: list[float]) -> None:
     samples: Samples = ()
     at_s = began_s = 50.0
@@ -107,7 +104,6 @@ def test_a_counter_of_whole_rows_has_its_rate_within_a_row_or_two_however_often_
 
 
 @given(st.lists(st.floats(0.001, 20.0), max_size=100))
-@settings(deadline=None)
 def test_only_samples_that_are_still_needed_are_kept(gaps_s: list[float]) -> None:
     samples: Samples = ()
     at_s = 0.0

@@ -1,4 +1,4 @@
-"""A fixed size."""
+"""A fixed number of executors, and TWRES as Phoebe describes it. Executors carry 100 rows/s each by the profile."""
 
 from __future__ import annotations
 
@@ -17,27 +17,16 @@ from penstock.core.policies.baselines import Static, Twres
 from penstock.runtime.fakes import blank_reading
 
 
-@pytest.mark.parametrize("load", [0.0, 350.0, 5000.0])
-def test_no_load_moves_it(load: float) -> None:
-    assert Static().decide(under(load)).executors == 4
-
-
-def test_it_goes_to_what_is_declared_and_says_so() -> None:
+def test_static_goes_to_what_is_declared_and_no_load_moves_it() -> None:
     decision = Static().decide(assessed(executors=4, declared=sized(6)))
     assert (decision.executors, decision.direction, decision.why.code) == (6, "up", "as_declared")
+    assert {Static().decide(under(load)).executors for load in (0.0, 350.0, 5000.0)} == {4} and Static().needs == frozenset()
 
 
-def test_a_number_of_its_own_beats_what_is_declared() -> None:
+def test_a_number_of_its_own_beats_what_is_declared_within_the_limits() -> None:
     assert Static(executors=2).decide(assessed(declared=sized(6))).executors == 2
-
-
-def test_it_stays_within_the_limits() -> None:
     assert Static(executors=40).decide(assessed()).executors == 12
     assert Static().decide(assessed(declared=sized(2), limits=Limits(min_executors=3, max_executors=5))).executors == 3
-
-
-def test_nothing_is_learnt_for_it() -> None:
-    assert Static().needs == frozenset()
 
 
 T_MAX = {size: about(100.0 * size) for size in range(1, 13)}
@@ -68,29 +57,27 @@ def test_the_profile_counts_and_not_the_capacity_that_is_measured() -> None:
     assert (decision.executors, decision.candidates[0].capacity_rows_per_s) == (4, 100.0)
 
 
-def test_no_size_suffices_for_more_than_the_largest_carries() -> None:
-    decision = Twres().decide(profiled(1300.0))
-    assert (decision.executors, decision.why.code) == (12, "none_passes")
-
-
-def test_one_more_is_added_while_latency_is_too_high_although_the_size_would_do() -> None:
-    decision = Twres().decide(profiled(150.0, reading=late(2.5)))
-    assert (decision.executors, decision.why.code, decision.why.value, decision.why.limit) == (5, "latency_above_limit", 2.5, 2.0)
-
-
-def test_a_latency_within_the_limit_changes_nothing() -> None:
-    assert Twres().decide(profiled(150.0, reading=late(2.0))).executors == 2
+@pytest.mark.parametrize(
+    ("load", "executors", "p95_s", "chosen", "why"),
+    [
+        (1300.0, 4, None, 12, ("none_passes", None, None)),
+        (150.0, 4, 2.5, 5, ("latency_above_limit", 2.5, 2.0)),
+        (150.0, 4, 2.0, 2, ("smallest_that_holds", None, None)),
+        (650.0, 4, 60.0, 7, ("smallest_that_holds", None, None)),
+        (150.0, 12, 60.0, 12, ("limits", 13, 12)),
+    ],
+    ids=[
+        "none carries it",
+        "one more while latency is too high",
+        "a latency within the limit",
+        "too few are changed by the load alone",
+        "no more than allowed",
+    ],
+)
+def test_latency_adds_one_executor_where_they_would_suffice(load: float, executors: int, p95_s: float | None, chosen: int, why: tuple[Any, ...]) -> None:
+    decision = Twres().decide(profiled(load, executors=executors, **({} if p95_s is None else {"reading": late(p95_s)})))
+    assert (decision.executors, (decision.why.code, decision.why.value, decision.why.limit)) == (chosen, why)
     assert Twres(latency_limit_s=1.0).decide(profiled(150.0, reading=late(2.0))).executors == 5
-
-
-def test_a_size_that_does_not_suffice_is_changed_by_the_load_alone() -> None:
-    decision = Twres().decide(profiled(650.0, reading=late(60.0)))
-    assert (decision.executors, decision.why.code) == (7, "smallest_that_holds")
-
-
-def test_the_largest_size_stays_whatever_the_latency() -> None:
-    decision = Twres().decide(profiled(150.0, executors=12, reading=late(60.0)))
-    assert (decision.executors, decision.why.code, decision.why.limit) == (12, "limits", 12)
 
 
 @pytest.mark.parametrize("seen", [assessed(), under(350.0), assessed(t_max=T_MAX, reading=late(60.0))])

@@ -1,4 +1,4 @@
-"""The Horizontal Pod Autoscaler on executors, and the variant of the Daedalus paper."""
+"""The Horizontal Pod Autoscaler on executors, its variant in the Daedalus paper, and Flink's reactive mode: HPA at a low target."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ UPWARDS, DOWNWARDS = "utilization_above_target", "utilization_below_target"
 STAYS = {"cpu_unknown", "within_tolerance", "stabilised", "limits", "executors_starting", "smallest_that_holds", "not_ready", "too_soon"}
 
 
-def executor(number: int, share: float | None, uptime_s: float = 3600.0) -> ExecutorReading:
-    return ExecutorReading(executor_id=str(number), host="a", slots=1, uptime_s=uptime_s, cpu_cores=share)
+def executor(number: int, **known: Any) -> ExecutorReading:
+    return ExecutorReading(**{"executor_id": str(number), "host": "a", "slots": 1, "uptime_s": 3600.0, **known})
 
 
 def busy(shares: Sequence[float | None], *, starting: int = 0, at_s: float = NOW_S, **known: Any) -> Assessment:
     """Executors that are so busy, some more that have just come, and as many wanted as there are unless told."""
-    listed = (*(executor(number, share) for number, share in enumerate(shares)), *(executor(100 + number, 1.0, 5.0) for number in range(starting)))
-    reading = blank_reading(at_s, executors=listed, executors_running=len(listed), executors_requested=known.pop("requested", len(listed)))
+    ready = (executor(number, cpu_cores=share, busyness=share) for number, share in enumerate(shares))
+    listed = (*ready, *(executor(100 + number, cpu_cores=1.0, uptime_s=5.0) for number in range(starting)))
+    asked, lag_rows = known.pop("requested", len(listed)), known.pop("lag_rows", None)
+    reading = blank_reading(at_s, executors=listed, executors_running=len(listed), executors_requested=asked, excess_lag_rows=lag_rows)
     return assessed(**{"at_s": at_s, "reading": reading, "executors": len(listed), **known})
 
 
@@ -122,7 +124,7 @@ def test_executors_that_tell_nothing_count_as_busy_before_some_are_taken() -> No
 
 
 def test_micro_batches_are_judged_by_task_time_and_not_by_cpu() -> None:
-    both = tuple(replace(executor(number, 0.1), busyness=0.8) for number in range(4))
+    both = tuple(executor(number, cpu_cores=0.1, busyness=0.8) for number in range(4))
     seen = busy([0.1] * 4, plant="micro_batch")
     assert Hpa(target=0.4).decide(replace(seen, reading=replace(seen.reading, executors=both))).executors == 8
 
@@ -201,10 +203,6 @@ def test_the_paper_has_no_window_for_scaling_down() -> None:
 ALL = (Hpa(stable_down_s=0.0), HpaPaper(), Reactive(stable_down_s=0.0))
 
 
-def worker(number: int, **known: Any) -> ExecutorReading:
-    return ExecutorReading(**{"executor_id": str(number), "host": "a", "slots": 1, "uptime_s": 3600.0, **known})
-
-
 def batched(executors: tuple[ExecutorReading, ...], row_s: dict[str, float] | None = None, **known: Any) -> Assessment:
     """A job in micro-batches of 5 s that has committed one of 90 s, and begun another 24 s ago."""
     usual = {"name": "q", "state": "running", "trigger": Trigger(interval_s=5.0), "rate_limit_rows_per_s": None, "batch_id": 3, "batches": 1}
@@ -218,32 +216,32 @@ def batched(executors: tuple[ExecutorReading, ...], row_s: dict[str, float] | No
 def flowing(share: float, **known: Any) -> Assessment:
     """Six executors in Real-Time Mode, so much of the CPU of each."""
     usual = {"name": "q", "state": "running", "trigger": Trigger(kind="real_time", interval_s=10.0), "rate_limit_rows_per_s": None, "uptime_s": 3600.0}
-    executors = tuple(worker(number, cpu_cores=share) for number in range(6))
+    executors = tuple(executor(number, cpu_cores=share) for number in range(6))
     seen = blank_reading(NOW_S, queries=(QueryReading(**{**usual, **known}),), executors=executors, executors_running=6, executors_requested=6)
     return assessed(reading=seen, executors=6)
 
 
 @pytest.mark.parametrize("uptime_s", [31.0, 23.0], ids=["came for its last wave", "came after it"])
 def test_an_executor_without_a_part_in_the_last_batch_does_not_make_the_others_look_idle(uptime_s: float) -> None:
-    three = tuple(worker(number, busyness=0.9987) for number in range(3))
-    seen = batched((*three, worker(4, busyness=0.0, uptime_s=uptime_s)), busyness=0.749)
+    three = tuple(executor(number, busyness=0.9987) for number in range(3))
+    seen = batched((*three, executor(4, busyness=0.0, uptime_s=uptime_s)), busyness=0.749)
     decision = Hpa(ready_s=15.0).decide(seen)
     assert (decision.executors, decision.why.value) == (5, pytest.approx(0.9987))
 
 
 def test_an_executor_that_joined_the_last_batch_counts_by_the_time_it_was_there() -> None:
-    three = tuple(worker(number, busyness=0.9) for number in range(3))
-    seen = batched((*three, worker(4, busyness=0.3, uptime_s=54.0)), busyness=0.75)
+    three = tuple(executor(number, busyness=0.9) for number in range(3))
+    seen = batched((*three, executor(4, busyness=0.3, uptime_s=54.0)), busyness=0.75)
     assert Hpa().decide(seen).why.value == pytest.approx(0.9)
 
 
 def test_an_executor_that_was_there_and_did_nothing_is_idle() -> None:
-    seen = batched((worker(1, busyness=0.9), worker(2, busyness=0.0)), busyness=0.45)
+    seen = batched((executor(1, busyness=0.9), executor(2, busyness=0.0)), busyness=0.45)
     assert HpaPaper().decide(seen).why.value == pytest.approx(0.45)
 
 
 def test_a_batch_that_runs_for_longer_than_a_reading_looks_back_is_work() -> None:
-    idle = tuple(worker(number, busyness=0.0) for number in range(4))
+    idle = tuple(executor(number, busyness=0.0) for number in range(4))
     stalled: dict[str, Any] = {"batch": None, "batches": 0, "busyness": 0.0, "since_commit_s": 200.0, "lag_s": 290.0, "excess_lag_rows": 9e6}
     unknown = Hpa().decide(batched(idle, **stalled))
     assert (unknown.executors, unknown.why.code) == (4, "not_ready"), "what a row costs was never seen"
@@ -253,9 +251,9 @@ def test_a_batch_that_runs_for_longer_than_a_reading_looks_back_is_work() -> Non
 
 
 def test_what_a_row_costs_is_kept_in_mind_whatever_is_decided() -> None:
-    told = batched((worker(1, busyness=0.8),), busyness=0.8, throughput_rows_per_s=4000.0)
+    told = batched((executor(1, busyness=0.8),), busyness=0.8, throughput_rows_per_s=4000.0)
     cost = HpaMemory(row_s={"q": pytest.approx(0.0002)})
-    young = replace(told, reading=replace(told.reading, executors=(worker(1, busyness=0.8, uptime_s=1.0),)))
+    young = replace(told, reading=replace(told.reading, executors=(executor(1, busyness=0.8, uptime_s=1.0),)))
     for seen, code in ((told, "within_tolerance"), (replace(told, since_rescale_s=1.0), "too_soon"), (young, "not_ready")):
         decision = HpaPaper().decide(seen)
         assert (decision.why.code, decision.memory) == (code, cost)
@@ -278,7 +276,7 @@ def test_cpu_averaged_over_a_stop_tells_nothing(uptime_s: float, knows: bool) ->
 
 
 def test_a_window_of_batches_that_overlaps_a_stop_tells_nothing() -> None:
-    one = (worker(1, busyness=0.1),)
+    one = (executor(1, busyness=0.1),)
     calm: dict[str, Any] = {"batch": BatchParts(total_s=3.0), "batches": 2, "busyness": 0.1, "since_commit_s": 0.0, "lag_rows": 0.0}
     assert HpaPaper().decide(batched(one, uptime_s=8.0, **calm)).why.code == "not_ready"
     assert HpaPaper().decide(batched(one, uptime_s=18.0, **calm)).why.code != "not_ready"
@@ -289,29 +287,24 @@ def test_a_query_that_was_given_up_does_not_blind_a_policy_for_ever() -> None:
         assert HpaPaper().decide(flowing(0.05, state=state)).executors == 1
 
 
-def four_busy(share: float, lag_rows: float = 0.0) -> Assessment:
-    four = tuple(ExecutorReading(executor_id=str(each), host="a", slots=1, uptime_s=3600.0, busyness=share, cpu_cores=share) for each in range(4))
-    return assessed(reading=blank_reading(NOW_S, executors=four, executors_running=4, executors_requested=4, excess_lag_rows=lag_rows))
-
-
 def test_it_holds_executors_at_a_third() -> None:
-    assert Reactive().decide(four_busy(0.35)).executors == 4
-    assert Reactive().decide(four_busy(0.7)).executors == 8
-    assert Reactive().decide(four_busy(0.7)).policy == "reactive"
+    assert Reactive().decide(busy([0.35] * 4)).executors == 4
+    assert Reactive().decide(busy([0.7] * 4)).executors == 8
+    assert Reactive().decide(busy([0.7] * 4)).policy == "reactive"
 
 
 @given(share=st.floats(0.0, 1.0))
 def test_it_decides_as_hpa_does_at_the_same_target(share: float) -> None:
-    mine, its = Reactive().decide(four_busy(share)), Hpa(target=0.35).decide(four_busy(share))
+    mine, its = Reactive().decide(busy([share] * 4)), Hpa(target=0.35).decide(busy([share] * 4))
     assert (mine.executors, mine.why, mine.guards, mine.memory) == (its.executors, its.why, (), its.memory)
 
 
 @given(share=st.floats(0.0, 1.0))
 def test_a_recovery_does_not_hold_it_back(share: float) -> None:
-    recovering = replace(four_busy(share, lag_rows=1e6), uptime_s=1.0, since_rescale_s=1.0)
-    assert Reactive().decide(recovering) == Reactive().decide(four_busy(share))
+    recovering = replace(busy([share] * 4, lag_rows=1e6), uptime_s=1.0, since_rescale_s=1.0)
+    assert Reactive().decide(recovering) == Reactive().decide(busy([share] * 4))
 
 
 def test_where_a_change_does_not_stop_the_job_it_says_so() -> None:
-    decision = Reactive().decide(replace(four_busy(0.7), plant="micro_batch", stops=frozenset()))
+    decision = Reactive().decide(replace(busy([0.7] * 4), plant="micro_batch", stops=frozenset()))
     assert (decision.executors, [guard.code for guard in decision.guards]) == (8, ["plant_rescales_live"])

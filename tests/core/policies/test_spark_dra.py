@@ -101,13 +101,8 @@ def test_an_executor_that_was_idle_for_a_minute_leaves() -> None:
 
 
 def test_a_task_in_between_begins_the_minute_anew() -> None:
-    assert follow([(0.0, (0.5, 0.5, 0.0)), (30.0, (0.5, 0.5, 0.1)), (60.0, (0.5, 0.5, 0.0)), (90.0, (0.5, 0.5, 0.0)), (120.0, (0.5, 0.5, 0.0))]) == [
-        3,
-        3,
-        3,
-        3,
-        2,
-    ]
+    idle, at_work = (0.5, 0.5, 0.0), (0.5, 0.5, 0.1)
+    assert follow([(0.0, idle), (30.0, at_work), (60.0, idle), (90.0, idle), (120.0, idle)]) == [3, 3, 3, 3, 2]
 
 
 def test_those_that_are_leaving_are_not_taken_twice() -> None:
