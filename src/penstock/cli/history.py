@@ -14,12 +14,14 @@ from penstock.cli.live import print_tracebacks
 from penstock.cli.report import known, writable
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, count, percent
 from penstock.core.config import EVEN
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.events.run import NothingToDo, RunStarted
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
+from penstock.dashboard.summary import RunSummary, summarise
 from penstock.stores.reader import EventRow, HistoryReader
 from penstock.stores.recorder import Recorder
 
@@ -54,44 +56,53 @@ def history(
             return
         readings = [] if events else list(reader.readings(since_s))
         rows = list(reader.events(since_s))
+        summary = summary_of(reader, readings, [row.event for row in rows])
         recorders = list(dict.fromkeys(reversed(reader.recorders().values())))[::-1]
     if as_json:
-        typer.echo(json.dumps(known(as_object(readings, rows, recorders))))
+        typer.echo(json.dumps(known(as_object(readings, rows, recorders, summary))))
     else:
-        show(Console(), path, readings, rows, recorders, everything)
+        show(Console(), path, readings, rows, recorders, summary, everything)
+
+
+def summary_of(reader: HistoryReader, readings: list[Reading], events: list[Event]) -> RunSummary:
+    """Return the summary of a run by what was promised and allowed when it last started."""
+    runs = [row.event for row in reader.events() if isinstance(row.event, RunStarted)]
+    promises = Promises(latency_p95_s=runs[-1].latency_p95_s, recovery_s=runs[-1].recovery_s) if runs else Promises()
+    most = (runs[-1].max_executors if runs else None) or max((reading.executors_requested for reading in readings), default=1)
+    return summarise(readings, events, promises, most, (reader.terms() or Terms(config=EVEN)).config.reading_window_s)
 
 
 def draw_history(reader: HistoryReader, since_s: float, plot: Path, title: str) -> None:
     from penstock.dashboard.page import write_page
     from penstock.dashboard.picture import draw
-    from penstock.dashboard.summary import summarise
 
     if plot.suffix not in (".png", ".svg", ".html"):
         raise UserMistake(f"--plot: found {plot}, a file that ends in .png, .svg or .html is allowed")
     readings = list(reader.readings(since_s))
     happened = [row.event for row in reader.events(since_s)]
-    runs = [row.event for row in reader.events() if isinstance(row.event, RunStarted)]
-    promises = Promises(latency_p95_s=runs[-1].latency_p95_s, recovery_s=runs[-1].recovery_s) if runs else Promises()
-    most = (runs[-1].max_executors if runs else None) or max((reading.executors_requested for reading in readings), default=1)
+    summary = summary_of(reader, readings, happened)
     if plot.suffix == ".html":
-        window_s = (reader.terms() or Terms(config=EVEN)).config.reading_window_s
-        summary = summarise(readings, happened, promises, most, window_s)
-        write_page(readings, happened, promises, plot, title=title, summary=summary)
+        write_page(readings, happened, summary.promises, plot, title=title, summary=summary)
     else:
-        draw(readings, happened, promises, plot, title)
+        draw(readings, happened, summary.promises, plot, title)
 
 
-def as_object(readings: list[Reading], rows: list[EventRow], recorders: list[Recorder]) -> dict[str, object]:
+def as_object(readings: list[Reading], rows: list[EventRow], recorders: list[Recorder], summary: RunSummary) -> dict[str, object]:
     from dataclasses import asdict
 
     happened = [
         {"kind": type(row.event).__name__, "count": row.count, "last_at_s": row.last_at_s, **asdict(row.event), "words": row.event.words()} for row in rows
     ]
-    return {"recorded_by": [asdict(each) for each in recorders], "readings": [asdict(reading) for reading in readings], "events": happened}
+    return {
+        "recorded_by": [asdict(each) for each in recorders],
+        "report": summary.report.as_object() if readings else None,
+        "readings": [asdict(reading) for reading in readings],
+        "events": happened,
+    }
 
 
-def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow], recorders: list[Recorder], everything: bool) -> None:
-    """Print about 30 readings, then the events; routine events are only counted unless `everything` is set."""
+def show(console: Console, path: Path, readings: list[Reading], rows: list[EventRow], recorders: list[Recorder], summary: RunSummary, everything: bool) -> None:
+    """Print the report and about 30 readings, then the events; routine events are only counted unless `everything` is set."""
     console.print(f"history {path}: {len(readings)} readings, {len(rows)} events{recorded_by(recorders)}", markup=False, highlight=False, soft_wrap=True)
     if readings:
         table = Table(box=None, header_style="bold")
@@ -100,6 +111,8 @@ def show(console: Console, path: Path, readings: list[Reading], rows: list[Event
         for reading in readings[:: max(1, len(readings) // 30)]:
             table.add_row(clock_time(reading.at_s), *columns(reading))
         console.print(Whole(table))
+        for name, words in summary.rows():
+            console.print(f"{name}: {words}", markup=False, highlight=False, soft_wrap=True)
     shown = [row.event for row in rows if not isinstance(row.event, NothingToDo)]
     routine = 0 if everything else sum(map(is_routine, shown))
     for event in shown:

@@ -35,6 +35,8 @@ def show(console: Console, state: dict[str, Any]) -> None:
         return
     reading = decode(Reading, json.dumps(state["reading"]))
     console.print(render(view.after(reading, (), str)))
+    if state["report"]:
+        console.print(report_words(state["report"]), markup=False, highlight=False, soft_wrap=True)
     for feed in state["feeds"]:
         console.print(feed_words(feed), markup=False, highlight=False)
     for hold in state["holds"]:
@@ -45,6 +47,18 @@ def show(console: Console, state: dict[str, Any]) -> None:
         console.print(f"  {clock_time(event['at_s'])}  {event['words']}", markup=False, highlight=False, soft_wrap=True)
     if state["metrics"]:
         console.print(f"metrics: {state['metrics']}   history: {state['history']}", markup=False, highlight=False, soft_wrap=True)
+
+
+def report_words(report: dict[str, Any]) -> str:
+    """Say what the run cost and kept lately.
+
+    >>> report_words({"duration_s": 600.0, "executor_s": 1500.0, "average_executors": 2.5, "within_promise": 0.981, "violation_s": 15.0})
+    'last 10m: 1,500 executor-seconds, 2.5 executors on average, 98% of rows within the promise, promises broken for 15 s'
+    """
+    kept = "" if report["within_promise"] is None else f", {report['within_promise']:.0%} of rows within the promise"
+    broken = "" if report["violation_s"] is None else f", promises broken for {report['violation_s']:,.0f} s"
+    cost = f"{report['executor_s']:,.0f} executor-seconds, {report['average_executors']:.3g} executors on average"
+    return f"last {duration_words(round(report['duration_s'])) or '0s'}: {cost}{kept}{broken}"
 
 
 def feed_words(feed: dict[str, Any]) -> str:

@@ -27,9 +27,13 @@ class RunSummary:
 
     readings: int
     report: RunReport
-    promised_p95_s: float | None
+    promises: Promises
     max_executors: int
     decided: DecidedSummary | None = None
+
+    @property
+    def promised_p95_s(self) -> float | None:
+        return self.promises.latency_p95_s
 
     @property
     def executor_s_at_maximum(self) -> float:
@@ -72,7 +76,7 @@ def summarise(
     return RunSummary(
         readings=len(ordered),
         report=run_report(ordered, promises, events, window_s=window_s),
-        promised_p95_s=promises.latency_p95_s,
+        promises=promises,
         max_executors=max_executors,
         decided=summarise_decisions(events),
     )

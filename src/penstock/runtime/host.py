@@ -17,6 +17,7 @@ from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.terms import Terms
 from penstock.core.redaction import Redactor
+from penstock.core.report.run_report import RunReport, run_report
 from penstock.leases import FileLease
 from penstock.ports import Actuator, BesideCheckpoint, Clock, Fitter, Source
 from penstock.remote import SocketServer
@@ -35,6 +36,8 @@ from penstock.telemetry.exposition import metrics_text
 from penstock.telemetry.server import Health, TelemetryServer
 
 RECENT_EVENTS = 50
+REPORTED_S = 3600.0
+"""`status` reports the run over this time."""
 
 
 class View(Protocol):
@@ -76,6 +79,7 @@ class Host:
         self.on_lost: Callable[[], None] = lambda: None
         self.events_by_kind: Counter[str] = Counter()
         self.recent: list[Event] = []
+        self._readings: list[Reading] = []
         self.set_source_rate: Callable[[str | None, float | None], str] | None = None
         self.feeds: Callable[[], list[dict[str, Any]]] = list
         self._metrics_address = metrics_address
@@ -195,6 +199,7 @@ class Host:
             view.update(None, events)
 
     def _show(self, reading: Reading) -> None:
+        self._readings = [each for each in self._readings if each.at_s > reading.at_s - REPORTED_S] + [reading]
         for view in self._views:
             view.update(reading)
 
@@ -218,6 +223,10 @@ class Host:
             reason = f"given up: {', '.join(dead)}"
         return Health(ok=reason == "running", reason=reason, since_reading_s=silent_s, queries=queries)
 
+    def _report(self) -> RunReport:
+        window_s = self.terms.config.reading_window_s
+        return run_report(self._readings, self.terms.promises, self.recent, window_s=window_s)
+
     def status(self) -> dict[str, Any]:
         """Return the state of the job."""
         knowledge, terms, reading = self.controller.knowledge, self.controller.terms, self.controller.last_reading
@@ -236,6 +245,7 @@ class Host:
             "desired": {"executors": knowledge.desired.executors},
             "holds": [{"knob": hold.knob, "value": hold.value, "who": hold.who, "until_s": hold.until_s} for hold in knowledge.holds],
             "feeds": self.feeds(),
+            "report": self._report().as_object() if self._readings else None,
             "pending": [pending.instruction.target for pending in knowledge.pending],
             "limits": {"min_executors": self.terms.limits.min_executors, "max_executors": self.terms.limits.max_executors},
             "promises": {"latency_p95_s": self.terms.promises.latency_p95_s, "recovery_s": self.terms.promises.recovery_s},

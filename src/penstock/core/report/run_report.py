@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,10 @@ class RunReport:
     def violation_s(self) -> float | None:
         """Seconds in which any promise was broken."""
         return None if self.violation is None else self.violation.total_s
+
+    def as_object(self) -> dict[str, Any]:
+        """Return the report as plain values, with what derives from them."""
+        return {**asdict(self), "average_executors": self.average_executors, "violation_s": self.violation_s}
 
     def cost(self, price_per_executor_hour: float) -> float:
         """Return the price of the executors that ran."""
