@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from waved_job import TERMS, waved
 
-from penstock.cli.beside_static import BesideStatic, beside_static
+from penstock.cli.demo import BesideStatic, beside_static
 from penstock.core.domain.job import JobSpec
 from penstock.dashboard.summary import summarise
 from penstock.runtime.fakes import blank_reading

@@ -90,6 +90,8 @@ def test_parallel_equals_serial_and_progress_is_told() -> None:
     alone = run_cells(CELLS, processes=1)
     assert together == alone and list(together.reports) == list(CELLS) and not together.failed
     assert told == [(done, 4) for done in range(5)]
+    twice = run_cells({"one": CELL, "same": replace(CELL)}, processes=1, progress=lambda *so_far: told.append(so_far))
+    assert twice.reports["one"] is twice.reports["same"] and told[-1] == (1, 1), "equal cells are run once"
     assert len({report.latency_mean_s for report in alone.reports.values()}) == 4, "each has its own chance"
 
 

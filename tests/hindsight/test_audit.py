@@ -26,8 +26,8 @@ from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
 from penstock.hindsight.audit import Audited, audit, audit_all, audit_of
 from penstock.hindsight.audit_findings import needed_executors, needed_of, why_beyond
-from penstock.hindsight.confidence import confidence, error_reasons
 from penstock.hindsight.from_eventlog import watched
+from penstock.hindsight.whatif import confidence, error_reasons
 from penstock.simulator.engine_settings import MicroBatchSettings
 
 

@@ -20,8 +20,8 @@ from penstock.core.domain.reading import Reading
 from penstock.eventlog.files import EventLog
 from penstock.hindsight.audit import Audited, audit, audit_of
 from penstock.hindsight.audit_findings import recovery_at
-from penstock.hindsight.confidence import confidence
 from penstock.hindsight.from_eventlog import watched
+from penstock.hindsight.whatif import confidence
 from penstock.runtime.fakes import blank_reading
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.wiring.simulation import simulate

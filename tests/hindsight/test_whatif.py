@@ -21,8 +21,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.hindsight import whatif
-from penstock.hindsight.confidence import confidence
-from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, of_last, what_if
+from penstock.hindsight.whatif import Asked, Like, WhatIf, calibrated_by, confidence, of_last, what_if
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.load import Load

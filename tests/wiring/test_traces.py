@@ -11,7 +11,7 @@ import pytest
 from penstock.core.domain.job import JobSpec, SourceSpec
 from penstock.core.errors import UserMistake
 from penstock.runtime.fakes import FolderBeside
-from penstock.wiring.traces import open_traces, rate_setter
+from penstock.wiring.running_job import open_traces, rate_setter
 
 SOURCES = (SourceSpec(name="events", format="trace", options={"rate": "constant(100)"}), SourceSpec(name="clicks", format="kafka", options={}))
 JOB = JobSpec(name="j", folder=".", checkpoint="unused", sources=SOURCES, queries=())

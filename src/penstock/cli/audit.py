@@ -22,7 +22,7 @@ from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.eventlog.files import event_logs
 from penstock.hindsight.audit import HOUR_S, AuditAsked, Audited, Skipped, audit_all
-from penstock.hindsight.confidence import confidence
+from penstock.hindsight.whatif import confidence
 
 
 def audit(

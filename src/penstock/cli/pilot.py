@@ -1,10 +1,8 @@
 """The state of the autopilot in a few lines: its mode, its last decision, an open proposal, a pause."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -60,7 +58,7 @@ class Pilot:
     infeasible: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, state: Mapping[str, Any]) -> Pilot:
+    def of(cls, state: Mapping[str, Any]) -> Self:
         """Read the state from a job's answer to `status`."""
         last, proposal, paused = state["last"], state["proposal"], state["paused"]
         return cls(
@@ -72,7 +70,7 @@ class Pilot:
             infeasible=tuple(state["infeasible"]),
         )
 
-    def after(self, events: Sequence[Event], redact: Callable[[str], str] = str) -> Pilot:
+    def after(self, events: Sequence[Event], redact: Callable[[str], str] = str) -> Self:
         """Return the state after these events; their texts pass through `redact`."""
         pilot = self
         for event in events:

@@ -1,9 +1,8 @@
 """The content of the live view, drawn from a frozen state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -43,7 +42,7 @@ class ViewState:
     lines: tuple[EventLine, ...] = ()
     height: int | None = None
 
-    def after(self, reading: Reading | None, events: Sequence[Event], redact: Callable[[str], str]) -> ViewState:
+    def after(self, reading: Reading | None, events: Sequence[Event], redact: Callable[[str], str]) -> Self:
         """Return the state with a new reading and new events; the oldest are dropped."""
         readings = self.readings if reading is None else (*self.readings, reading)
         lines = (*self.lines, *event_lines(events, redact))

@@ -9,7 +9,7 @@ from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH, EngineOptions
 from penstock.cli.simulate_options import span_words
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.runtime.jobfile.document import read_document
+from penstock.runtime.jobfile.loaded_job import read_document
 from penstock.simulator.graph import GraphQuery, QueryGraph
 from penstock.simulator.sharing import SCHEDULERS
 from penstock.tables.measurements import read_trace

@@ -14,8 +14,7 @@ from penstock.cli.report import draw_into, known
 from penstock.cli.simulated import as_object, left_out_rows, like_object, like_rows
 from penstock.cli.terminal import Whole
 from penstock.core.report.run_report import RunReport
-from penstock.hindsight.confidence import confidence, error_reasons, is_at_least
-from penstock.hindsight.whatif import WhatIf
+from penstock.hindsight.whatif import WhatIf, confidence, error_reasons, is_at_least
 from penstock.wiring.simulation import Simulated
 
 COLUMNS = ("executor-seconds", "±", "executors", "rescales", "saves", "p50 ms", "p95 ms", "p99 ms", "within", "broken s")

@@ -1,7 +1,5 @@
 """The summary of a run: cost, latency, promises and decisions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,6 +17,26 @@ UNKNOWN = "–"
 NOTHING = "nothing recorded yet"
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedSummary:
+    """The last policy of a run, its scale-ups and scale-downs (a proposal counts when approved), broken promises, and graded predictions."""
+
+    policy: str
+    in_shadow: bool
+    ups: int
+    downs: int
+    broken: int
+    grades: int
+    within: int
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [
+            (f"decided by {self.policy}", f"{self.ups} up, {self.downs} down{', in shadow' if self.in_shadow else ''}"),
+            ("promises broken", str(self.broken)),
+            ("predictions within their bounds", f"{self.within / self.grades:.0%} of {self.grades}" if self.grades else "none graded yet"),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,26 +102,6 @@ def summarise(
 
 def _or_unknown(value: T | None, words: Callable[[T], str]) -> str:
     return UNKNOWN if value is None else words(value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecidedSummary:
-    """The last policy of a run, its scale-ups and scale-downs (a proposal counts when approved), broken promises, and graded predictions."""
-
-    policy: str
-    in_shadow: bool
-    ups: int
-    downs: int
-    broken: int
-    grades: int
-    within: int
-
-    def rows(self) -> list[tuple[str, str]]:
-        return [
-            (f"decided by {self.policy}", f"{self.ups} up, {self.downs} down{', in shadow' if self.in_shadow else ''}"),
-            ("promises broken", str(self.broken)),
-            ("predictions within their bounds", f"{self.within / self.grades:.0%} of {self.grades}" if self.grades else "none graded yet"),
-        ]
 
 
 def summarise_decisions(events: Sequence[Event]) -> DecidedSummary | None:

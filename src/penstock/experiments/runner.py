@@ -73,23 +73,27 @@ class CellStore:
 def run_cells(cells: Mapping[str, Cell], store: Path | None = None, *, processes: int | None = None, progress: Progress = lambda done, total: None) -> Results:
     """Run the cells that are not stored yet, and return the reports of all; Ctrl-C loses the cells under way.
 
-    A cell that fails does not end the others, and is run again the next time. `processes` is how many simulated cells run at once (None: one a core).
+    Equal cells are run once. A cell that fails does not end the others, and is run again the next time.
+    `processes` is how many simulated cells run at once (None: one a core).
     """
     keys = {name: cell.key for name, cell in cells.items()}
     known = CellStore(store).known() if store else {}
-    reports = {name: known[key] for name, key in keys.items() if key in known}
-    reused, left = len(reports), {name: cell for name, cell in cells.items() if name not in reports}
-    failed: dict[str, str] = {}
+    found = {key: known[key] for key in keys.values() if key in known}
+    reused, failures = len(found), dict[str, str]()
+    first = {key: name for name, key in reversed(keys.items())}
+    left = {name: cell for name, cell in cells.items() if keys[name] not in found and first[keys[name]] == name}
     progress(0, len(left))
     for number, done in enumerate(ended(left, processes or os.cpu_count() or 1), start=1):
+        key = keys[done.name]
         if done.report is None:
-            failed[done.name] = done.failure
+            failures[key] = done.failure
         else:
-            reports[done.name] = done.report
+            found[key] = done.report
             if store:
-                CellStore(store).add(done.name, keys[done.name], done.report)
+                CellStore(store).add(done.name, key, done.report)
         progress(number, len(left))
-    return Results(reports={name: reports[name] for name in cells if name in reports}, failed=failed, reused=reused)
+    reports = {name: found[key] for name, key in keys.items() if key in found}
+    return Results(reports=reports, failed={name: failures[key] for name, key in keys.items() if key in failures}, reused=reused)
 
 
 def ended(cells: Mapping[str, Cell], processes: int) -> Iterator[Done]:

@@ -1,14 +1,12 @@
 """How far a feeder has sent its rows: confirmed by deliveries, stored in a file, and made exact from the topic's offsets after a crash."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from penstock.core.errors import UserMistake
 from penstock.kafka.asking import words_of
@@ -31,7 +29,7 @@ class Mark:
         fresh.rename(path)
 
     @classmethod
-    def read(cls, path: Path) -> Mark | None:
+    def read(cls, path: Path) -> Self | None:
         if not path.exists():
             return None
         try:

@@ -1,11 +1,10 @@
 """The state folder of Penstock on this machine, and the folder of each job in it."""
 
-from __future__ import annotations
-
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from penstock.core.errors import UserMistake
 
@@ -25,7 +24,7 @@ class JobFolder:
         self.name = name
         self.path = (root or home()) / "jobs" / name
 
-    def create(self) -> JobFolder:
+    def create(self) -> Self:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.chmod(0o700)

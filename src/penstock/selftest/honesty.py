@@ -5,16 +5,17 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import median
 
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
-from penstock.core.report.run_report import run_report
+from penstock.core.report.run_report import RunReport, run_report
+from penstock.experiments.cell import Cell, Chosen, Observed, SimulatedJob
+from penstock.experiments.runner import run_cells
 from penstock.selftest.cpu_steal import Span, within
 from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, quiet_run, read_history
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
-from penstock.wiring.setup import Setup
-from penstock.wiring.simulation import simulate
 
 HIGHEST, LOWER = 1500.0, 1200.0
 """Peak of the waves in rows/s: above the capacity of two executors, and, to calibrate the simulator, just below it."""
@@ -125,12 +126,27 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
     """
     ran = calibrated(real.readings, real.events, real.terms.config, autopilot=real.terms.autopilot)
     terms, from_s = real.terms, max(ran.start_s, real.released_s)
-    runs = [simulate(Setup(load=ran.arrivals, engine=known.engine(), terms=terms, seed=seed)) for seed in range(SEEDS)]
+    cell = Cell(
+        workload=ran.arrivals,
+        plant=SimulatedJob(engine=known.engine(), terms=terms),
+        configuration=Configuration(executors=terms.limits.first),
+        policy=Chosen(name=terms.autopilot.policy, parameters=terms.autopilot.parameters),
+    )
+    left_out = {"quiet": tuple(real.stolen), "all": ()}
+    cells = {
+        f"{what}, seed {seed}": replace(cell, seed=seed, observed=Observed(from_s=from_s, left_out=spans))
+        for what, spans in left_out.items()
+        for seed in range(SEEDS)
+    }
+    results = run_cells(cells)
+    if results.failed:
+        raise RuntimeError(next(iter(results.failed.values())))
 
-    def sides(stolen: Sequence[Span]) -> tuple[Side, Side]:
-        return side_of(real.readings, from_s, terms, stolen), middle([side_of(run.readings, from_s, terms, stolen) for run in runs])
+    def sides(what: str) -> tuple[Side, Side]:
+        simulated = [as_side(report) for name, report in results.reports.items() if name.startswith(what)]
+        return side_of(real.readings, from_s, terms, left_out[what]), middle(simulated)
 
-    spark, simulated = sides(real.stolen)
+    spark, simulated = sides("quiet")
     return Honesty(
         policy=terms.autopilot.policy,
         compared_s=real.readings[-1].at_s - from_s,
@@ -139,7 +155,7 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
         spark=spark,
         simulator=simulated,
         compared=compare(spark, simulated),
-        unsifted=compare(*sides(()))[-1],
+        unsifted=compare(*sides("all"))[-1],
         notes=known.notes,
     )
 
@@ -150,7 +166,10 @@ def side_of(readings: Sequence[Reading], from_s: float, terms: Terms, stolen: Se
     late = [reading for reading in seen if reading.latency is not None and not within(reading.at_s, stolen)]
     if len(seen) < 2 or len(late) < len(seen) / 2:
         raise RuntimeError("the run was too short, or others had this machine for half of it: there is nothing to compare")
-    report = run_report(seen, terms.promises, window_s=terms.config.reading_window_s, left_out=stolen)
+    return as_side(run_report(seen, terms.promises, window_s=terms.config.reading_window_s, left_out=stolen))
+
+
+def as_side(report: RunReport) -> Side:
     if report.latency is None or not report.processed_rows:
         raise RuntimeError("the run processed nothing: there is nothing to compare")
     return Side(

@@ -4,8 +4,6 @@ Jobs join it. A keeper process (this module, run as a program) owns it: it start
 leases (locked files), so that the keeper notices also a job that was killed. Master and Worker die with the keeper.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -16,7 +14,7 @@ import time
 import urllib.request
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from penstock.core.errors import UserMistake
 from penstock.leases import FileLease, is_held, start_lock
@@ -48,7 +46,7 @@ class EmbeddedCluster:
         self._lease = lease
 
     @classmethod
-    def join(cls, folder: Path, *, slots: int = SLOTS) -> EmbeddedCluster:
+    def join(cls, folder: Path, *, slots: int = SLOTS) -> Self:
         with FileLease(start_lock(folder), wait=True):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lease = FileLease(folder / "jobs" / f"{os.getpid()}-{uuid.uuid4().hex[:8]}")

@@ -1,7 +1,5 @@
 """What Real-Time Mode requires of a query, checked before it starts: Spark itself refuses it only later."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +40,15 @@ _SHUFFLED_TO = re.compile(r"Exchange (?:\w*partitioning\((?:.*, )?(\d+)\), \w|(S
 SOURCE = "StreamingRelation"
 _NODE = re.compile(r"(?P<drawing>(?:[: ]  )*[:+]- )?(?:\*(?:\(\d+\) )?)?(?P<text>(?P<name>\w+).*)")
 _LEVEL = len("+- ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An operator of a plan: its name, its line without the drawing, and the name of the operator that takes its rows."""
+
+    name: str
+    text: str
+    above: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,15 +165,6 @@ def refuse(query: str, lines: Sequence[str]) -> None:
     """Raise these lines, if any, each with the query's name."""
     if lines:
         raise UserMistake(*(f"query {query} cannot run in Real-Time Mode: {line}" for line in lines))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """An operator of a plan: its name, its line without the drawing, and the name of the operator that takes its rows."""
-
-    name: str
-    text: str
-    above: str | None
 
 
 def nodes_of_stream(plan: str) -> list[Node]:

@@ -1,7 +1,5 @@
 """How a query is started, so that it can be started again with other settings."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,15 @@ from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES
 from penstock.spark.positions import Positions
 from penstock.spark.progress import OBSERVED
 from penstock.spark.settings import QuerySettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputTopic:
+    """The topic a query writes to: the options of the client (Java's names), and the field of a record with the arrival time of its input."""
+
+    topic: str
+    client: Mapping[str, str]
+    arrival_field: str
 
 
 class Recipe(Protocol):
@@ -51,15 +58,6 @@ class Recipe(Protocol):
         return True
 
     def start(self, settings: QuerySettings) -> StreamingQuery: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputTopic:
-    """The topic a query writes to: the options of the client (Java's names), and the field of a record with the arrival time of its input."""
-
-    topic: str
-    client: Mapping[str, str]
-    arrival_field: str
 
 
 _shuffle_partitions = threading.Lock()

@@ -1,7 +1,5 @@
 """Export a history as tables, one CSV or Parquet file each: readings, queries, stages, executors and events."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -11,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +36,7 @@ class Column:
     type: type
     cell: Callable[[Any], Any]
 
-    def within(self, part: str) -> Column:
+    def within(self, part: str) -> Self:
         """Return this column for values that have the cell's owner as an attribute; the cell is None where that is unknown."""
         return replace(self, cell=lambda value: None if (found := getattr(value, part)) is None else self.cell(found))
 

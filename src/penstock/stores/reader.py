@@ -1,7 +1,5 @@
 """Read a history: typed values in the order of time."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -43,7 +41,7 @@ class HistoryReader:
         self._connection = connection
 
     @classmethod
-    def open(cls, path: Path) -> HistoryReader:
+    def open(cls, path: Path) -> Self:
         """Open the history at `path`; `UserMistake` if there is none or it cannot be read."""
         return cls(path, open_reader(path))
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -27,7 +28,7 @@ from penstock.runtime.jobfile import AutopilotWatch, LoadedJob, own_policy
 from penstock.runtime.secrets import Keys
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
-from penstock.spark.contract import ContractRecipe
+from penstock.spark.contract import ContractRecipe, Trace, prepare_trace
 from penstock.spark.cpu import reporting_settings, reports_cpu
 from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.engine import SparkEngine
@@ -40,9 +41,63 @@ from penstock.spark.query import ManagedQuery
 from penstock.spark.session import SCRATCH, open_session
 from penstock.spark.settings import QuerySettings
 from penstock.trace.rows import as_batch, row_maker
-from penstock.trace.state import recipe_of
+from penstock.trace.state import TraceState, recipe_of
 from penstock.wiring.job_kafka import JobKafka
-from penstock.wiring.traces import open_traces, rate_setter
+
+STATE = "trace-{}.json"
+# The source's process may be emitting rows of this moment: a new rate begins a little later.
+OVERRIDE_LEAD_S = 1.0
+
+
+def open_traces(spec: JobSpec, beside: CheckpointFolder, folder: Path) -> dict[str, Trace]:
+    """Return the job's traces, begun now if they are new. If the checkpoint is remote, the local state file is a copy of the one beside it."""
+    traces = {}
+    for source in spec.sources:
+        if source.format != "trace":
+            continue
+        path = fetched(STATE.format(source.name), beside, folder)
+        trace = prepare_trace(source, spec.folder, path)
+        trace.state.begin(time.time())
+        sent_back(path, beside)
+        traces[source.name] = trace
+    return traces
+
+
+def fetched(name: str, beside: CheckpointFolder, folder: Path) -> Path:
+    """Return the local path of a state file: beside the checkpoint, or in `folder` as a copy of the remote one."""
+    here = beside.local_path(name)
+    if here is not None:
+        return here
+    copy = folder / name
+    copy.unlink(missing_ok=True)
+    kept = beside.read(name)
+    if kept is not None:
+        copy.write_bytes(kept)
+    return copy
+
+
+def sent_back(path: Path, beside: CheckpointFolder) -> None:
+    """Copy the state file beside the checkpoint, unless it already is that file."""
+    if beside.local_path(path.name) is None:
+        beside.write(path.name, path.read_bytes())
+
+
+def rate_setter(traces: Mapping[str, Trace], feeds: Mapping[str, TraceState], beside: CheckpointFolder) -> Callable[[str | None, float | None], str]:
+    """Return a function that overrides the rate of a trace source or a feeder from now on, also in the state beside the checkpoint."""
+    states = {name: trace.state for name, trace in traces.items()} | dict(feeds)
+
+    def set_rate(source: str | None, rows_per_s: float | None) -> str:
+        if source is None and len(states) == 1:
+            source = next(iter(states))
+        if source is None or source not in states:
+            raise UserMistake(f"found source {source!r}, one of {', '.join(states)} is needed")
+        states[source].override(time.time() + OVERRIDE_LEAD_S, rows_per_s)
+        if source in traces:
+            sent_back(states[source].path, beside)
+        return source
+
+    return set_rate
+
 
 CLUSTER_GONE_S = 20.0
 

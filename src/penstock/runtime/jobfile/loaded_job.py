@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,65 @@ from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile.autopilot_table import TABLE, AutopilotBuilder
 from penstock.runtime.jobfile.build import Builder
 from penstock.runtime.jobfile.check import checked, without, written_out
-from penstock.runtime.jobfile.document import read_document
 from penstock.runtime.jobfile.kinds import NAME_PATTERN
 from penstock.runtime.jobfile.mistakes import Mistakes
 from penstock.runtime.secrets import resolve
+
+_DEEPEST = 30
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Return the file's content, with only the syntax checked."""
+    text = _text(path)
+    try:
+        tree = tomllib.loads(text)
+        if _depth(tree) > _DEEPEST:
+            raise RecursionError
+    except ValueError as error:
+        raise UserMistake(f"{path}: not valid TOML: {_syntax_words(str(error), text)}") from None
+    except RecursionError:
+        raise UserMistake(f"{path}: tables and lists are nested too deeply, {_DEEPEST} levels are allowed") from None
+    return tree
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UserMistake(f'{path}: there is no such file; "penstock init" writes one to start from') from None
+    except IsADirectoryError:
+        raise UserMistake(f"{path}: this is a folder; give the job file in it, such as {path / 'job.toml'}") from None
+    except (OSError, ValueError) as error:
+        raise UserMistake(f"{path}: cannot be read ({getattr(error, 'strerror', None) or 'not a path'})") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserMistake(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def _syntax_words(message: str, text: str) -> str:
+    """Return the parser's message, with line and column also for the end of the file.
+
+    >>> _syntax_words("Invalid value (at end of document)", "a = 1\\nb = ")
+    'Invalid value (at line 2, column 5, the end of the file)'
+    """
+    lines = text.split("\n")
+    end = f"at line {len(lines)}, column {len(lines[-1]) + 1}, the end of the file"
+    return message.replace("at end of document", end).replace("Cannot overwrite a value", "a key is there twice")
+
+
+def _depth(tree: object) -> int:
+    """Return how deeply tables and lists are nested, without recursion.
+
+    >>> _depth({"a": {"b": [1]}})
+    3
+    """
+    depth, level = 0, [tree]
+    while level := [each for each in level if isinstance(each, (dict, list))]:
+        depth += 1
+        level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
+    return depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,8 @@
 """Generated recoveries and latencies as Khaos profiles them: intervals of 10 to 120 s, about twelve rates each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class Job:
     highest: float
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator) -> Job:
+    def drawn(cls, rng: np.random.Generator) -> Self:
         return cls(
             downtime_s=rng.uniform(40, 80),
             capacity=10 ** rng.uniform(3, 5),

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import UserMistake
-from penstock.kafka.records import as_json, keys_of, partitions_of_rows, values_of
+from penstock.kafka.block import as_json, keys_of, partitions_of_rows, values_of
 
 TEXTS = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), min_size=1)
 
