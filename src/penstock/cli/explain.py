@@ -201,7 +201,6 @@ def seen_rows(found: Explained) -> list[tuple[str, str]]:
 
 
 def candidates_table(decided: Decided) -> Table:
-    """Return an arrow marks the chosen candidate."""
     table = columns("", "executors", "capacity rows/s", "recovery", "latency", left=1)
     table.add_column("refused because", overflow="fold")
     for each in decided.decision.candidates:

@@ -25,7 +25,6 @@ This page is generated from `src/penstock/core/config.py`, and a test compares t
 
 
 def settings_table() -> str:
-    """Return the page of settings."""
     rows = [("setting", "default", "lowest", "highest", "meaning"), ("---", "---:", "---:", "---:", "---")]
     for each in fields(Config):
         bounds = each.metadata
@@ -61,7 +60,6 @@ This page is generated from `src/penstock/core/domain/knobs.py`, and a test comp
 
 
 def knobs_table() -> str:
-    """Return the page of knobs."""
     rows = [("knob", "command", "unit", "of", "applied", "allowed", "meaning"), ("---",) * 7]
     for knob in KNOBS.values():
         command = f"`penstock {knob.command} {knob.example}`" if knob.command else "none"

@@ -71,7 +71,6 @@ def read_with_bar(what: str, rows: Iterable[T], span: tuple[float, float] | None
 
 
 def events_of(reader: HistoryReader, since_s: float = float("-inf")) -> list[Event]:
-    """Return all events since a time, in order."""
     return list(read_with_bar("reading the history", (row.event for row in reader.events(since_s)), reader.span()))
 
 

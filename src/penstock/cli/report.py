@@ -20,7 +20,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 
 
 def picture(path: Path | None) -> Path | None:
-    """Check the path of a picture before anything is computed."""
     if path is not None and path.suffix.lower() not in (".png", ".svg"):
         raise UserMistake(f"--plot: found {path}, a file that ends in .png or .svg is allowed")
     if path is not None:
@@ -64,7 +63,6 @@ def present(report: Report, as_json: bool, plot: Path | None) -> None:
 
 
 def draw_into(plot: Path | None, draw: Callable[[Path], None], as_json: bool) -> None:
-    """Draw into `plot` if it is given, and print its path."""
     if plot is not None:
         try:
             draw(plot)

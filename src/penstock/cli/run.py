@@ -90,7 +90,6 @@ def run_in_foreground(loaded: LoadedJob, console: Console, for_s: float | None, 
 
 
 def wait_for_end(job: RunningJob, signals: StopSignals, for_s: float | None) -> Ending:
-    """Wait until there is a reason to stop, and return it."""
     clock = job.host.clock
     until_s = None if for_s is None else clock.now_s() + for_s
     while not signals.asked.wait(POLL_S):

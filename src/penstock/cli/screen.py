@@ -111,7 +111,6 @@ def _latency(latency: Quantiles | None, promises: Promises) -> Text:
 
 
 def _verdict(p95_s: float | None, promised_s: float | None) -> tuple[str, str]:
-    """Return the promise as text and colour."""
     if promised_s is None:
         return "", ""
     if p95_s is None:

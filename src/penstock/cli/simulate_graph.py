@@ -59,7 +59,6 @@ def instances_of(path: Path, tables: Iterable[Mapping[str, Any]], options: Engin
 
 
 def query_of(path: Path, table: Mapping[str, Any], options: EngineOptions, load: Arrivals) -> GraphQuery[Any]:
-    """Read one table [[query]]."""
     name, own = table.get("name"), OWN[options.kind]
     if not isinstance(name, str) or not name:
         raise UserMistake(f'{path}: every [[query]] needs a name: name = "clicks"')

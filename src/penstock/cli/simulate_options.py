@@ -54,7 +54,6 @@ def promises_of(latency_ms: float | None, recovery_s: float | None, like: Like |
 
 
 def last_of(text: str) -> float:
-    """Return the seconds of `--last`."""
     try:
         seconds = parse_duration_s(text)
     except UserMistake as mistake:
@@ -69,7 +68,6 @@ def policies_of(name: str) -> tuple[str, ...]:
 
 
 def parameters_of(policy: str, given: Sequence[str]) -> dict[str, float | bool]:
-    """What `--param` says, checked against the policy."""
     if policy == ALL:
         if given:
             raise UserMistake("--param: it belongs to one policy, and --policy all was given")

@@ -82,7 +82,6 @@ def notes_of(run: Simulated) -> list[str]:
 
 
 def as_object(run: Simulated) -> dict[str, Any]:
-    """Return all that was found; `queries` only of a graph."""
     report = run.report
     found = {
         "policy": run.policy,
@@ -117,7 +116,6 @@ def query_object(report: RunReport) -> dict[str, Any]:
 
 
 def latency_object(report: RunReport) -> dict[str, Any]:
-    """Return mean and quantiles in milliseconds."""
     latency = report.latency
     known: dict[str, float | None] = (
         {} if latency is None else {"mean": report.latency_mean_s, "p50": latency.p50_s, "p95": latency.p95_s, "p99": latency.p99_s}

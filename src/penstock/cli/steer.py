@@ -47,7 +47,6 @@ def setter(knob: Knob) -> Callable[..., None]:
 
 
 def send(knob: Knob, value: str, query: str | None, job: str | None, hold: str | None, wait: bool) -> None:
-    """Check a value and send it to the job."""
     knob.parse(value)
     of_query = {} if knob.scope == "job" else {"query": query}
     steer(running_job(job), knob.command, hold, wait, value=value, **of_query)
@@ -141,7 +140,6 @@ def resume(job: JobOption = None, as_json: JsonOption = False) -> None:
 
 
 def tell(answer: dict[str, Any], as_json: bool) -> None:
-    """Print the job's answer."""
     if as_json:
         typer.echo(json.dumps(answer))
         return

@@ -165,7 +165,6 @@ def _groups(columns: Sequence[_Sized], parts: Sequence[int], width: int, pad: in
 
 
 def _even(columns: Sequence[_Sized], count: int) -> list[Sequence[_Sized]]:
-    """Split into `count` groups of about the same length."""
     cuts = [round(len(columns) * number / count) for number in range(count + 1)]
     return [columns[start:end] for start, end in pairwise(cuts)]
 

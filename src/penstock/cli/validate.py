@@ -61,7 +61,6 @@ def check_code(found: Examined) -> None:
 
 
 def summary_of(spec: JobSpec) -> dict[str, Any]:
-    """Return the JSON object of what would run."""
     limits, promises, autopilot = spec.limits, spec.promises, spec.autopilot
     return {
         "name": spec.name,
@@ -93,7 +92,6 @@ def show(console: Console, file: Path, summary: dict[str, Any]) -> None:
 
 
 def rows_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the same as rows of a table."""
     limits, promises = summary["limits"], summary["promises"]
     times = {"latency p95": promises["latency_p95_s"], "recovery": promises["recovery_s"]}
     promised = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in times.items() if seconds is not None)

@@ -63,7 +63,6 @@ def ran_object(ran: RunReport) -> dict[str, Any]:
 
 
 def kept_object(ran: RunReport) -> dict[str, Any]:
-    """What readings tell of latency and promises."""
     latency = None if ran.latency is None else {name: 1000 * getattr(ran.latency, f"{name}_s") for name in ("p50", "p95", "p99")}
     return {"latency_ms": latency, "within_latency": ran.within_promise, "violation_s": ran.violation_s}
 
@@ -93,7 +92,6 @@ def table_of(found: WhatIf) -> Table:
 
 
 def error_words(found: WhatIf, error: str | None) -> str:
-    """Format an error, or its lower bound."""
     return "?" if error is None else f"≥ {error}" if is_at_least(found) else error
 
 
@@ -102,7 +100,6 @@ def error_rows(found: WhatIf) -> list[tuple[str, str]]:
 
 
 def saves_words(found: WhatIf, run: Simulated) -> str:
-    """As a share of what was run."""
     saved, had_s = found.saved_worker_seconds(run), found.recorded.average_executors * run.report.duration_s
     return "?" if saved is None else f"{saved / had_s:+.0%}" if had_s else ""
 

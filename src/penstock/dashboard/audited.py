@@ -16,7 +16,6 @@ DPI = 160
 
 
 def draw_audited(path: Path, audited: Sequence[Audited]) -> None:
-    """Draw a panel for each job, one below the other."""
     path.parent.mkdir(parents=True, exist_ok=True)
     heights = [HEAD_IN + BAR_IN * (2 + len(each.what_if.runs)) for each in audited]
     with matplotlib.rc_context(STYLE):

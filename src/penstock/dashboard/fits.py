@@ -137,13 +137,10 @@ def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: Scal
 
 
 def shades(count: int) -> list[tuple[float, ...]]:
-    """Return colours for an ordered sequence."""
     return [colormaps["viridis"](0.9 * number / max(1, count - 1)) for number in range(count)]
 
 
 def draw_recovery(path: Path, name: str, arrivals: Arrivals, outage: Outage, capacity_rows_per_s: float, took_s: float) -> None:
-    """Draw the arriving and processed rows around a failure."""
-
     def draw(axes: Axes) -> None:
         at_s, end_s = outage.at_s, outage.at_s + took_s
         shown_s = max(took_s if np.isfinite(took_s) else 4 * outage.downtime_s, LEAST_SHOWN_S)

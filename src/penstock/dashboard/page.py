@@ -36,7 +36,6 @@ def write_page(
 def page(
     readings: Sequence[Reading], event_rows: Sequence[Event], promises: Promises, *, title: str, summary: RunSummary, redact: Callable[[str], str] = str
 ) -> str:
-    """Return the HTML of the page."""
     shown = [event for event in event_rows if not is_routine(event)]
     return f"""<!doctype html>
 <html lang="en">

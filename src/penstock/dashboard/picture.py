@@ -34,7 +34,6 @@ LONGEST_IN_MINUTES_S = 5 * 3600.0
 
 
 def draw(readings: Sequence[Reading], events: Sequence[Event], promises: Promises, path: Path, title: str) -> None:
-    """Draw a run into a PNG or SVG file."""
     kind = path.suffix.lower()
     if kind not in (".png", ".svg"):
         raise UserMistake(f"{path}: found the ending {path.suffix!r}, a picture ends in .png or .svg")
@@ -186,7 +185,6 @@ def executors(axes: Axes, x: Array, columns: Series, promises: Promises) -> None
 
 
 def width_pt(text: str, size_pt: float, weight: str = "normal") -> float:
-    """Return the width of a text in points."""
     return float(TextPath((0, 0), text, size=size_pt, prop=FontProperties(family=FONT, weight=weight)).get_extents().width)
 
 

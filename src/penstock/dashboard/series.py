@@ -21,8 +21,6 @@ WORST = ("lag_rows", "excess_lag_rows", "p50_s", "p95_s", "p99_s", "executors_ru
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Series:
-    """Columns of equal length over time."""
-
     at_s: Array
     arrival_rows_per_s: Array
     throughput_rows_per_s: Array

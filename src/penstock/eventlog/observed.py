@@ -50,7 +50,6 @@ class LoggedApplication:
         return self._fair and len(self._pools) > 1
 
     def take(self, event: events.Logged) -> None:
-        """Apply one more event of the log."""
         match event:
             case events.TaskEnded():
                 self._task(event)
@@ -146,7 +145,6 @@ def observations(log: EventLog, application: LoggedApplication, every_s: float, 
 
 
 def events_of(log: EventLog, read: Read) -> Iterator[events.Logged]:
-    """Yield the events of all parts."""
     empty = True
     for part in log.parts:
         pieces = contents(part, read)

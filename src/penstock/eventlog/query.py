@@ -73,8 +73,6 @@ class ArrivalCurve:
 
 @dataclass(slots=True)
 class Share:
-    """The work of one executor for one stage."""
-
     run_time_s: float = 0.0
     source_rows: int = 0
     shuffle_rows: int = 0
@@ -100,7 +98,6 @@ class OpenBatch:
     stages: dict[int, Shares] = field(default_factory=dict)
 
     def facts(self) -> tuple[StageFact, ...]:
-        """Return the stages that ran, in order."""
         ran = [shares for _, shares in sorted(self.stages.items())]
         return tuple(stage_fact(position, shares) for position, shares in enumerate(ran))
 

@@ -60,8 +60,6 @@ class Audited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A log that could not be audited, and why."""
-
     path: Path
     why: str
 

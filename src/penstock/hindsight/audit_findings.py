@@ -90,7 +90,6 @@ def fewest(reading: Reading, capacity: Mapping[str, FloatArray]) -> tuple[int, b
 
 
 def why_beyond(costs: Mapping[str, Settings], promises: Promises) -> str:
-    """Return in words why more executors would not help."""
     said = []
     for name, settings in costs.items():
         if not isinstance(settings, MicroBatchSettings):

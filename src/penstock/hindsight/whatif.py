@@ -121,8 +121,6 @@ def config_of(readings: Sequence[Reading]) -> Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The policies to try, with their limits and promises."""
-
     policies: tuple[str, ...]
     limits: Limits
     promises: Promises

@@ -44,7 +44,6 @@ class EmbeddedBroker:
         return self.address(PLAIN)
 
     def address(self, listener: str) -> str:
-        """Return the address of one of its listeners."""
         return f"{HOST}:{self._ports[listener]}"
 
     @property

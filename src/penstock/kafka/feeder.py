@@ -60,7 +60,6 @@ class FeedReport:
         return max(0, self.scheduled_rows - self.sent_rows)
 
     def summary(self, topic: str) -> dict[str, Any]:
-        """Return what the commands show of the feeder of this topic."""
         return {
             "topic": topic, "sent_rows": self.sent_rows, "rate_rows_per_s": self.rate_rows_per_s, "behind_s": self.behind_s,
             "worst_behind_s": self.worst_behind_s,

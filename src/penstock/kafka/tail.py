@@ -54,7 +54,6 @@ class TopicTail:
         self._thread.start()
 
     def take(self) -> list[OutputSample]:
-        """Return the samples since the last call."""
         return [self._fresh.popleft() for _ in range(len(self._fresh))]
 
     def close(self) -> None:

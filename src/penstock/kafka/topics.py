@@ -24,20 +24,17 @@ def make_topics(client: Mapping[str, str], partitions: Mapping[str, int], timeou
 
 
 def remove_topics(client: Mapping[str, str], topics: Sequence[str], timeout_s: float = ANSWER_S) -> None:
-    """Remove the topics that are there."""
     there = set(topics) & set(partitions_of(client, timeout_s))
     for removed in make_client(AdminClient, client).delete_topics(sorted(there)).values() if there else ():
         removed.result(timeout_s)
 
 
 def partitions_of(client: Mapping[str, str], timeout_s: float = ANSWER_S) -> dict[str, int]:
-    """Return the number of partitions of every topic."""
     found = Asking(client, timeout_s).ask(lambda admin, within_s: admin.list_topics(timeout=within_s)).topics
     return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
 
 
 def end_offsets(client: Mapping[str, str], topic: str, partitions: int, timeout_s: float = ANSWER_S) -> list[int]:
-    """Return the next offset of each partition of a topic."""
     wanted = {TopicPartition(topic, each): OffsetSpec.latest() for each in range(partitions)}  # type: ignore[no-untyped-call]
 
     def ends(admin: AdminClient, within_s: float) -> dict[int, int]:

@@ -29,7 +29,6 @@ class AutopilotView:
                 self._errors = {**self._errors, event.kind: (*self._errors.get(event.kind, ()), event.error)[-LATEST:]}
 
     def status(self, knowledge: Knowledge, terms: Terms) -> dict[str, Any]:
-        """Return the autopilot's part of `status`."""
         decided, proposal, paused = self._decided, knowledge.proposals.open, knowledge.trust.paused
         return {
             "mode": terms.autopilot.mode,
@@ -41,7 +40,6 @@ class AutopilotView:
         }
 
     def state(self, knowledge: Knowledge, terms: Terms) -> AutopilotState:
-        """Return the state that the metrics show."""
         return AutopilotState(
             mode=terms.autopilot.mode,
             target_executors=knowledge.steered(terms.autopilot.mode).executors,

@@ -153,7 +153,6 @@ class Controller:
             return None, [ReadingFailed(at_s=now_s, error=in_words(error))]
 
     def _turn(self, inputs: Inputs) -> Recorded:
-        """Turn the loop and take over its knowledge."""
         with self._turning:
             before = Keyframe(knowledge=self.knowledge, terms=self.terms)
             done = turn(before.knowledge, inputs, before.terms, self._policy)
@@ -175,7 +174,6 @@ class Controller:
             self._inbox.take_fit(FitDone(number=asked.number, took_s=0.0, error=in_words(error)))
 
     def _remember(self, at_s: float, events: Sequence[Event], **more: Any) -> None:
-        """Write a turn, and pass its events to the sinks."""
         written = [*events, *self._write(at_s, events=events, **more)]
         for event in written:
             number = getattr(event, "number", None)

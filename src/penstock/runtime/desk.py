@@ -97,7 +97,6 @@ def is_taken(event: Event, who: str) -> bool:
 
 
 def command_of(verb: str, asked: Mapping[str, Any], who: str, at_s: float) -> Command:
-    """Return the command of a request."""
     by: dict[str, Any] = {"at_s": at_s, "who": who}
     held = by | {"hold_s": None if asked.get("hold_s") is None else float(asked["hold_s"])}
     on_proposal = by | {"proposal": None if asked.get("proposal") is None else int(asked["proposal"])}

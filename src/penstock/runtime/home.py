@@ -67,5 +67,4 @@ def short_folder(root: Path = Path("/tmp")) -> Path:
 
 
 def job_folders(root: Path | None = None) -> list[JobFolder]:
-    """Return the folders of all jobs on this machine."""
     return [JobFolder(path.name, root) for path in sorted(((root or home()) / "jobs").glob("*")) if path.is_dir()]

@@ -41,8 +41,6 @@ REPORTED_S = 3600.0
 
 
 class View(Protocol):
-    """Shows a job while it runs."""
-
     def update(self, reading: Reading | None, events: Sequence[Event] = ()) -> None: ...
 
 
@@ -154,7 +152,6 @@ class Host:
             )  # fmt: skip
 
     def start(self) -> None:
-        """Start the loop, the socket and the snapshots."""
         self.controller.start()
         desk = Desk(controller=self.controller, clock=self.clock, redactor=self.redactor, status=self.status, set_source_rate=self.set_source_rate)
         self._socket = SocketServer(self._socket_path, desk.handle)
@@ -162,7 +159,6 @@ class Host:
             self._snapshots.start()
 
     def close(self, reason: str) -> None:
-        """Record the end and close everything that was opened."""
         if self._socket:
             self._socket.close()
         if self._controller and self._history:
@@ -228,7 +224,6 @@ class Host:
         return run_report(self._readings, self.terms.promises, self.recent, window_s=window_s)
 
     def status(self) -> dict[str, Any]:
-        """Return the state of the job."""
         knowledge, terms, reading = self.controller.knowledge, self.controller.terms, self.controller.last_reading
         assert self._about is not None
         about = self._about

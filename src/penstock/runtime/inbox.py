@@ -87,7 +87,6 @@ class Inbox:
             self._held_over = self._failed = 0
 
     def left(self, waiting: Waiting) -> None:
-        """Keep the outcomes and fits of a failed turn."""
         with self._news:
             self._held_over = len(waiting.outcomes)
             self._failed += 1

@@ -181,7 +181,6 @@ def as_side(report: RunReport) -> Side:
 
 
 def middle(sides: Sequence[Side]) -> Side:
-    """Return the median of each number."""
     return Side(**{each.name: median(getattr(side, each.name) for side in sides) for each in fields(Side)})
 
 

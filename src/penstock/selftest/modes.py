@@ -60,8 +60,6 @@ class ModesResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One turn of one mode."""
-
     samples: tuple[OutputSample, ...]
     pauses_s: tuple[float, ...]
     cpu_cores: tuple[float, ...]
@@ -102,7 +100,6 @@ def result_of(mode: str, turns: Sequence[Turn], recovery_s: float | None) -> Mod
 
 
 def latency_in(turns: Sequence[Turn]) -> Quantiles:
-    """Return the latency of all records seen at the sink."""
     latency, skew_s = latency_of_outputs([sample for turn in turns for sample in turn.samples])
     if latency is None:
         raise RuntimeError("nothing was seen at the sink" if skew_s is None else f"a result was written {skew_s:g} s before its input arrived")
@@ -122,7 +119,6 @@ def running(rate_rows_per_s: float) -> Iterator[tuple[RunningJob, TopicTail]]:
 
 
 def enter(job: RunningJob, tail: TopicTail, trigger: Trigger) -> None:
-    """Change the mode and wait until the job has settled in it."""
     clock = job.host.clock
     job.host.controller.submit(SetKnob(at_s=clock.now_s(), who="selftest", knob="trigger", value=str(trigger))).result(ANSWER_S)
     query = job.engine.queries[0]

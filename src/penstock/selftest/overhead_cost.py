@@ -116,7 +116,6 @@ def overhead_of(starts: Sequence[Start], *, rows_per_turn: int, cores: int) -> O
 
 
 def busy_cores(turns: Sequence[Turn]) -> float:
-    """Return the number of cores that the driver keeps busy."""
     return median(each.driver_cpu_s / each.wall_s for each in turns)
 
 

@@ -252,7 +252,6 @@ class WorkReader:
         self._seen: dict[str, int] = {}
 
     def since_last(self, query: Any) -> Work:
-        """Return the work of the query since the last call."""
         run_id = str(query.runId)
         fresh = [job_id for job_id in self._store.job_ids(run_id) if job_id > self._seen.get(run_id, -1)]
         self._seen[run_id] = max(fresh, default=self._seen.get(run_id, -1))

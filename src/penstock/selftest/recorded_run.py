@@ -38,8 +38,6 @@ WAVE_SHARE = 0.85
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """The history of a run, and its terms."""
-
     readings: tuple[Reading, ...]
     events: tuple[Event, ...]
     terms: Terms

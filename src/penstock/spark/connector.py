@@ -73,7 +73,6 @@ def resolve_token_provider(resolver: Resolver, version: str) -> tuple[str, tuple
 
 
 def given_connector(jvm: Any, given: Sequence[str]) -> Resolved:
-    """Return the jars that the user gave as paths or coordinates."""
     missing = [each for each in given if each.endswith(".jar") and not os.path.exists(each)]
     if missing:
         raise UserMistake(f"kafka.connector: there is no file {missing[0]}")
@@ -239,7 +238,6 @@ def version_in(jars: Sequence[str], artifact: str) -> str | None:
 
 
 def resolver_words(text: str) -> str:
-    """Return what the resolver's exception says, in one line."""
     found = re.search(r"(?:RuntimeException|IllegalArgumentException): (.+)", text)
     return " ".join((found[1] if found else text.splitlines()[0]).split())[:200]
 

@@ -38,7 +38,6 @@ class Trace:
 
 
 def prepare_trace(source: SourceSpec, folder: str, state_path: Path) -> Trace:
-    """Check a trace source before anything starts."""
     state = TraceState(state_path, recipe_of({**source.options, "folder": folder}))
     if state_path.exists():
         state.schedule()

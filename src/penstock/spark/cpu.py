@@ -22,11 +22,9 @@ class ExecutorProcesses:
         self._addresses = {address.address for addresses in psutil.net_if_addrs().values() for address in addresses} | {socket.gethostname(), socket.getfqdn()}
 
     def is_here(self, host: str) -> bool:
-        """Return whether an executor's host is this machine."""
         return host in self._addresses
 
     def process(self, executor_id: str) -> psutil.Process | None:
-        """Return the executor's own process, if it runs on this machine."""
         known = self._found.get(executor_id)
         if known is not None and known.is_running():
             return known

@@ -155,7 +155,6 @@ class LiveRows:
         return rows
 
     def is_reading(self, run_id: str) -> bool:
-        """Return whether tasks of this run have begun to read."""
         self.look(run_id)
         with self._lock:
             return any(tasks.launched_wall_s is not None for tasks in self._run.batches.values())

@@ -26,7 +26,6 @@ def leaves(plan: Any) -> list[Any]:
 
 
 def source_of(node: Any) -> tuple[str, dict[str, str], list[str]]:
-    """Return format, options and columns of a source node."""
     output = node.output()
     columns = [str(output.apply(i).name()) for i in range(output.size())]
     if node.getClass().getSimpleName() != SOURCE_NODE:
@@ -35,7 +34,6 @@ def source_of(node: Any) -> tuple[str, dict[str, str], list[str]]:
 
 
 def with_leaves(session: SparkSession, plan: Any, change: Callable[[Any], Any]) -> Any:
-    """Return the plan with each streaming source replaced."""
     children = plan.children()
     if children.isEmpty():
         return change(plan) if plan.isStreaming() else plan

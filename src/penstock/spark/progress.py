@@ -46,7 +46,6 @@ def wall_seconds(timestamp: str) -> float:
 
 
 def parse_progress(report: Mapping[str, Any]) -> Progress:
-    """Parse the JSON of a `StreamingQueryProgress`."""
     parts = {name: milliseconds / 1000 for name, milliseconds in report["durationMs"].items()}
     started = wall_seconds(report["timestamp"])
     states = report.get("stateOperators") or []
@@ -84,7 +83,6 @@ def batch_of_job(job: Mapping[str, Any]) -> int | None:
 
 
 def parse_stage(position: int, shares: Mapping[str, Mapping[str, Any]]) -> StageFact:
-    """Return the facts of a stage, from the shares of its executors."""
     read = sum(share["inputRecords"] for share in shares.values())
     return StageFact(
         position=position,
@@ -139,7 +137,6 @@ class Commits:
             self._changed.notify_all()
 
     def take(self) -> list[Progress]:
-        """Return the reports since the last call."""
         with self._changed:
             fresh = list(self._fresh)
             self._fresh.clear()

@@ -72,7 +72,6 @@ class Slots:
 
 
 def plan_of(frame: DataFrame) -> str:
-    """Return the physical plan that Spark would run, as text."""
     jvm: Any = frame.sparkSession._jvm
     return str(frame._jdf.queryExecution().explainString(singleton(jvm.org.apache.spark.sql.execution, "SimpleMode")))
 

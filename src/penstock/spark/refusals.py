@@ -60,7 +60,6 @@ def find_master(declared: str | None) -> str | None:
 
 
 def spark_defaults() -> dict[str, str]:
-    """Return the settings of spark-defaults.conf, if there is one."""
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
     path = Path(folder) / "spark-defaults.conf" if folder else None

@@ -157,7 +157,6 @@ def start_session(name: str, master: str | None, settings: Mapping[str, str], re
 
 
 def check_session(session: SparkSession) -> None:
-    """Raise unless Penstock can work with this session."""
     refuse_connect(session)
     refuse_old_spark(session.version)
     refuse_dynamic_allocation(session.sparkContext.getConf().get("spark.dynamicAllocation.enabled"))

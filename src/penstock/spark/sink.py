@@ -141,7 +141,6 @@ def put_once(path: Path, text: str) -> bool:
 
 
 def pages(root: Path) -> list[dict[str, Any]]:
-    """Return the pages of all committed batches, in order."""
     return sorted((json.loads(page.read_text()) for page in (root / "batches").glob("[0-9]*.json")), key=lambda page: int(page["batch"]))
 
 
@@ -157,5 +156,4 @@ def committed_files(root: Path) -> list[Path]:
 
 
 def count_rows(root: Path) -> int:
-    """Return how many rows the ledger at `root` holds."""
     return sum(int(page["rows"]) for page in counting_pages(root))

@@ -83,7 +83,6 @@ def is_empty(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def check_health(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise `UserMistake` if the file is damaged."""
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise UserMistake(f"{path}: the history is damaged ({found}): move it away, and its snapshot or an empty one takes its place")

@@ -219,7 +219,6 @@ class History:
             self._keyframe_s = entry.recorded.inputs.at_s if entry.keyframe_by else self._keyframe_s
 
     def _save_unsaved(self) -> None:
-        """Write the knowledge that is not in the file."""
         rest = Entry(knowledge=self._unsaved, learnt=None if self._learnt is self._learnt_written else self._learnt)
         if (rest.knowledge or rest.learnt) and self._try_to_write(rest) is None:
             self._written(rest, self._learnt_written_s)

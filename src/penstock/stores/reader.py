@@ -69,15 +69,12 @@ class HistoryReader:
         return self._values("events", "kind, json, count, last_at_s", since_s, until_s, _event_row, age="last_at_s")
 
     def instructions(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Instruction, float]]:
-        """Instructions and when they were given."""
         return self._values("instructions", "json, at_s", since_s, until_s, lambda json, at_s: (decode(Instruction, json), at_s))
 
     def outcomes(self, since_s: float = -math.inf, until_s: float = math.inf) -> Iterator[tuple[Outcome, float]]:
-        """Yield outcomes and when they were reported."""
         return self._values("outcomes", "json, at_s", since_s, until_s, lambda json, at_s: (decode(Outcome, json), at_s))
 
     def knowledge(self) -> Knowledge | None:
-        """Return the controller's latest knowledge."""
         with self._explained():
             return read_knowledge(self._connection)
 
@@ -92,7 +89,6 @@ class HistoryReader:
             return read_recorders(self._connection)
 
     def turns(self) -> Iterator[TurnRow]:
-        """Yield the turns in their order."""
         last = 0
         while True:
             with self._explained():

@@ -98,7 +98,6 @@ def write_entry(connection: sqlite3.Connection, entry: Entry, redactor: Redactor
 
 
 def read_knowledge(connection: sqlite3.Connection) -> Knowledge | None:
-    """Return the latest knowledge; None if there is none."""
     query = """SELECT knowledge.json, learnt.json, readings.json FROM knowledge
         LEFT JOIN learnt ON learnt.id = knowledge.id LEFT JOIN readings ON readings.id = knowledge.reading_id"""
     row = connection.execute(query).fetchone()
@@ -111,7 +110,6 @@ def read_knowledge(connection: sqlite3.Connection) -> Knowledge | None:
 
 
 def read_terms(connection: sqlite3.Connection) -> Terms | None:
-    """Return the terms of the last keyframe; None if there is none."""
     row = connection.execute("SELECT json_object('terms', json_extract(json, '$.terms')) FROM keyframes ORDER BY turn_id DESC LIMIT 1").fetchone()
     return None if row is None else decode(StoredTerms, row[0]).terms
 

@@ -25,7 +25,6 @@ def number(options: Mapping[str, str], key: str, default: float, *, lowest: floa
 
 
 def recipe_of(options: Mapping[str, str]) -> TraceRecipe:
-    """Return the rate of a trace, from its options."""
     unknown = [key for key in options if key.lower() not in KNOWN and key.lower() != "path"]
     if unknown:
         raise UserMistake(f"trace: {unknown[0]}: there is no such option; there are {', '.join(KNOWN)}")

@@ -113,7 +113,6 @@ class JobKafka:
         return self._states
 
     def status(self) -> list[dict[str, Any]]:
-        """Return how each feeder keeps up."""
         return [feed.last.summary(topic) for topic, feed in self._feeds.items() if feed.last is not None]
 
     def stop_feeds(self) -> None:

@@ -269,7 +269,6 @@ def code_checks(spec: JobSpec) -> Iterator[tuple[Keys, Callable[[], object]]]:
 
 
 def check_trace(given: Mapping[str, str], folder: str, *, what: str) -> None:
-    """Read a trace and make its first row."""
     options = {**given, "folder": folder}
     try:
         recipe_of(options)

@@ -196,7 +196,6 @@ def start_writer(make_host: Callable[[], ScriptHost], writer: Any, name: str | N
 
 
 def attach_query(make_host: Callable[[], ScriptHost], query: Any, name: str | None, restart: RestartFunction | None) -> QueryHandle:
-    """Attach a running query."""
     recipe = AttachedRecipe(query, restart)
     host = make_host()
     return host.add(name or query.name or f"query-{len(host.engine.queries) + 1}", recipe, recipe.trigger, as_it_runs=True)

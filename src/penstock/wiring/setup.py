@@ -58,7 +58,6 @@ def noticed_after_s(engine: Simulable, fault: FaultKind) -> float:
 
 
 def declared_of(setup: Setup) -> Configuration:
-    """Return the configuration that a simulated job starts with."""
     queries = setup.engine.queries if isinstance(setup.engine, QueryGraph) else ()
     each: list[Any] = [query.settings for query in queries] or [setup.engine]
     declared = {one.query: QueryConfiguration(trigger=one.trigger, rate_limit_rows_per_s=one.rate_limit_rows_per_s) for one in each}
@@ -80,8 +79,6 @@ PROFILED_TO = 1.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A policy that cannot be simulated, and why."""
-
     policy: str
     why: str
 
@@ -120,7 +117,6 @@ def profiled(setup: Setup) -> Profiled:
 
 
 def with_one_load(setup: Setup) -> Setup:
-    """Return the setup with one load for all queries."""
     graph: Any = setup.engine
     if not isinstance(graph, QueryGraph) or not any(query.arrivals for query in graph.queries):
         return setup

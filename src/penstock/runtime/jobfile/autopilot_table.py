@@ -54,7 +54,6 @@ class AutopilotBuilder:
         return autopilot
 
     def profile(self, table: AutopilotTable) -> tuple[ProfileSeen, ...]:
-        """Return the job's profile; empty without a file."""
         if table.profile is None:
             return ()
         from penstock.tables.measurements import read_profile

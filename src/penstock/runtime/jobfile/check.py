@@ -81,7 +81,6 @@ def _key(name: str, field: FieldInfo) -> str:
 
 
 def _table_at(keys: Keys) -> type[Table]:
-    """Return the table that the keys lead to."""
     at: Any = JobTable
     for key in keys:
         named: Mapping[str, Any] = getattr(at, "model_fields", {})

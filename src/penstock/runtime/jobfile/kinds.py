@@ -98,8 +98,6 @@ def any_number(name: str) -> Kind:
 
 
 def one_of(*texts: str) -> Kind:
-    """Return one text out of a few."""
-
     def read(value: object) -> str:
         must(value in texts)
         return str(value)

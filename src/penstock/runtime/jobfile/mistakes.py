@@ -51,7 +51,6 @@ class Mistakes:
         return tuple(line for _, line in self._found)
 
     def is_known(self, keys: Keys) -> bool:
-        """Return whether a mistake at this place was found."""
         return self._in_file(keys) in {place for place, _ in self._found}
 
     def within(self, table: str) -> bool:

@@ -20,8 +20,6 @@ Truth = Callable[[float, int, float], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A random job."""
-
     downtime_s: float
     capacity: float
     pause_s: float

@@ -63,7 +63,6 @@ def _clicks(t: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _wander(t: Floats, rng: np.random.Generator) -> Floats:
-    """Return a level with noise that lasts for minutes."""
     return np.asarray(np.exp(0.2 * _wobble(rng, len(t), rng.uniform(100, 500), smooth=False)))
 
 
