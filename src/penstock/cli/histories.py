@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 FileOption = Annotated[Path | None, typer.Option("--file", help="Read this history file instead of a job's own.", metavar="HISTORY.DB")]
 
-
 ROWS_A_STEP = 500
 
 

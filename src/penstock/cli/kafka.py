@@ -24,7 +24,6 @@ from penstock.trace.state import TraceState, recipe_of
 
 app = typer.Typer(help="Run a Kafka broker on this machine, or feed a topic.", invoke_without_command=True)
 
-
 POLL_S = 0.2
 FolderOption = Annotated[Path | None, typer.Option("--folder", help="Keep its data in this folder; without it they are deleted at the end.")]
 

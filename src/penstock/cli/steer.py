@@ -21,7 +21,6 @@ QueryOption = Annotated[str | None, typer.Option("--query", help="Only this quer
 HoldOption = Annotated[str | None, typer.Option("--for", help="Hold the value for this time (default: an hour).", metavar="DURATION")]
 WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is done.")]
 
-
 HOW: dict[Applied, str] = {
     "live": "The queries go on meanwhile.",
     "after a commit": "The query stops right after a commit and starts again from its checkpoint.",

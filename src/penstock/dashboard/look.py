@@ -28,7 +28,6 @@ THEME = {
 }
 """Each colour's CSS variable, which follows the light or dark theme of a page."""
 
-
 STYLE: Any = {
     "font.family": FONT,
     "font.size": 9,

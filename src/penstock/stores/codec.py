@@ -24,7 +24,6 @@ from penstock.core.redaction import Redactor
 
 Value = TypeVar("Value")
 
-
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}
 _shapes: dict[type[Any], tuple[tuple[str, bool], ...]] = {}
 

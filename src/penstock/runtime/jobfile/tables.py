@@ -136,7 +136,6 @@ if TYPE_CHECKING:
 else:
     AutopilotTable = create_model("AutopilotTable", __base__=AnyAutopilotTable, **_AUTOPILOT)
 
-
 _SETTINGS: dict[str, Any] = {each.name: (Annotated[float, kinds.of_setting(each)], each.default) for each in fields(Config)}
 
 if TYPE_CHECKING:
