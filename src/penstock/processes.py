@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import signal
 import subprocess
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 
@@ -14,7 +15,7 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def end_process(process: subprocess.Popen[bytes], grace_s: float = 10.0) -> None:
+def end_process(process: subprocess.Popen[Any], grace_s: float = 10.0) -> None:
     """End a child process: terminate it, and kill it after the grace time."""
     if process.poll() is not None:
         return

@@ -135,7 +135,6 @@ def show(console: Console, spec: JobSpec, folder: Path, *, beside_a_static_one: 
     """Print a summary, what the policy saved, and the paths of the picture and the page."""
     from penstock.dashboard.page import write_page
     from penstock.dashboard.picture import draw
-    from penstock.dashboard.summary import summarise
 
     history = JobFolder(spec.name).history
     with HistoryReader.open(history) as reader:
@@ -147,19 +146,13 @@ def show(console: Console, spec: JobSpec, folder: Path, *, beside_a_static_one: 
         table.add_row(name, value)
     console.print(table)
     if beside_a_static_one:
-        show_beside_static(console, readings, events, spec)
+        found = beside_static(readings, events, spec)
+        console.print(found.table())
+        console.print(found.note(), highlight=False, soft_wrap=True)
     draw(readings, events, spec.promises, folder / "demo.png", "Penstock demonstration")
     write_page(readings, events, spec.promises, folder / "demo.html", title="Penstock demonstration", summary=summary)
     for what, path in (("picture", folder / "demo.png"), ("page", folder / "demo.html"), ("history", history)):
         console.print(f"{what}: {path}", highlight=False, soft_wrap=True)
-
-
-def show_beside_static(console: Console, readings: Sequence[Reading], events: Sequence[Event], spec: JobSpec) -> None:
-    from penstock.cli.demo import beside_static
-
-    found = beside_static(readings, events, spec)
-    console.print(found.table())
-    console.print(found.note(), highlight=False, soft_wrap=True)
 
 
 NOT_KNOWN = "not known"

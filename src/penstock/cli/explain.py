@@ -211,8 +211,7 @@ def candidates_table(decided: Decided) -> Table:
 
 
 def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:
-    table = columns("", "predicted", "bounds", "due in", "it was", "off by", left=1)
-    table.columns[0].max_width = None
+    table = columns("", "predicted", "bounds", "due in", "it was", "off by", left=1, widest=None)
     table.add_column("")
     for each in predictions:
         made, graded = each.made, each.graded
@@ -231,9 +230,8 @@ def predictions_table(predictions: tuple[Judged, ...], at_s: float) -> Table:
 
 
 def pairs(rows: list[tuple[str, str]]) -> Table:
-    table = columns("", "", left=2)
+    table = columns("", "", left=2, widest=None)
     table.show_header = False
-    table.columns[0].max_width = None
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table

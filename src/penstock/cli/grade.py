@@ -79,8 +79,7 @@ def show(console: Console, found: Sequence[Grade]) -> None:
 
 
 def grades_table(found: Sequence[Grade]) -> Table:
-    table = columns("prediction", "grades", "off by", "good", "bias", "within bounds", left=1)
-    table.columns[0].max_width = None
+    table = columns("prediction", "grades", "off by", "good", "bias", "within bounds", left=1, widest=None)
     table.add_column("")
     for each in found:
         cells = str(each.count), percent(each.error), f"≤ {GOOD_ERROR[each.kind]:.0%}", f"{each.bias:+.0%}", percent(each.within)
@@ -124,8 +123,7 @@ def show_errors(console: Console, found: Sequence[ModelScore]) -> None:
 
 
 def errors_table(found: Sequence[ModelScore]) -> Table:
-    table = columns("model", "held out", "off by", "constant", "paper", left=1)
-    table.columns[0].max_width = None
+    table = columns("model", "held out", "off by", "constant", "paper", left=1, widest=None)
     table.add_column("")
     for each in found:
         if isinstance(each.score, Score):

@@ -1,7 +1,5 @@
 """The display of `penstock run`: a live view on a terminal, log lines elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -18,22 +16,6 @@ from penstock.core.domain.reading import Reading
 
 REFRESHES_PER_S = 4.0
 LOG_EVERY_S = 30.0
-
-
-def view_for(
-    console: Console,
-    job: str,
-    *,
-    mode: str,
-    master: str,
-    promises: Promises = Promises(),
-    redact: Callable[[str], str] = str,
-    log_every_s: float = LOG_EVERY_S,
-) -> LiveView | PlainLog:
-    """Return a live view on a terminal, else log lines every `log_every_s` (0: every reading). Both accept updates from any thread."""
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveView(console, ViewState(job=one_line(job), pilot=Pilot(mode=mode), master=one_line(redact(master)), promises=promises), redact)
-    return PlainLog(console, redact, every_s=log_every_s)
 
 
 class LiveView:
@@ -84,6 +66,15 @@ class PlainLog:
 
     def _print(self, at_s: float, words: str) -> None:
         self._console.print(f"{day_time(at_s)} {words}", markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def view_for(
+    console: Console, job: str, *, mode: str, master: str, promises: Promises = Promises(), redact: Callable[[str], str] = str, log_every_s: float = LOG_EVERY_S
+) -> LiveView | PlainLog:
+    """Return a live view on a terminal, else log lines every `log_every_s` (0: every reading). Both accept updates from any thread."""
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveView(console, ViewState(job=one_line(job), pilot=Pilot(mode=mode), master=one_line(redact(master)), promises=promises), redact)
+    return PlainLog(console, redact, every_s=log_every_s)
 
 
 def print_tracebacks(console: Console, events: Sequence[Event], redact: Callable[[str], str]) -> None:

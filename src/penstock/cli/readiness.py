@@ -40,7 +40,8 @@ def readiness(job: JobOption = None, file: FileOption = None, as_json: JsonOptio
         events = events_of(reader)
         shadow = last_shadow(events)
         if shadow is None:
-            found, nothing = None, why_never(reader)
+            decided = any(isinstance(event, Decided) for event in events)
+            found, nothing = None, NEVER if decided else f"not ready: {why_undecided(reader)}"
         else:
             readings = read_with_bar("reading the readings", reader.readings(shadow.from_s, shadow.until_s), reader.span())
             found, nothing = judge(list(readings), events, reader.terms() or Terms()), ""
@@ -50,11 +51,6 @@ def readiness(job: JobOption = None, file: FileOption = None, as_json: JsonOptio
         show(Console(), found)
     else:
         typer.echo(nothing)
-
-
-def why_never(reader: HistoryReader) -> str:
-    decided = any(isinstance(row.event, Decided) for row in reader.events())
-    return NEVER if decided else f"not ready: {why_undecided(reader)}"
 
 
 def as_object(found: Readiness) -> dict[str, Any]:
@@ -69,8 +65,7 @@ def show(console: Console, found: Readiness) -> None:
 
     line("ready" if found.ready else "not ready", "bold green" if found.ready else "bold yellow")
     line(f"{found.policy} in shadow for {duration_words(round(found.shadow_s))}, {day_time(found.from_s)} to {day_time(found.until_s)}\n")
-    table = columns("", "in shadow", "as it ran", left=1)
-    table.columns[0].max_width = None
+    table = columns("", "in shadow", "as it ran", left=1, widest=None)
     for name, wanted, ran in compared(found.shadow, found.run):
         table.add_row(name, wanted, ran)
     console.print(Whole(table))

@@ -57,11 +57,11 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def columns(*heads: str, left: int) -> Table:
-    """Return a table without lines; its first `left` columns are names, the others numbers."""
+def columns(*heads: str, left: int, widest: int | None = 24) -> Table:
+    """Return a table without lines; its first `left` columns are names, the first at most `widest` wide, the others numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for i, head in enumerate(heads):
-        table.add_column(head, no_wrap=True, overflow="ellipsis", justify="left" if i < left else "right", max_width=24 if i == 0 else None)
+        table.add_column(head, no_wrap=True, overflow="ellipsis", justify="left" if i < left else "right", max_width=None if i else widest)
     return table
 
 

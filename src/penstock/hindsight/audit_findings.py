@@ -107,21 +107,10 @@ def rate_of(query: QueryReading) -> float:
     return (query.throughput_rows_per_s or 0.0) if query.arrival_rows_per_s is None else query.arrival_rows_per_s
 
 
-AT_RISK = 0.8
-"""A latency above this share of its promise leaves little room."""
-RARELY = 0.01
-MOST_FAILURES = 100
-"""Failures are imagined at no more than this many moments of a run, evenly apart."""
-LEAST_CARRIED = 1e-9
-"""Rows per second, where a size carries nothing."""
-FOLLOWED = 3.0
-"""A recovery is followed for this many times as long as is promised; then the load stays as it is."""
-
-
 def risks(
     whole: RunReport, promises: Promises, *, short_share: float, beyond_share: float, why_beyond: str, late_share: float, failures: int
 ) -> tuple[str, ...]:
-    """`short_share` of the time more arrived than its executors carry, `beyond_share` of it more than any number of them would.
+    """Return the promises at risk and what else went wrong, in words.
 
     For `short_share` of the time more arrived than its executors could process, for `beyond_share` more than any number of them could; at `late_share`
     of the time a recovery would have taken longer than promised.

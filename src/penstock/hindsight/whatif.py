@@ -92,16 +92,9 @@ class Like:
 
 
 def calibrated_by(
-    name: str,
-    readings: Sequence[Reading],
-    events: Sequence[Event],
-    seed: int,
-    ran_under: Terms | None = None,
-    *,
-    up_s: float | None = None,
-    scheduler: Scheduler = "fair",
-    only: Plant | None = None,
-) -> Like:
+    name: str, readings: Sequence[Reading], events: Sequence[Event], seed: int, ran_under: Terms | None = None, *,
+    up_s: float | None = None, scheduler: Scheduler = "fair", only: Plant | None = None,
+) -> Like:  # fmt: skip
     """Calibrate a simulator by these readings; raise `UserMistake` if there is nothing to simulate. For the other arguments see `calibrated`."""
     config = config_of(readings)
     autopilot = None if ran_under is None else ran_under.autopilot

@@ -13,6 +13,7 @@ from typing import IO
 
 from penstock.core.errors import UserMistake
 from penstock.kafka.feeder import DRAIN_S, FeedReport
+from penstock.processes import end_process
 
 START_S = 60.0
 
@@ -76,13 +77,7 @@ class Feed:
 
     def close(self) -> str:
         """End it after it has sent what it has taken up; return its error, or ""."""
-        if self.is_running:
-            self._process.terminate()
-            try:
-                self._process.wait(DRAIN_S + 5)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        end_process(self._process, DRAIN_S + 5)
         for thread in (self._listener, self._errors):
             if thread is not threading.current_thread():
                 thread.join(timeout=5)

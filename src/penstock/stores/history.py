@@ -131,16 +131,9 @@ class History:
         return cls(path, open_writer(path, wal_bytes=Bounds.of(config).wal_bytes), config=config, redactor=redactor, recorder=recorder or this_penstock())
 
     def append(
-        self,
-        at_s: float,
-        *,
-        reading: Reading | None = None,
-        events: Sequence[Event] = (),
-        instructions: Sequence[tuple[Instruction, float]] = (),
-        outcomes: Sequence[tuple[Outcome, float]] = (),
-        knowledge: Knowledge | None = None,
-        recorded: Recorded | None = None,
-    ) -> tuple[Event, ...]:
+        self, at_s: float, *, reading: Reading | None = None, events: Sequence[Event] = (), instructions: Sequence[tuple[Instruction, float]] = (),
+        outcomes: Sequence[tuple[Outcome, float]] = (), knowledge: Knowledge | None = None, recorded: Recorded | None = None,
+    ) -> tuple[Event, ...]:  # fmt: skip
         """Write one turn, whole or not at all; return the events of memory lost or regained, which it writes too. Do nothing after `close`."""
         entry = Entry(reading=reading, events=events, instructions=instructions, outcomes=outcomes, knowledge=knowledge, recorded=recorded)
         with self._lock:
