@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.live import Live
 
 from penstock.cli.pilot import Pilot
@@ -25,7 +25,9 @@ class LiveView:
         self._console = console
         self._state = state
         self._redact = redact
-        self._live = Live(console=console, screen=False, refresh_per_second=REFRESHES_PER_S, get_renderable=self._picture)
+        self._live = Live(
+            console=console, screen=False, refresh_per_second=REFRESHES_PER_S, get_renderable=lambda: render(replace(self._state, height=console.height))
+        )
 
     def start(self) -> None:
         self._live.start()
@@ -36,9 +38,6 @@ class LiveView:
 
     def stop(self) -> None:
         self._live.stop()
-
-    def _picture(self) -> RenderableType:
-        return render(replace(self._state, height=self._console.height))
 
 
 class PlainLog:

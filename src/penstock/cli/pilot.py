@@ -101,13 +101,13 @@ class Pilot:
 
     def _lines(self, now_s: float) -> Iterator[tuple[str, str, str]]:
         policy = f"policy {self.policy}, " if self.policy else ""
-        yield "autopilot", f"{policy}nothing decided yet" if self.last is None else f"{_ago(now_s - self.last.at_s)}: {self.last.words}", ""
+        yield "autopilot", f"{policy}nothing decided yet" if self.last is None else f"{_span(now_s - self.last.at_s)} ago: {self.last.words}", ""
         if self.proposal is not None:
-            left = _left(self.proposal.expires_s - now_s)
+            left = _span(self.proposal.expires_s - now_s)
             number = self.proposal.number
             yield "proposal", f"{number}: {self.proposal.change}, expires in {left}; penstock approve {number}, or reject {number}", "yellow"
         if self.paused is not None:
-            span = "until it is resumed" if self.paused.until_s is None else f"for {_left(self.paused.until_s - now_s)} more"
+            span = "until it is resumed" if self.paused.until_s is None else f"for {_span(self.paused.until_s - now_s)} more"
             reason = f" ({self.paused.reason})" if self.paused.reason else ""
             yield "paused", f"by {self.paused.who} {span}{reason}; penstock resume", "yellow"
         if self.infeasible:
@@ -125,9 +125,5 @@ def pilot_view(lines: Sequence[tuple[str, str, str]], *, wrapped: bool) -> Rende
     return grid
 
 
-def _ago(passed_s: float) -> str:
-    return f"{duration_words(max(1, round(passed_s)))} ago"
-
-
-def _left(left_s: float) -> str:
-    return duration_words(max(1, round(left_s)))
+def _span(seconds: float) -> str:
+    return duration_words(max(1, round(seconds)))

@@ -107,8 +107,5 @@ def saves_words(found: WhatIf, run: Simulated) -> str:
 def kept_words(ran: RunReport) -> tuple[str, ...]:
     """Quantiles of the latency in milliseconds, the share within the promise, and for how long promises were broken."""
     latency = ("", "", "") if ran.latency is None else tuple(f"{1000 * each:,.0f}" for each in (ran.latency.p50_s, ran.latency.p95_s, ran.latency.p99_s))
-    return (*latency, share_words(ran.within_promise), "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")
-
-
-def share_words(share: float | None) -> str:
-    return "" if share is None else f"{share:.1%}"
+    within = "" if ran.within_promise is None else f"{ran.within_promise:.1%}"
+    return (*latency, within, "" if ran.violation_s is None else f"{ran.violation_s:,.0f}")

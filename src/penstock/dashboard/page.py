@@ -18,19 +18,10 @@ PICTURE = "workload, throughput, lag, latency and executors over time"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def write_page(
-    readings: Sequence[Reading],
-    event_rows: Sequence[Event],
-    promises: Promises,
-    path: Path,
-    *,
-    title: str,
-    summary: RunSummary,
-    redact: Callable[[str], str] = str,
-) -> None:
-    """Write the page of a run; the texts of events pass through `redact`."""
+def write_page(readings: Sequence[Reading], event_rows: Sequence[Event], promises: Promises, path: Path, *, title: str, summary: RunSummary) -> None:
+    """Write the page of a run."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(readings, event_rows, promises, title=title, summary=summary, redact=redact), encoding="utf-8", errors="replace")
+    path.write_text(page(readings, event_rows, promises, title=title, summary=summary), encoding="utf-8", errors="replace")
 
 
 def page(

@@ -61,7 +61,7 @@ def _figure(readings: Sequence[Reading], events: Sequence[Event], promises: Prom
     in_minutes = last_s - start_s <= LONGEST_IN_MINUTES_S
     unit_s = 60.0 if in_minutes else 3600.0
     at = [(mark.at_s - start_s) / unit_s for mark in found]
-    labels_in = [_width_in(mark.label) for mark in found]
+    labels_in = [width_pt(mark.label, LABEL_PT) / 72 + 2 * LABEL_PAD_IN for mark in found]
     end = _end_with_room(max((last_s - start_s) / unit_s, 1 / 60), at, labels_in)
     rows = _rows([PLOT_IN / end * each for each in at], labels_in, found)
     figure, lane, panels = _layout(title, 1 + max((row for row in rows if row is not None), default=-1))
@@ -123,10 +123,6 @@ def _rows(starts_in: Sequence[float], widths_in: Sequence[float], found: Sequenc
 def _end_with_room(end: float, at: Sequence[float], widths_in: Sequence[float]) -> float:
     """Return the end of the time axis that leaves room for the last label."""
     return max([end, *(x * PLOT_IN / (PLOT_IN - width_in) for x, width_in in zip(at, widths_in, strict=True))])
-
-
-def _width_in(label: str) -> float:
-    return width_pt(label, LABEL_PT) / 72 + 2 * LABEL_PAD_IN
 
 
 def _nothing(title: str) -> Figure:

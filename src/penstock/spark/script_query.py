@@ -72,11 +72,7 @@ class WriterRecipe(Recipe):
     def start(self, settings: QuerySettings) -> StreamingQuery:
         activate(self._session)
         index = iter(range(len(self._sources)))
-
-        def open_source(node: Any) -> Any:
-            return self._opened(node, next(index), settings)
-
-        plan = with_leaves(self._session, self._plan, open_source)
+        plan = with_leaves(self._session, self._plan, lambda node: self._opened(node, next(index), settings))
         self._dataset.set(self._jwriter, dataset_of(self._session, plan))
         self._writer.trigger(**spark_trigger(settings.paced_trigger))
         return started(self._session, self._writer, settings.partitions)

@@ -12,7 +12,7 @@ from penstock.cli.report import JsonOption, PlotOption, Report, finite, present
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.extrapolation import busiest_third, peak, quiet, score_extrapolation, total
 from penstock.core.models.capacity.job_capacity import JobCapacity, Method, WorkerShare
-from penstock.core.models.capacity.worker_readings import WarmUp, WorkersReading, warm_ups, without
+from penstock.core.models.capacity.worker_readings import WorkersReading, warm_ups, without
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score
 from penstock.tables.workers import read_workers
@@ -48,7 +48,8 @@ def capacity(
         raise UserMistake(f"{usable}: {answer.why}{blamed(max_utilization, len(readings) - len(used), readings)}")
     shown = max_utilization if len(used) < len(readings) else busiest_third(readings)
     above = score_extrapolation(readings, max_utilization=shown, model=empty)
-    notes = [*lacking_in_words(given.lacking), *(in_words_of(each) for each in cold), *answer.notes]
+    warming = [f"left out {each.from_s:g} s to {each.until_s:g} s: the workers were still warming up, busier for their load than later" for each in cold]
+    notes = [*lacking_in_words(given.lacking), *warming, *answer.notes]
     found, shares, model = answer.capacity, answer.shares, answer.model
 
     def draw(path: Path) -> None:
@@ -86,10 +87,6 @@ def lacking_in_words(rows: int) -> list[str]:
     if not rows:
         return []
     return [f"left out {rows} row{'s' if rows > 1 else ''} without utilization or throughput, and the moment{'s they are' if rows > 1 else ' it is'} of"]
-
-
-def in_words_of(cold: WarmUp) -> str:
-    return f"left out {cold.from_s:g} s to {cold.until_s:g} s: the workers were still warming up, busier for their load than later"
 
 
 def within(option: str, utilization: float, highest: float) -> None:
