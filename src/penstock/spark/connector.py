@@ -53,7 +53,7 @@ def provide_connector(jvm: Any, given: Sequence[str] = ()) -> tuple[Resolved, st
         loader.addURL(jvm.java.io.File(jar).toURI().toURL())
     if not has_class(jvm, PROVIDER_CLASS):
         raise UserMistake(f"kafka.connector: {', '.join(given) or 'what was resolved'} holds no {PROVIDER_CLASS}; {REMEDY}")
-    return found, f"Kafka connector, as given: {', '.join(found.coordinates)}" if given else connector_words(found)
+    return found, given_words(found) if given else connector_words(found)
 
 
 def resolve_connector(jvm: Any, folder: Path) -> Resolved:
@@ -167,6 +167,10 @@ def connector_words(found: Resolved) -> str:
     if version == pyspark.__version__:
         return f"Kafka connector {version}"
     return f"Kafka connector {version}: there is none for Spark {pyspark.__version__} in the repositories that answer, this is the nearest older one"
+
+
+def given_words(found: Resolved) -> str:
+    return f"Kafka connector, as given: {', '.join(found.coordinates)}"
 
 
 def cache_folder() -> Path:
