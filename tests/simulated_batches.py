@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from changes import scaling
+
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.trigger import Trigger
@@ -25,7 +27,7 @@ def scaled(running: MicroBatchEngine, at_s: float, executors: int, number: int =
     """Ask for so many executors at a time; where the outcome will be."""
     outcomes: list[Outcome] = []
     running.advance(at_s)
-    running.perform(ScaleExecutors(number=number, executors=executors), outcomes.append)
+    running.perform(scaling(number, 0, executors), outcomes.append)
     return outcomes
 
 

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 from penstock.cli.app import app
 from penstock.cli.explain import until_moment_s
 from penstock.cli.terminal import clock_time, day_time
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.errors import UserMistake
-from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.steering import Paused, Steering
 from penstock.runtime.home import JobFolder

@@ -19,14 +19,14 @@ from penstock.cli.app import app
 from penstock.cli.replay import what_if_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.run import RunStarted
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.trigger import Trigger
-from penstock.core.domain.configuration import Configuration
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.policies.registry import POLICIES
 from penstock.core.redaction import Redactor
-from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.load import Load

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.run import RunEnded
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending
 from penstock.core.redaction import Redactor
 from penstock.runtime.controller import Memory

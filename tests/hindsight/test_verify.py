@@ -19,6 +19,7 @@ from planned import DECLARED, Thumb, terms
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Command, Pause, Resume, SetExecutors, SetTrigger
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import TurnFailed
@@ -30,7 +31,6 @@ from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.fitting import FitAsked, FitDone
-from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals

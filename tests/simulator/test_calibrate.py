@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from changes import changing, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.queries import QueryRestarted
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
@@ -63,10 +64,10 @@ def run(engine: Engine, executors: int, changes: Mapping[float, int | Trigger], 
         outcomes.clear()
         wanted = changes.get(at_s - START_S)
         if isinstance(wanted, Trigger):
-            plant.perform(ChangeQuery(number=0, query="query", trigger=wanted, rate_limit_rows_per_s=None), lambda outcome: None)
+            plant.perform(changing(0, "query", trigger=(Trigger(), wanted)), lambda outcome: None)
         elif wanted is not None:
             events.append(InstructionGiven(at_s=at_s, number=len(events), knob="executors", before=str(executors), after=str(wanted), reason="decided"))
-            plant.perform(ScaleExecutors(number=len(events) - 1, executors=wanted), outcomes.append)
+            plant.perform(scaling(len(events) - 1, executors, wanted), outcomes.append)
             executors = wanted
     return History(readings=tuple(readings), events=tuple(events))
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from changes import changing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_job import asked, assert_nothing_is_lost, job, lived, recovery, scale
 
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.instruction import ChangeQuery, Outcome
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import recovery_s
@@ -280,12 +281,12 @@ def test_a_failure_in_the_middle_of_a_rescale_delays_it() -> None:
 def test_other_checkpoints_and_a_rate_limit_cost_a_restart() -> None:
     engine = job(3000.0, up_s=10.0)
     engine.advance(100.0)
-    change = ChangeQuery(number=2, query="query", trigger=Trigger(kind="real_time", interval_s=30.0), rate_limit_rows_per_s=2500.0)
-    outcomes = asked(engine, change)
+    trigger = Trigger(kind="real_time", interval_s=30.0)
+    outcomes = asked(engine, changing(2, "query", trigger=(Trigger(), trigger), rate_limit=(None, 2500.0)))
     record = lived(engine, 175.0)
     (query,) = engine.observation().queries
     assert outcomes == [Outcome(number=2, done=True, took_s=10.0, down_s=10.0)]
-    assert (query.trigger, query.rate_limit_rows_per_s) == (change.trigger, 2500.0)
+    assert (query.trigger, query.rate_limit_rows_per_s) == (trigger, 2500.0)
     assert [batch.committed_s for batch in query.batches][-2:] == [140.0, 170.0]
     assert record.seconds().finished_rows[-1] == pytest.approx(2500.0) and record.rescales == []
 
@@ -295,10 +296,10 @@ def test_what_it_refuses_it_says_why() -> None:
     engine.advance(10.0)
     real_time = Trigger(kind="real_time", interval_s=10.0)
     refused = [
-        scale(0),
-        ChangeQuery(number=1, query="other", trigger=real_time, rate_limit_rows_per_s=None),
-        ChangeQuery(number=1, query="query", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None),
-        ChangeQuery(number=1, query="query", trigger=real_time, rate_limit_rows_per_s=None, partitions=8),
+        scale(0, before=4),
+        changing(1, "other", trigger=(Trigger(), real_time)),
+        changing(1, "query", trigger=(real_time, Trigger(interval_s=5.0))),
+        changing(1, "query", partitions=(4, 8)),
     ]
     for instruction in refused:
         (outcome,) = asked(engine, instruction)

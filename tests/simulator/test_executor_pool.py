@@ -6,10 +6,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from changes import changing, scaling
 from simulated_batches import ON_SPARK, batches, engine, scaled
 
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.instruction import ChangeQuery, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.monitor.facts import BatchFact
 from penstock.simulator.engine_settings import MicroBatchSettings
@@ -72,7 +73,7 @@ def test_surplus_executors_that_find_no_gap_cost_their_tasks() -> None:
 def test_a_query_changes_after_its_commit_and_is_down_for_a_moment() -> None:
     running, outcomes = engine(ON_SPARK, 1000.0, 4), list[Outcome]()
     running.advance(60.5)
-    change = ChangeQuery(number=3, query="query", trigger=Trigger(interval_s=6.0), rate_limit_rows_per_s=900.0, partitions=8)
+    change = changing(3, "query", trigger=(ON_SPARK.trigger, Trigger(interval_s=6.0)), rate_limit=(None, 900.0), partitions=(12, 8))
     running.perform(change, outcomes.append)
     done = batches(running, 90.0)
     commit_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4)
@@ -81,7 +82,7 @@ def test_a_query_changes_after_its_commit_and_is_down_for_a_moment() -> None:
     assert outcome.delayed_rows == pytest.approx(500.0)
     assert outcome.took_s == pytest.approx(commit_s + 0.5 - 60.5)
     (query,) = running.observation().queries
-    assert (query.trigger, query.rate_limit_rows_per_s, query.partitions, query.state) == (change.trigger, 900.0, 8, "running")
+    assert (query.trigger, query.rate_limit_rows_per_s, query.partitions, query.state) == (Trigger(interval_s=6.0), 900.0, 8, "running")
     assert query.started_s == pytest.approx(commit_s + 0.5)
     assert done[-1].rows == pytest.approx(5400.0)
     assert running.record.seconds().down.sum() == pytest.approx(0.5)
@@ -90,13 +91,13 @@ def test_a_query_changes_after_its_commit_and_is_down_for_a_moment() -> None:
 @pytest.mark.parametrize(
     "instruction",
     [
-        ScaleExecutors(number=9, executors=0),
-        ChangeQuery(number=9, query="another", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None),
-        ChangeQuery(number=9, query="query", trigger=Trigger.parse("realtime:10s"), rate_limit_rows_per_s=None),
+        scaling(9, 2, 0),
+        changing(9, "another", trigger=(ON_SPARK.trigger, Trigger(interval_s=1.0))),
+        changing(9, "query", trigger=(ON_SPARK.trigger, Trigger.parse("realtime:10s"))),
     ],
     ids=["no executor", "no such query", "another mode"],
 )
-def test_what_cannot_be_is_refused_at_once(instruction: ScaleExecutors | ChangeQuery) -> None:
+def test_what_cannot_be_is_refused_at_once(instruction: Instruction) -> None:
     running, outcomes = engine(ON_SPARK, 100.0, 2), list[Outcome]()
     running.perform(instruction, outcomes.append)
     assert [(outcome.number, outcome.done) for outcome in outcomes] == [(9, False)]

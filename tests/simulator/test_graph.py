@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from changes import changing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_graph import BATCHES, FLOW, Graph, Running, engine, flowing, in_batches, lived, scale, until
@@ -13,22 +14,22 @@ from simulated_job import assert_nothing_is_lost
 
 from penstock.core.config import Config
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.simulator.graph import GraphQuery, QueryGraph
-from penstock.simulator.ground_truth import Record, Seconds
+from penstock.simulator.ground_truth import Seconds
 from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.simulator.sharing import Scheduler, fair, in_order
 
 RISING = Arrivals.through((0.0, 100.0, 200.0, 300.0), (500.0, 2500.0, 2500.0, 200.0))
 
 
-def change(query: str, interval_s: float, *, flows: bool) -> ChangeQuery:
+def change(query: str, interval_s: float, *, flows: bool) -> Instruction:
     trigger = Trigger(kind="real_time" if flows else "processing_time", interval_s=interval_s)
-    return ChangeQuery(number=9, query=query, trigger=trigger, rate_limit_rows_per_s=None)
+    return changing(9, query, trigger=(Trigger(), trigger))
 
 
 NOISY, SKEWED = replace(BATCHES, noise=0.1), replace(FLOW, skew=0.2)

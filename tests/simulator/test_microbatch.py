@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from changes import scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import latency_by_law_s
@@ -16,7 +17,6 @@ from simulated_batches import ON_SPARK, batches, engine, scaled
 
 from penstock.core.config import Config
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
@@ -149,7 +149,7 @@ def test_no_row_is_lost_or_invented(
     running, told = engine(job, arrivals, executors, faults, seed), 0.0
     for turn, size in enumerate([*sizes, 2]):
         told += sum(batch.rows for batch in batches(running, 41.3 * (turn + 1)))
-        running.perform(ScaleExecutors(number=turn, executors=size), lambda outcome: None)
+        running.perform(scaling(turn, 0, size), lambda outcome: None)
     told += sum(batch.rows for batch in batches(running, 300.0))
     seconds = running.record.seconds()
     assert len(running.record) == 300

@@ -12,10 +12,10 @@ from unittest.mock import MagicMock
 import pytest
 
 from penstock.core.config import Config
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.instruction import Outcome, ScaleExecutors
 from penstock.core.domain.reading import Reading
 from penstock.core.execute.reconcile import reconcile
-from penstock.core.domain.configuration import Configuration
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.runtime.fakes import blank_reading
 from penstock.spark.actuator import SparkActuator

@@ -14,9 +14,9 @@ from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
+from penstock.core.knowledge.terms import Terms
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.core.knowledge.terms import Terms
 from penstock.simulator.engine_settings import ContinuousSettings, MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate
