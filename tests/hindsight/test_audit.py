@@ -66,21 +66,21 @@ def test_what_was_had_needed_and_wasted_adds_up(audited: Audited) -> None:
 def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audited) -> None:
     static, hpa = audited.what_if.runs
     found = audited.what_if
-    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.score.worker_seconds)
-    assert hpa.score.average_workers < 5 and found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.score.average_workers) * hpa.score.duration_s, rel=0.02)
-    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.score.worker_seconds)
+    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
+    assert hpa.report.average_executors < 5 and found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
+    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.report.executor_s)
 
 
 def test_at_sizes_that_the_job_never_had_the_error_is_at_least_what_rows_may_cost(audited: Audited) -> None:
     found, (static, hpa) = audited.what_if, audited.what_if.runs
     assert found.recorded.sizes == 1 and found.is_at_recorded_size(static) and not found.is_at_recorded_size(hpa)
     assert found.off is not None and set(found.likely) == {"static", "hpa"}
-    assert found.likely["hpa"].value == hpa.score.average_workers and found.likely["static"].low == found.likely["static"].high
-    own_s = found.off * hpa.score.worker_seconds
+    assert found.likely["hpa"].value == hpa.report.average_executors and found.likely["static"].low == found.likely["static"].high
+    own_s = found.off * hpa.report.executor_s
     error_s = found.error_worker_seconds(hpa)
     assert error_s is not None and error_s >= own_s
     wide = replace(found, likely={"hpa": Estimate(value=3.0, low=2.5, high=5.0)})
-    assert wide.error_worker_seconds(hpa) == pytest.approx(2.0 * hpa.score.duration_s)
+    assert wide.error_worker_seconds(hpa) == pytest.approx(2.0 * hpa.report.duration_s)
     assert [why[0] for why in error_reasons(found)] == ["h", "≥"] and "as the measured batches allow" in error_reasons(found)[0]
 
 
@@ -88,10 +88,10 @@ def test_where_nobody_knows_what_rows_may_cost_the_error_at_other_sizes_is_not_k
     found, (static, hpa) = replace(audited.what_if, likely={}), audited.what_if.runs
     assert found.error_worker_seconds(hpa) is None and found.error_worker_seconds(static) is not None
     two = replace(found, recorded=replace(found.recorded, sizes=2))
-    moved_s = 15.0 * hpa.score.rescales
-    assert two.off is not None and two.error_worker_seconds(hpa) == max(moved_s, two.off * hpa.score.worker_seconds) == moved_s
+    moved_s = 15.0 * hpa.report.rescales
+    assert two.off is not None and two.error_worker_seconds(hpa) == max(moved_s, two.off * hpa.report.executor_s) == moved_s
     error = replace(two.like.error, latency_p95=0.3)
-    assert replace(two, like=replace(two.like, error=error)).error_worker_seconds(hpa) == pytest.approx(0.3 * hpa.score.worker_seconds)
+    assert replace(two, like=replace(two.like, error=error)).error_worker_seconds(hpa) == pytest.approx(0.3 * hpa.report.executor_s)
     assert [why[0] for why in error_reasons(found)] == ["h", "?", "≥"] and [why[0] for why in error_reasons(two)] == ["h", "≥"]
     sure = replace(two, recorded=replace(two.recorded, duration_s=4 * 3600.0))
     assert confidence(sure).level == "good" and error_reasons(sure) == (

@@ -51,9 +51,9 @@ def test_of_several_queries_what_each_policy_would_have_saved_is_near_the_truth(
     static, hpa, twres = found.runs
     scheduler = found.like.found.scheduler
     true_hpa = simulate(replace(hpa.setup, engine=replace(SHARED, scheduler=scheduler), load=wave(length_s=900.0).moved(-found.like.found.start_s)))
-    assert hpa.score.average_workers == pytest.approx(true_hpa.score.average_workers, rel=0.1)
-    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.score.worker_seconds)
-    assert found.saved_worker_seconds(hpa) == pytest.approx((8 - hpa.score.average_workers) * hpa.score.duration_s, rel=0.02)
+    assert hpa.report.average_executors == pytest.approx(true_hpa.report.average_executors, rel=0.1)
+    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
+    assert found.saved_worker_seconds(hpa) == pytest.approx((8 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
     assert found.error_worker_seconds(hpa) is not None and set(found.likely) == {"static", "hpa", "twres"}
     assert twres.profiling_worker_seconds and len(twres.setup.terms.profile) > 20, "it was profiled with both queries"
 

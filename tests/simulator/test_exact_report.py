@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.domain.job import Promises
 from penstock.core.domain.reading import Quantiles
+from penstock.core.report.run_report import Violation
 from penstock.simulator.exact_report import exact_report, quantiles
 from penstock.simulator.ground_truth import COLUMNS, Record, Rescaled, Seconds, Struck, together
 

@@ -90,7 +90,7 @@ def test_latencies_of_micro_batches_come_within_their_bounds(noise: float) -> No
 def test_ds2_decides_by_the_busy_time_of_a_continuous_job() -> None:
     done = run("ds2", ContinuousSettings(capacity_rows_per_s=5000.0), wave(30_000.0, 0.2, 3600.0), start=3)
     decided = [event for event in done.events if isinstance(event, Decided)]
-    assert any(event.decision.direction == "up" for event in decided) and done.score.rescales >= 1
+    assert any(event.decision.direction == "up" for event in decided) and done.report.rescales >= 1
     assert done.record.seconds().workers[-1] == pytest.approx(30_000.0 / 0.7 / 5000.0, abs=2.0)
 
 
@@ -100,8 +100,8 @@ def test_policies_steer_a_graph_of_queries(graph: Simulable, policy: str) -> Non
     rising = Arrivals.through((0.0, 600.0, 900.0, 1500.0), (1000.0, 1000.0, 3000.0, 3000.0))
     done = run(policy, graph, rising, start=4)
     assert set(done.queries) == {"clicks", "views", "alerts"} and {len(reading.queries) for reading in done.readings} == {3}
-    assert done.record.seconds().workers.max() > 4.0 and done.score.rescales >= 1, "three times the load takes more than there were"
-    assert all(score.latency is not None and score.processed_rows > 0 for score in done.queries.values())
+    assert done.record.seconds().workers.max() > 4.0 and done.report.rescales >= 1, "three times the load takes more than there were"
+    assert all(report.latency is not None and report.processed_rows for report in done.queries.values())
 
 
 @pytest.mark.parametrize("policy", ["daedalus", "auto"])

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from assessed import NOW_S, assessed
+from changes import sized
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -60,14 +61,14 @@ def in_order(run: Simulated) -> Simulated:
 
 def test_a_static_job_keeps_what_was_declared_and_pays_for_it_to_the_end() -> None:
     run = in_order(simulate(setup("static", start=7)))
-    assert run.score.rescales == 0 and run.score.average_workers == pytest.approx(7.0)
-    assert run.score.worker_seconds == pytest.approx(7 * 3600.0)
+    assert run.report.rescales == 0 and run.report.average_executors == pytest.approx(7.0)
+    assert run.report.executor_s == pytest.approx(7 * 3600.0)
     assert {event.decision.executors for event in run.events if isinstance(event, Decided)} == {7}
 
 
 def test_a_policy_that_follows_utilisation_pays_less() -> None:
     run = in_order(simulate(setup("hpa_paper", sine(1.0))))
-    assert run.score.rescales > 0 and run.score.average_workers < 11.0
+    assert run.report.rescales > 0 and run.report.average_executors < 11.0
     assert run.record.seconds().workers.max() <= 12
 
 
@@ -86,7 +87,7 @@ def test_without_failures_none_are_listed() -> None:
 
 def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
     def predicted(made_s: float, value: float) -> Prediction:
-        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, executors=4, about="query_restart")
+        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, configuration=sized(4), about="query_restart")
 
     record = Record(0.0)
     record.struck.extend([Struck(at_s=100.0, kind="kill", recovered_s=160.0), Struck(at_s=300.0, kind="kill"), Struck(at_s=900.0, kind="freeze")])
@@ -110,7 +111,7 @@ def test_policies_side_by_side_share_the_load() -> None:
 
 def test_one_seed_is_one_run() -> None:
     first, second = (simulate(replace(setup("hpa", sine(0.5), faults=(700.0,)), seed=3)) for _ in range(2))
-    assert first.events == second.events and first.failures == second.failures and first.score == second.score
+    assert first.events == second.events and first.failures == second.failures and first.report == second.report
     assert np.array_equal(first.record.seconds().latency_s, second.record.seconds().latency_s)
 
 
@@ -124,7 +125,7 @@ def test_time_is_that_of_the_trace_wherever_it_begins() -> None:
 def test_micro_batches_are_steered_too() -> None:
     batches = replace(setup("hpa", sine(1.0)), engine=MicroBatchSettings(partitions=48))
     run = in_order(simulate(batches))
-    assert run.score.rescales > 0 and run.score.average_workers < 12.0 and run.score.latency is not None
+    assert run.report.rescales > 0 and run.report.average_executors < 12.0 and run.report.latency is not None
 
 
 def test_a_policy_that_also_predicts_recoveries_decides_as_before() -> None:
@@ -167,17 +168,17 @@ def test_a_batch_that_takes_long_in_overload_is_no_reason_to_take_executors_away
 @pytest.mark.slow
 def test_daedalus_uses_fewer_workers_than_static_and_keeps_recovery() -> None:
     static, daedalus = (in_order(each) for each in simulate_all(setup("static", sine(2.0), faults=(5400.0,)), ("static", "daedalus")))
-    assert daedalus.score.average_workers < 0.85 * static.score.average_workers
+    assert daedalus.report.average_executors < 0.85 * static.report.average_executors
     measured_s = daedalus.failures[0].measured_s
     assert measured_s is not None and measured_s < 600.0
-    print(f"{daedalus.score.average_workers:.2f} workers, {daedalus.score.rescales} rescales, recovered after {measured_s:.0f} s")
+    print(f"{daedalus.report.average_executors:.2f} workers, {daedalus.report.rescales} rescales, recovered after {measured_s:.0f} s")
 
 
 @pytest.mark.slow
 def test_phoebe_gets_a_profile_first_and_its_cost_is_reported_apart() -> None:
     run = in_order(simulate(setup("phoebe", sine(1.0), promises=Promises(recovery_s=180.0, latency_p95_s=2.0))))
     assert run.profiling_worker_seconds is not None and run.profiling_worker_seconds > 0
-    assert run.setup.terms.profile and run.score.rescales > 0
+    assert run.setup.terms.profile and run.report.rescales > 0
     assert "smallest_that_holds" in {event.decision.why.code for event in run.events if isinstance(event, Decided)}
 
 
