@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from changes import sized
 from jobfiles import HALF_FULL
 from planned import DECLARED, Thumb, terms
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.command import Approve, Command, Pause, Resume, SetExecutors, SetTrigger
-from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.command import Approve, Command, Pause, Resume, SetKnob
+from penstock.core.domain.configuration import QueryConfiguration
 from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.run import TurnFailed
 from penstock.core.domain.events.steering import CommandTaken
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.instruction import ScaleExecutors
 from penstock.core.domain.job import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
@@ -131,10 +131,10 @@ def eventful(path: Path, **more: object) -> Run:
     run.plant.rate = 500
     run.pass_s(60.0)
     run.say(Approve(at_s=run.clock.now_s(), who="ann"))
-    run.controller.declare("late", Trigger(interval_s=2), None)
+    run.controller.declare("late", QueryConfiguration(trigger=Trigger(interval_s=2)))
     run.pass_s(20.0)
-    run.say(SetTrigger(at_s=run.clock.now_s(), who="ann", trigger=Trigger(interval_s=1), query="late"))
-    run.say(SetExecutors(at_s=run.clock.now_s(), who="bob", executors=2, hold_s=40))
+    run.say(SetKnob(at_s=run.clock.now_s(), who="ann", knob="trigger", value="1s", query="late"))
+    run.say(SetKnob(at_s=run.clock.now_s(), who="bob", knob="executors", value="2", hold_s=40))
     run.pass_s(60.0)
     run.found = Reread(event=AutopilotChanged(at_s=run.clock.now_s(), changes=(("mode", "ask", "active"),)), autopilot=Autopilot(mode="active", blind_s=60.0))
     run.plant.rate = 700
@@ -183,7 +183,7 @@ def test_another_policy_than_the_one_that_ran_differs_at_its_first_decision(tmp_
     recorded(path, 300)
     found = verified(path, Thumb(name="rule")).first_difference
     assert found is not None and found.turn == 1
-    assert found.recorded is not None and found.recorded.startswith('Decided {"at_s":1700000005.0,"policy":"thumb","mode":"active"')
+    assert found.recorded is not None and found.recorded.startswith('Decided {"at_s":1700000005.0,"policy":"thumb","id":1,"mode":"active"')
     assert found.replayed == found.recorded.replace('"thumb"', '"rule"')
 
 
@@ -263,9 +263,10 @@ def test_a_difference_comes_with_who_recorded_the_run_that_it_is_in(tmp_path: Pa
     assert verified(path).recorder == second
 
 
-def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path) -> None:
+def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "history.db"
-    recorded(path, 600, seconds=1800.0, config=Config(history_days=0.01, keyframe_interval_s=300.0))
+    monkeypatch.setattr("penstock.stores.history.KEYFRAME_S", 300.0)
+    recorded(path, 600, seconds=1800.0, config=Config(history_days=0.01))
     found = verified(path)
     assert found.first_difference is None and 2 <= found.keyframes <= 4
     with HistoryReader.open(path) as reader:
@@ -274,9 +275,10 @@ def test_verify_starts_at_the_first_keyframe_left(tmp_path: Path) -> None:
     assert rows[0] is not first and found.turns == rows[-1].number - first.number + 1
 
 
-def test_a_reading_that_is_gone_is_passed_over_until_the_next_keyframe(tmp_path: Path) -> None:
+def test_a_reading_that_is_gone_is_passed_over_until_the_next_keyframe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "history.db"
-    recorded(path, 300, config=Config(keyframe_interval_s=30.0))
+    monkeypatch.setattr("penstock.stores.history.KEYFRAME_S", 30.0)
+    recorded(path, 300)
     tamper(path, "DELETE FROM readings WHERE id = 4")
     assert verified(path) == Verified(turns=3 + 6, keyframes=2)
 
@@ -314,7 +316,7 @@ def test_a_simulated_hour_under_daedalus_is_verified_byte_for_byte(tmp_path: Pat
     clock = SimulatedClock(0.0)
     plant = SimulatedPlant(engine_of(Load.of(hour(), 0.0)), clock, config)
     with History.open(path, config=config, redactor=Redactor()) as history:
-        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=Configuration(executors=12), fitter=InlineFitter())
+        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=sized(12), fitter=InlineFitter())
         while clock.now_s() < 3600.0:
             clock.wait(15.0)
             plant.advance()
@@ -322,7 +324,7 @@ def test_a_simulated_hour_under_daedalus_is_verified_byte_for_byte(tmp_path: Pat
         controller.close()
         assert history.load() == replace(controller.knowledge, pending=())
     with HistoryReader.open(path) as reader:
-        assert sum(isinstance(given, ScaleExecutors) for given, _ in reader.instructions()) >= 3
+        assert sum(given.change.executors is not None for given, _ in reader.instructions()) >= 3
     happened = [type(event) for event in events_in(path)]
     assert {Decided, Graded, FitTaken} <= {*happened} and TurnFailed not in happened
     assert verified(path, None) == Verified(turns=240, keyframes=4)
