@@ -19,8 +19,7 @@ from penstock.eventlog.files import EventLog
 from penstock.eventlog.files import event_logs as logs_at
 from penstock.eventlog.lines import logged
 from penstock.eventlog.observed import LoggedApplication, observations
-from penstock.eventlog.query import LoggedQuery
-from penstock.eventlog.rhythm import Rhythm
+from penstock.eventlog.query import LoggedQuery, Rhythm
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from penstock.core.report.shadow import SILENT_S
 from penstock.eventlog.bytes import Read
 from penstock.eventlog.files import EventLog
 from penstock.eventlog.observed import LoggedApplication, observations
-from penstock.eventlog.rhythm import Rhythm
+from penstock.eventlog.query import Rhythm
 from penstock.simulator.sharing import Scheduler
 
 MOST_EXECUTORS = 64

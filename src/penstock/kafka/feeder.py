@@ -20,10 +20,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.core.errors import NotReachable, PenstockError, UserMistake
 from penstock.core.shapes.schedule import Schedule
-from penstock.kafka.asking import REFUSALS, make_client, refusal_words, words_of
 from penstock.kafka.block import Block, BlockMaker, Ints
 from penstock.kafka.mark import Deliveries, Mark, find_mark, take_lease
-from penstock.kafka.topics import partitions_of
+from penstock.kafka.topics import REFUSALS, make_client, partitions_of, refusal_words, words_of
 from penstock.trace.rows import CHUNK_ROWS, row_maker
 from penstock.trace.state import TraceState, recipe_of
 

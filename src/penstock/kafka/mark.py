@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from penstock.core.errors import UserMistake
-from penstock.kafka.asking import words_of
-from penstock.kafka.topics import end_offsets, partitions_of
+from penstock.kafka.topics import end_offsets, partitions_of, words_of
 from penstock.leases import FileLease
 
 SETTLE_S = 0.5

@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, TopicPartition
 
 from penstock.core.monitor.facts import OutputSample
-from penstock.kafka.asking import make_client
+from penstock.kafka.topics import make_client
 
 LOOK_EVERY_S = 0.5
 READ_S = 2.0

@@ -12,8 +12,7 @@ from penstock.core.knowledge.terms import Terms
 from penstock.core.report.run_report import RunReport, run_report
 from penstock.experiments.cell import Cell, Chosen, Observed, SimulatedJob
 from penstock.experiments.runner import run_cells
-from penstock.selftest.cpu_steal import Span, within
-from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, quiet_run, read_history
+from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, Span, quiet_run, read_history, within
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 

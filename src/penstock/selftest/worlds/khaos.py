@@ -58,7 +58,7 @@ def any_moment(job: Job, rng: np.random.Generator, noise: float) -> Truth:
 
 
 def shared_moments(job: Job, rng: np.random.Generator, noise: float) -> Truth:
-    """Return the load rises or falls after each failure, in the same way for all intervals."""
+    """The load rises or falls after each failure, in the same way for all intervals."""
     trends = rng.normal(1, 0.6 * noise, RATES)
     return lambda interval, number, u: physical(job, interval, min(u * trends[number], 0.8)) * rng.lognormal(0, 0.7 * noise)
 
@@ -81,7 +81,7 @@ def noticed(job: Job, rng: np.random.Generator, noise: float) -> Truth:
 
 
 def outlying(job: Job, rng: np.random.Generator, noise: float) -> Truth:
-    """Return one recovery in twenty takes two to three times as long."""
+    """One recovery in twenty takes two to three times as long."""
     return lambda interval, _, u: physical(job, interval, u) * rng.lognormal(0, 0.8 * noise) * (rng.uniform(2, 3) if rng.random() < 0.05 else 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.selftest.cpu_steal import AFTER_S, CpuTime, cpu_time, stolen_spans, within
+from penstock.selftest.recorded_run import AFTER_S, CpuTime, cpu_time, stolen_spans, within
 
 
 def at(second: float, stolen: int) -> CpuTime:

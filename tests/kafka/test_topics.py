@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.errors import NotReachable
-from penstock.kafka.asking import Asking
-from penstock.kafka.topics import known_offset
+from penstock.kafka.topics import Asking, known_offset
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 
