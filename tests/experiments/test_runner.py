@@ -99,7 +99,7 @@ def test_what_is_stored_is_not_run_again(tmp_path: Path) -> None:
     store, told = tmp_path / "deep" / "cells.jsonl", list[tuple[int, int]]()
     first = run_cells(dict(list(CELLS.items())[:3]), store, processes=1)
     with open(store, "ab") as file:
-        file.write(b'{"name": "cut o')
+        file.write(b'\n{"name": "cut o')
     again = run_cells(CELLS, store, processes=1, progress=lambda *so_far: told.append(so_far))
     assert (first.reused, again.reused) == (0, 3) and told == [(0, 1), (1, 1)]
     assert again == replace(run_cells(CELLS, processes=1), reused=3)

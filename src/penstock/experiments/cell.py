@@ -153,10 +153,12 @@ def run_on_spark(cell: Cell, plant: SparkJob) -> RunReport:
             end_s = start_s + load.last_s - load.time_s[0]
             clock.wait(end_s - clock.now_s())
             readings, events = copy.recorded()
-    observed = cell.observed or Observed()
-    seen = [reading for reading in readings if max(start_s, observed.from_s) <= reading.at_s <= end_s]
-    happened = [event for event in events if event.at_s >= start_s]
-    return run_report(seen, spec.promises, happened, window_s=spec.config.reading_window_s, left_out=observed.left_out)
+    observed, later_s = cell.observed or Observed(), start_s - load.time_s[0]
+    from_s = max(start_s, observed.from_s + later_s)
+    left_out = [(since_s + later_s, until_s + later_s) for since_s, until_s in observed.left_out]
+    seen = [reading for reading in readings if from_s <= reading.at_s <= end_s]
+    happened = [event for event in events if from_s <= event.at_s <= end_s]
+    return run_report(seen, spec.promises, happened, window_s=spec.config.reading_window_s, left_out=left_out)
 
 
 def following(spec: JobSpec, load: Arrivals, csv: Path, seed: int) -> JobSpec:

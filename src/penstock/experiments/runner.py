@@ -19,7 +19,9 @@ from penstock.processes import die_with_parent
 from penstock.stores.codec import DecodeError, decode, encode
 
 Progress = Callable[[int, int], None]
-"""Called with the cells that are done, of those that had to be run."""
+"""Called with the number of cells that are done, and of those that had to be run."""
+Ended = tuple[str, RunReport | str]
+"""The name of a cell with its report, or with why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +31,6 @@ class Results:
     reports: Mapping[str, RunReport]
     failed: Mapping[str, str]
     reused: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """A cell that ended: its report, or why there is none."""
-
-    name: str
-    report: RunReport | None = None
-    failure: str = ""
 
 
 class CellStore:
@@ -58,16 +51,11 @@ class CellStore:
 
     def add(self, name: str, key: str, report: RunReport) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self._path, "a+b") as file:
-            if file.tell() and not self._ends_whole(file.fileno(), file.tell()):
-                file.write(b"\n")
-            file.write(json.dumps({"name": name, "key": key, "report": json.loads(encode(report))}).encode() + b"\n")
+        with open(self._path, "a") as file:
+            # The line break comes first: it ends a line that was cut off.
+            file.write("\n" + json.dumps({"name": name, "key": key, "report": json.loads(encode(report))}))
             file.flush()
             os.fsync(file.fileno())
-
-    @staticmethod
-    def _ends_whole(descriptor: int, size: int) -> bool:
-        return os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def run_cells(cells: Mapping[str, Cell], store: Path | None = None, *, processes: int | None = None, progress: Progress = lambda done, total: None) -> Results:
@@ -83,20 +71,19 @@ def run_cells(cells: Mapping[str, Cell], store: Path | None = None, *, processes
     first = {key: name for name, key in reversed(keys.items())}
     left = {name: cell for name, cell in cells.items() if keys[name] not in found and first[keys[name]] == name}
     progress(0, len(left))
-    for number, done in enumerate(ended(left, processes or os.cpu_count() or 1), start=1):
-        key = keys[done.name]
-        if done.report is None:
-            failures[key] = done.failure
+    for number, (name, result) in enumerate(ended(left, processes or os.cpu_count() or 1), start=1):
+        if isinstance(result, str):
+            failures[keys[name]] = result
         else:
-            found[key] = done.report
+            found[keys[name]] = result
             if store:
-                CellStore(store).add(done.name, key, done.report)
+                CellStore(store).add(name, keys[name], result)
         progress(number, len(left))
     reports = {name: found[key] for name, key in keys.items() if key in found}
     return Results(reports=reports, failed={name: failures[key] for name, key in keys.items() if key in failures}, reused=reused)
 
 
-def ended(cells: Mapping[str, Cell], processes: int) -> Iterator[Done]:
+def ended(cells: Mapping[str, Cell], processes: int) -> Iterator[Ended]:
     """Yield cells as they end: simulated ones in as many processes, then those on Spark one after another."""
     simulated = {name: cell for name, cell in cells.items() if isinstance(cell.plant, SimulatedJob)}
     if min(processes, len(simulated)) > 1:
@@ -106,16 +93,14 @@ def ended(cells: Mapping[str, Cell], processes: int) -> Iterator[Done]:
     yield from (tried(name, cell) for name, cell in cells.items() if name not in simulated)
 
 
-def tried(name: str, cell: Cell) -> Done:
+def tried(name: str, cell: Cell) -> Ended:
     try:
-        return Done(name=name, report=cell.run())
-    except PenstockError as error:
-        return Done(name=name, failure=" ".join(str(error).split()))
+        return name, cell.run()
     except Exception as error:
-        return Done(name=name, failure=" ".join(f"{type(error).__name__}: {error}".split()))
+        return name, " ".join((str(error) if isinstance(error, PenstockError) else f"{type(error).__name__}: {error}").split())
 
 
-def in_parallel(cells: Mapping[str, Cell], processes: int) -> Iterator[Done]:
+def in_parallel(cells: Mapping[str, Cell], processes: int) -> Iterator[Ended]:
     """Run each cell in a process of its own, so many at a time; a process that dies is a cell that failed. Those under way end with this generator."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "penstock.wiring.simulation"])
@@ -132,13 +117,12 @@ def in_parallel(cells: Mapping[str, Cell], processes: int) -> Iterator[Done]:
                 assert isinstance(ready, Connection)
                 name, process = running.pop(ready)
                 try:
-                    done = ready.recv()
+                    result: RunReport | str | None = ready.recv()[1]
                 except EOFError:
-                    process.join()
-                    done = Done(name=name, failure=f"its process ended with code {process.exitcode}")
+                    result = None
                 ready.close()
                 process.join()
-                yield done
+                yield name, f"its process ended with code {process.exitcode}" if result is None else result
     finally:
         for _, process in running.values():
             process.terminate()

@@ -12,9 +12,10 @@ from penstock.core.knowledge.terms import Terms
 from penstock.core.report.run_report import RunReport, run_report
 from penstock.experiments.cell import Cell, Chosen, Observed, SimulatedJob
 from penstock.experiments.runner import run_cells
-from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, Span, quiet_run, read_history, within
+from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, Span, quiet_run, within
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
+from penstock.stores.reader import read_history
 
 HIGHEST, LOWER = 1500.0, 1200.0
 """Peak of the waves in rows/s: above the capacity of two executors, and, to calibrate the simulator, just below it."""

@@ -15,7 +15,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.shapes.chance import FloatArray
 from penstock.selftest.spark_runs import with_csv, workload_job
-from penstock.stores.reader import HistoryReader
+from penstock.stores.reader import read_history
 from penstock.stores.snapshot import take_snapshot
 from penstock.wiring.running_job import RunningJob
 
@@ -161,11 +161,6 @@ def as_csv(rates: FloatArray) -> str:
     't,rate\\n0,200.0\\n1,200.3\\n'
     """
     return "t,rate\n" + "".join(f"{second},{rate:.1f}\n" for second, rate in enumerate(rates))
-
-
-def read_history(history: Path) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
-    with HistoryReader.open(history) as reader:
-        return tuple(reader.readings()), tuple(row.event for row in reader.events())
 
 
 ATTEMPTS, MOST_STOLEN = 3, 0.25

@@ -129,3 +129,9 @@ class HistoryReader:
 
 def _event_row(kind: str, json: str, count: int, last_at_s: float) -> EventRow:
     return EventRow(event=decode_event(kind, json), count=count, last_at_s=last_at_s)
+
+
+def read_history(path: Path) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
+    """Return all readings and events of a history."""
+    with HistoryReader.open(path) as reader:
+        return tuple(reader.readings()), tuple(row.event for row in reader.events())

@@ -38,7 +38,7 @@ from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executor_faults import ExecutorFaults
 from penstock.spark.launch import SUBMITTED
 from penstock.stores.codec import decode, encode
-from penstock.stores.reader import HistoryReader
+from penstock.stores.reader import read_history
 from penstock.wiring.copied_job import CopiedJob, copied
 
 START_S = 180.0
@@ -139,8 +139,9 @@ class SparkCopy:
             return False
         self._application_id = status["application_id"]
         self._faults = self._faults or ExecutorFaults(self._application_id, self._clock)
-        reading = status["reading"]
-        return bool(reading) and reading["executors_running"] == configuration.executors and all(each["state"] == "running" for each in reading["queries"])
+        reading, names = status["reading"], {query.name for query in self._job.spec.queries}
+        running = {each["name"] for each in reading["queries"] if each["state"] == "running"} if reading else set()
+        return running == names and reading["executors_running"] == configuration.executors
 
     def _last_line(self) -> str:
         lines = (self._folder / "copy.log").read_text(errors="replace").strip().splitlines()
@@ -171,8 +172,7 @@ class SparkCopy:
 
     def recorded(self) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
         """Return the readings and events of its history."""
-        with HistoryReader.open(self._state.history) as reader:
-            return tuple(reader.readings()), tuple(row.event for row in reader.events())
+        return read_history(self._state.history)
 
     def stop(self) -> None:
         started = self._own_processes()
