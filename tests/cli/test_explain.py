@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from asked import found, mistake
+from changes import rescaled
 from hypothesis import given
 from hypothesis import strategies as st
 from told_history import START_S, decided, reading, simulated, started, told, written
@@ -22,7 +23,7 @@ from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.knowledge import Knowledge
-from penstock.core.knowledge.steering import Paused, Steering
+from penstock.core.knowledge.steering import Paused, Schedule, Trust
 from penstock.runtime.home import JobFolder
 
 
@@ -99,7 +100,7 @@ def test_people_read_tables(history: Path) -> None:
 
 
 def test_a_proposal_is_told_with_its_answer(tmp_path: Path) -> None:
-    proposed = Proposed(at_s=START_S, proposal=7, executors=3, before=4, policy="daedalus", expires_s=START_S + 600)
+    proposed = Proposed(at_s=START_S, proposal=7, decision_id=1, change=rescaled(4, 3), policy="daedalus", expires_s=START_S + 600)
     ended = ProposalEnded(at_s=START_S + 30, proposal=7, how="approved", who="ann")
     asks = decided(0.0, effect="proposed", mode="ask")
     path = written(tmp_path / "h.db", [asks, proposed, ended, replace(asks, at_s=START_S + 30, effect="approved")])
@@ -121,7 +122,7 @@ def test_where_nothing_was_decided_one_line_says_why(tmp_path: Path) -> None:
     blind = written(tmp_path / "blind.db", [started("shadow")])
     assert shown("--file", blind) == "nothing was decided yet: there is no reading so far\n"
     known = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=1))
-    paused = replace(known, steering=Steering(mode="shadow", paused=Paused(who="ann", since_s=START_S, until_s=START_S + 605, reason="")))
+    paused = replace(known, schedule=Schedule(mode="shadow"), trust=Trust(paused=Paused(who="ann", since_s=START_S, until_s=START_S + 605, reason="")))
     resting = written(tmp_path / "paused.db", [started("shadow")], [reading(5.0)], paused)
     assert shown("--file", resting) == "nothing was decided yet: ann paused the policy for 10m more\n"
     unable = replace(known, last=reading(5.0, unable={"executors": "a script's own executors are not ours"}))

@@ -71,7 +71,7 @@ def test_only_the_last_while_counts_when_so_told(history: Path) -> None:
 
 
 def test_without_grades_one_line_says_why(tmp_path: Path) -> None:
-    waiting = written(tmp_path / "a.db", [decided(0.0, predictions=(FORECAST, CAPACITY))])
+    waiting = written(tmp_path / "a.db", [decided(0.0, others=(FORECAST, CAPACITY))])
     assert shown("--file", waiting) == "nothing is graded yet: 2 predictions were made, none could be judged so far\n"
     assert shown("--file", written(tmp_path / "b.db", [decided(0.0)])) == "nothing to grade: the policy predicts nothing\n"
     observed = written(tmp_path / "c.db", [started("observe")], [reading(0.0)])

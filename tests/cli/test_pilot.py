@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
+from changes import rescaled
 from planned import wants
 from rich.console import Console
 
@@ -34,7 +35,7 @@ def lines(**state: Any) -> list[str]:
 
 
 def decided(mode: Any = "ask", effect: Any = "proposed") -> Decided:
-    return Decided(at_s=988.0, mode=mode, policy="thumb", decision=wants(3, 4), effect=effect)
+    return Decided(id=1, at_s=988.0, mode=mode, policy="thumb", decision=wants(3, 4), effect=effect)
 
 
 def test_a_job_that_is_only_observed_has_no_line() -> None:
@@ -53,7 +54,7 @@ def test_status_tells_the_last_decision_the_open_proposal_the_pause_and_what_can
 
 
 def test_events_change_what_is_shown_as_the_status_would() -> None:
-    proposed = Proposed(at_s=988.0, proposal=7, executors=3, before=4, policy="thumb", expires_s=1500.0)
+    proposed = Proposed(at_s=988.0, proposal=7, change=rescaled(4, 3), policy="thumb", expires_s=1500.0)
     paused = PolicyPaused(at_s=990.0, who="ann", until_s=1600.0, reason="release day")
     infeasible = TargetInfeasible(at_s=990.0, target="latency", why=WHY)
     told = Pilot(mode="shadow").after([decided(), proposed, paused, infeasible])

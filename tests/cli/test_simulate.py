@@ -80,12 +80,12 @@ def test_a_failure_is_predicted_by_what_it_costs_this_engine(tmp_path: Path, pol
     assert all(1 / beyond < each["predicted_s"] / each["measured_s"] < beyond for each in failures), failures
 
 
-def test_targets_that_no_size_can_meet_are_named_at_the_start(trace: Path) -> None:
+def test_targets_that_no_number_of_executors_can_meet_are_named_at_the_start(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--target-recovery", 10, "--downtime", 30)
-    note = "from 15 s on no size can keep the promised recovery time: 10 s are promised, the downtime alone is 30 s"
+    note = "from 15 s on no number of executors can keep the promised recovery time: 10 s are promised, the downtime alone is 30 s"
     assert found(*asked)["notes"] == [note] and found(*asked[:-2], "--downtime", 5)["notes"] == []
     told = CliRunner().invoke(app, [str(each) for each in asked])
-    assert "no size can keep the promised recovery time" in " ".join(told.output.split())
+    assert "no number of executors can keep the promised recovery time" in " ".join(told.output.split())
 
 
 def test_rows_that_wait_at_the_end_are_told_of_and_late(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_the_picture_of_several_policies_names_them(trace: Path, tmp_path: Path)
         (("--row-cost-us", 100), "--row-cost-us: it is an option of --engine micro-batch"),
         (("--engine", "micro-batch", "--interval", 10), "--interval: it is an option of --engine continuous, and the engine is micro-batch"),
         (("--failures", "-5"), "--failures: found -5, the trace goes from 0 s to 1800 s"),
-        (("--policy", "daedalus", "--param", "grace_s"), '--param: found "grace_s", a name and a number are needed'),
+        (("--policy", "daedalus", "--param", "grace_s"), '--param: found "grace_s", a name and a number, or true or false, are needed'),
         (("--policy", "daedalus", "--param", "grase_s=1"), '--param grase_s: the policy daedalus has no such parameter; did you mean "grace_s"?'),
         (("--policy", "daedalus", "--param", "grace_s=-1"), "--param grace_s: found -1"),
         (("--policy", "all", "--param", "grace_s=1"), "--param: it belongs to one policy"),

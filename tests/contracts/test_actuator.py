@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
+from changes import changing, scaling
 
 from penstock.core.config import Config
-from penstock.core.domain.instruction import ChangeQuery, Instruction, Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.ports import Actuator, Source
@@ -85,18 +86,9 @@ def carried_out(plant: Plant, instruction: Instruction) -> Outcome:
     return outcomes[0]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unheard(Instruction):
-    """Nothing any plant knows of."""
-
-    @property
-    def knob(self) -> str:
-        return "unheard"
-
-
 @pytest.mark.parametrize("executors", [3, 1, 2])
 def test_executors_become_as_many_as_asked(plant: Plant, executors: int) -> None:
-    outcome = carried_out(plant, ScaleExecutors(number=5, executors=executors))
+    outcome = carried_out(plant, scaling(5, 0, executors))
     assert (outcome.number, outcome.done) == (5, True) and outcome.took_s >= 0
     reading = plant.read()
     assert reading.executors_requested == reading.executors_running == executors
@@ -105,19 +97,15 @@ def test_executors_become_as_many_as_asked(plant: Plant, executors: int) -> None
 def test_a_query_gets_its_new_settings_and_keeps_running(plant: Plant) -> None:
     (before,) = plant.read().queries
     trigger = replace(before.trigger, interval_s=before.trigger.interval_s + 1.0)
-    change = ChangeQuery(number=6, query="q", trigger=trigger, rate_limit_rows_per_s=400.0)
-    outcome = carried_out(plant, change)
+    outcome = carried_out(plant, changing(6, "q", trigger=(before.trigger, trigger), rate_limit=(before.rate_limit_rows_per_s, 400.0)))
     assert (outcome.number, outcome.done) == (6, True)
     (query,) = plant.read().queries
-    assert (query.name, query.state, query.trigger, query.rate_limit_rows_per_s) == ("q", "running", change.trigger, 400.0)
+    assert (query.name, query.state, query.trigger, query.rate_limit_rows_per_s) == ("q", "running", trigger, 400.0)
 
 
-@pytest.mark.parametrize(
-    "instruction", [Unheard(number=7), ChangeQuery(number=7, query="no such query", trigger=Trigger(), rate_limit_rows_per_s=None)], ids=["unheard", "no query"]
-)
-def test_what_cannot_be_done_is_an_outcome_with_a_reason_and_changes_nothing(plant: Plant, instruction: Instruction) -> None:
+def test_what_cannot_be_done_is_an_outcome_with_a_reason_and_changes_nothing(plant: Plant) -> None:
     before = plant.read()
-    outcome = carried_out(plant, instruction)
+    outcome = carried_out(plant, changing(7, "no such query", trigger=(Trigger(), Trigger(interval_s=2.0))))
     assert (outcome.number, outcome.done) == (7, False) and outcome.reason
     after = plant.read()
     assert after.executors_requested == before.executors_requested

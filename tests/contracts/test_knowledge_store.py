@@ -8,14 +8,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from changes import scaling, sized
 
 from penstock.core.config import Config
-from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.run import RunEnded
-from penstock.core.domain.instruction import Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending
+from penstock.core.knowledge.knowledge import Hold, Knowledge, Missing, Pending
 from penstock.core.redaction import Redactor
 from penstock.runtime.controller import Memory
 from penstock.runtime.fakes import blank_reading
@@ -38,12 +39,14 @@ STORES = [pytest.param(memory_store, id="memory"), pytest.param(history, id="his
 
 QUERY = QueryReading(name="a", state="running", trigger=Trigger(kind="real_time", interval_s=15.0), rate_limit_rows_per_s=0.1, unable={"trigger": "no"})
 KNOWLEDGE = Knowledge(
-    declared=Configuration(executors=2, triggers={"a": Trigger()}),
-    desired=Configuration(executors=3, triggers={"a": Trigger(interval_s=0.1)}, rate_limits_rows_per_s={"a": None, "b": 1e-9}, partitions={"a": 8, "b": None}),
+    declared=sized(2, a="0s"),
+    desired=Configuration(
+        executors=3,
+        queries={"a": QueryConfiguration(trigger=Trigger(interval_s=0.1), partitions=8), "b": QueryConfiguration(rate_limit_rows_per_s=1e-9, kept_share=0.7)},
+    ),
     holds=(Hold(knob="executors", value="3", who="Zoë", until_s=1_700_000_000.123456),),
     next_number=12,
-    missing_since_s=5.5,
-    missing_reported=True,
+    missing=Missing(since_s=5.5, reported=True),
     last=blank_reading(7.0, executors_running=2, lag_rows=1.5, queries=(QUERY,)),
 )
 
@@ -73,7 +76,7 @@ def test_the_last_one_saved_counts(open_store: Open) -> None:
 
 
 def test_what_is_under_way_is_not_kept(open_store: Open) -> None:
-    open_store().save(replace(KNOWLEDGE, pending=(Pending(instruction=ScaleExecutors(number=1, executors=3), since_s=1.0),)))
+    open_store().save(replace(KNOWLEDGE, pending=(Pending(instruction=scaling(1, 2, 3), since_s=1.0),)))
     assert open_store().load() == KNOWLEDGE
 
 
@@ -83,7 +86,7 @@ def test_a_turn_is_remembered_with_its_knowledge_and_without_a_word(open_store: 
         8.0,
         reading=KNOWLEDGE.last,
         events=[RunEnded(at_s=8.0, job="j", reason="x")],
-        instructions=[(ScaleExecutors(number=1, executors=3), 8.0)],
+        instructions=[(scaling(1, 2, 3), 8.0)],
         outcomes=[(Outcome(number=1, done=True, took_s=1.0), 8.0)],
         knowledge=KNOWLEDGE,
     )

@@ -85,7 +85,7 @@ def test_turns_that_did_nothing_are_left_out() -> None:
 
 
 def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_not() -> None:
-    decided = Decided(at_s=START_S + 60, mode="ask", policy="thumb", decision=wants(2, 4), effect="proposed")
+    decided = Decided(id=1, at_s=START_S + 60, mode="ask", policy="thumb", decision=wants(2, 4), effect="proposed")
     events = [
         *EVENTS,
         decided,

@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from example_run import START_S, example_run
-from hypothesis import given
-from hypothesis import strategies as st
 from planned import wants
 
 from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, PolicyPaused
 from penstock.core.domain.events.run import RunEnded
-from penstock.dashboard.series import series, widths_s
+from penstock.dashboard.series import series
 
 READINGS, _ = example_run()
 
@@ -51,7 +49,7 @@ def test_many_readings_are_folded_without_losing_a_peak() -> None:
 
 def test_the_size_a_policy_wants_holds_until_its_next_word_and_not_while_it_does_not_decide() -> None:
     def decided(after_s: float, executors: int) -> Decided:
-        return Decided(at_s=START_S + after_s, mode="shadow", policy="thumb", decision=wants(executors, 3), effect="shadow")
+        return Decided(id=1, at_s=START_S + after_s, mode="shadow", policy="thumb", decision=wants(executors, 3), effect="shadow")
 
     events = [
         decided(10.0, 4), decided(20.0, 5), PolicyPaused(at_s=START_S + 30.0, who="ann", until_s=None), decided(40.0, 2),
@@ -65,11 +63,3 @@ def test_the_size_a_policy_wants_holds_until_its_next_word_and_not_while_it_does
 
 def test_no_reading_gives_empty_columns() -> None:
     assert series([]).at_s.shape == series([]).p99_s.shape == (0,)
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50, unique=True).map(sorted))
-def test_readings_never_stand_for_more_time_than_passed(at_s: list[float]) -> None:
-    widths = widths_s(np.array(at_s))
-    assert len(widths) == len(at_s)
-    assert (widths >= 0).all()
-    assert widths.sum() <= (at_s[-1] - at_s[0]) * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""None"""
+"""The summary of a run: its report, what was promised, and what was decided."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from changes import sized
 from example_run import example_run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,26 +28,26 @@ def test_a_run_is_added_up() -> None:
     steady = [replace(READINGS[0], at_s=10.0 * i, throughput_rows_per_s=100.0, executors_running=2 if i < 3 else 3, executors_requested=2 + (i >= 2))
               for i in range(6)]  # fmt: skip
     summary = summarise(steady, EVENTS, PROMISES, max_executors=4)
-    assert summary.duration_s == 50
-    assert summary.rows_processed == pytest.approx(5000)
-    assert summary.executor_s == 3 * 10 * 2 + 2 * 10 * 3
+    assert summary.report.duration_s == 50
+    assert summary.report.processed_rows == pytest.approx(5000)
+    assert summary.report.executor_s == 3 * 10 * 2 + 2 * 10 * 3
     assert summary.executor_s_at_maximum == 200
-    assert (summary.rescales, summary.restarts, summary.failures) == (1, 1, 1)
-    assert summary.within_promise == 1.0
+    assert (summary.report.rescales, summary.report.restarts, summary.report.failures) == (1, 1, 1)
+    assert summary.report.within_promise == 1.0
 
 
 def test_a_gap_costs_nothing_and_processes_nothing() -> None:
     steady = [replace(READINGS[0], at_s=10.0 * i + (3600 if i > 2 else 0), throughput_rows_per_s=100.0, executors_running=1) for i in range(6)]
     summary = summarise(steady, [], PROMISES, max_executors=2)
-    assert summary.executor_s == 40
-    assert summary.rows_processed == pytest.approx(4000)
+    assert summary.report.executor_s == 40
+    assert summary.report.processed_rows == pytest.approx(4000)
 
 
 def test_the_share_within_the_promise_counts_only_readings_that_know_their_latency() -> None:
     known = [reading.latency for reading in READINGS if reading.latency]
     summary = summarise(READINGS, EVENTS, PROMISES, max_executors=4)
     assert len(known) < len(READINGS)
-    assert summary.within_promise == pytest.approx(sum(each.p95_s <= 5 for each in known) / len(known))
+    assert summary.report.within_promise == pytest.approx(sum(each.p95_s <= 5 for each in known) / len(known))
 
 
 def test_rows_print_every_number() -> None:
@@ -68,8 +69,13 @@ def test_one_reading_is_enough_and_what_needs_two_is_unknown() -> None:
 
 def test_unknown_rates_and_latencies_stay_unknown() -> None:
     blind = [replace(each, arrival_rows_per_s=None, throughput_rows_per_s=None, latency=None) for each in READINGS]
-    summary = summarise(blind, [], PROMISES, max_executors=4)
-    assert (summary.rows_processed, summary.peak_arrival_rows_per_s, summary.latency, summary.within_promise) == (None, None, None, None)
+    report = summarise(blind, [], PROMISES, max_executors=4).report
+    assert (report.processed_rows, report.peak_arrival_rows_per_s, report.latency, report.within_promise) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 @given(LATENCIES)
@@ -87,11 +93,11 @@ def test_pooled_quantiles_are_in_order_and_within_what_was_seen(latencies: list[
 
 
 def decided(executors: int, effect: Any, mode: Any = "active") -> Decided:
-    return Decided(at_s=1.0, mode=mode, policy="thumb", decision=wants(executors, 3), effect=effect)
+    return Decided(id=1, at_s=1.0, mode=mode, policy="thumb", decision=wants(executors, 3), effect=effect)
 
 
 def graded(actual: float) -> Graded:
-    return Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=10.0, low=9.0, high=11.0, actual=actual, executors=3)
+    return Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=10.0, low=9.0, high=11.0, actual=actual, configuration=sized(3))
 
 
 def test_only_what_was_carried_out_counts_and_a_proposal_when_it_is_approved() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from changes import changing, scaling
 from ledgers import positions_in
 
-from penstock.core.domain.instruction import ChangeQuery, ScaleExecutors
 from penstock.core.domain.trigger import Trigger
 from penstock.spark.sink import count_rows, pages
 
@@ -28,10 +28,10 @@ def test_thousands_of_keyed_records_survive_rescales_restarts_and_kills_without_
     counted = plant.query("job_n.py:counts", code=COUNTS, name="n", rate="constant(400)", mode="complete", trigger="2s", partitions="2")
     plant.wait_commits(query, 1)
 
-    plant.carry_out(ScaleExecutors(number=1, executors=3))
-    changed = plant.carry_out(ChangeQuery(number=2, query="q", trigger=Trigger(interval_s=0.5), rate_limit_rows_per_s=900.0))
+    plant.carry_out(scaling(1, 2, 3))
+    changed = plant.carry_out(changing(2, "q", trigger=(Trigger(interval_s=1.0), Trigger(interval_s=0.5)), rate_limit=(None, 900.0)))
     assert changed.done and changed.delayed_rows is not None and changed.took_s > 0
-    plant.carry_out(ScaleExecutors(number=3, executors=1))
+    plant.carry_out(scaling(3, 3, 1))
     victim = plant.engine.processes.process(plant.engine.pool.running()[0])
     assert victim is not None
     victim.send_signal(signal.SIGKILL)
@@ -40,11 +40,11 @@ def test_thousands_of_keyed_records_survive_rescales_restarts_and_kills_without_
         query.query.stop()  # in the middle of a batch: what it had logged is replayed
         query.start()
     _, repartitioned = plant.carry_out_together(
-        ScaleExecutors(number=4, executors=2),
-        ChangeQuery(number=5, query="n", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None, partitions=2),
+        scaling(4, 1, 2),
+        changing(5, "n", trigger=(Trigger(interval_s=2.0), Trigger(interval_s=1.0)), partitions=(4, 2)),
     )
     assert repartitioned.done, repartitioned.reason
-    assert plant.carry_out(ChangeQuery(number=6, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None)).done
+    assert plant.carry_out(changing(6, "q", trigger=(Trigger(interval_s=0.5), Trigger(interval_s=1.0)), rate_limit=(900.0, None))).done
     plant.wait_commits(query, 3)
     plant.wait_commits(counted, 2)
     plant.engine.stop_queries(30, lambda: False)

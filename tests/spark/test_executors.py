@@ -6,8 +6,10 @@ import signal
 import time
 from typing import Any
 
+from changes import scaling
+
 from penstock.core.domain.events.executors import ExecutorLost
-from penstock.core.domain.instruction import MISSING, ScaleExecutors
+from penstock.core.domain.instruction import MISSING
 
 
 def test_executors_come_and_leave_live_and_a_crashed_one_is_replaced_after_a_scale_down(plant: Any) -> None:
@@ -16,14 +18,14 @@ def test_executors_come_and_leave_live_and_a_crashed_one_is_replaced_after_a_sca
     plant.wait_commits(query, 2)
     plant.engine.read()
 
-    up = plant.carry_out(ScaleExecutors(number=1, executors=3))
+    up = plant.carry_out(scaling(1, 2, 3))
     assert up.done and up.took_s > 0 and up.down_s is None, "the query works on meanwhile"
     assert len(plant.engine.pool.running()) == 3
-    assert plant.carry_out(ScaleExecutors(number=2, executors=2)).done
+    assert plant.carry_out(scaling(2, 3, 2)).done
     assert len(plant.engine.pool.running()) == 2
     # Where executors are not decommissioned they are killed, and each kill lowers Spark's own target.
     plant.engine.pool._decommission = False
-    assert plant.carry_out(ScaleExecutors(number=3, executors=1)).done
+    assert plant.carry_out(scaling(3, 2, 1)).done
     survivors = plant.engine.pool.running()
     assert len(survivors) == 1
     assert query.state == "running" and not query.failures, "rescaling must not end a query"

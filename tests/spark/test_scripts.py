@@ -47,9 +47,9 @@ def test_one_line_gives_full_observation_and_control_and_await_termination_survi
     assert reading["queries"][0]["state_rows"] and reading["queries"][0]["stages"]
 
     first_run = query.runId
-    said = finished(remote, remote.ask("trigger", trigger="2s"))
+    said = finished(remote, remote.ask("trigger", value="2s"))
     assert any("done" in words for words in said.values()), said
-    said = finished(remote, remote.ask("rate-limit", rows_per_s=350.0))
+    said = finished(remote, remote.ask("rate-limit", value="350/s"))
     assert any("done" in words for words in said.values()), said
     assert query.runId != first_run and query.isActive
     assert ended.is_alive(), "the script's awaitTermination survives restarts by Penstock"
@@ -94,7 +94,7 @@ def test_an_attached_query_is_watched_and_what_cannot_be_done_is_said(session: A
         assert {"trigger", "rate-limit", "restart", "shedding"} <= set(state["reading"]["queries"][0]["unable"])
         assert sum(event["kind"] == "CannotDo" for event in state["events"]) >= 4
         with pytest.raises(Refused, match="restart="):
-            remote.ask("trigger", trigger="3s")
+            remote.ask("trigger", value="3s")
         assert running.isActive, "refusing must not touch the query"
         watched.stop()
     finally:
@@ -104,10 +104,10 @@ def test_an_attached_query_is_watched_and_what_cannot_be_done_is_said(session: A
     watched = penstock.attach(running, job=job, name="theirs", restart=begin_again, max_executors=3, reading_interval_s=1.0)
     remote = RemoteJob(JobFolder(job).socket)
     wait_until(lambda: (remote.ask("status")["reading"] or {}).get("throughput_rows_per_s"), 60)
-    said = finished(remote, remote.ask("trigger", trigger="2s"))
+    said = finished(remote, remote.ask("trigger", value="2s"))
     assert any("done" in words for words in said.values()), said
     assert watched.isActive and watched.runId != running.runId
-    said = finished(remote, remote.ask("rate-limit", rows_per_s=150.0))
+    said = finished(remote, remote.ask("rate-limit", value="150/s"))
     assert any("done" in words for words in said.values()), said
     assert [(each.trigger.interval_s, each.rows_per_batch()) for each in wanted] == [(2.0, None), (2.0, 300)]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from changes import changing
 from waiting import wait_until
 
-from penstock.core.domain.instruction import ChangeQuery
 from penstock.core.domain.job import SinkSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
@@ -36,7 +36,7 @@ def test_trigger_and_limit_change_on_the_same_checkpoint_and_the_outcome_says_wh
     query = plant.query("same", code=CODE, rate="constant(1000)", trigger="2s")
     plant.wait_commits(query, 2)
     before = query.query.id
-    outcome = plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=300.0))
+    outcome = plant.carry_out(changing(1, "q", trigger=(query.settings.trigger, Trigger(interval_s=1.0)), rate_limit=(None, 300.0)))
     assert outcome.done and outcome.took_s > 0
     assert outcome.down_s is not None and 0 < outcome.down_s <= outcome.took_s
     assert outcome.delayed_rows is not None and 0 < outcome.delayed_rows < 20_000
@@ -55,7 +55,7 @@ def test_trigger_and_limit_change_on_the_same_checkpoint_and_the_outcome_says_wh
 def test_settings_with_which_the_query_cannot_live_are_taken_back(plant: Any) -> None:
     query = plant.query("same", code=CODE)
     plant.wait_commits(query, 1)
-    outcome = plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(kind="real_time", interval_s=15.0), rate_limit_rows_per_s=None))
+    outcome = plant.carry_out(changing(1, "q", trigger=(query.settings.trigger, Trigger(kind="real_time", interval_s=15.0))))
     assert not outcome.done and outcome.reason, "real-time mode does not take this source"
     assert query.settings.trigger == Trigger(interval_s=1.0) and query.state == "running"
     plant.wait_commits(query, 1)
@@ -65,7 +65,7 @@ def test_a_query_without_state_takes_a_new_number_of_shuffle_partitions(plant: A
     plant.session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
     query = plant.query("spread", code=CODE)
     plant.wait_commits(query, 1)
-    assert plant.carry_out(ChangeQuery(number=1, query="q", trigger=Trigger(interval_s=1.0), rate_limit_rows_per_s=None, partitions=2)).done
+    assert plant.carry_out(changing(1, "q", partitions=(4, 2))).done
     plant.wait_commits(query, 1)
     assert plant.engine.read().queries[0].partitions == 2
     wait_until(lambda: [stage.tasks for stage in plant.engine.read().queries[0].stages][-1:] == [2], what="a window without batches of before the change")

@@ -10,10 +10,11 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from changes import changing, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.instruction import Outcome, ScaleExecutors
+from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.execute.reconcile import reconcile
 from penstock.core.knowledge.knowledge import Knowledge
@@ -59,7 +60,7 @@ def test_after_a_scale_down_spark_wants_as_many_as_remain_so_that_a_crashed_one_
     assert pool.running() == ["0", "1"] and context.wanted == 2
 
 
-def performed(instruction: ScaleExecutors, *, pool: Any, queries: Sequence[Any] = (), last_reading: Callable[[], Reading | None], **settings: Any) -> Outcome:
+def performed(instruction: Instruction, *, pool: Any, queries: Sequence[Any] = (), last_reading: Callable[[], Reading | None], **settings: Any) -> Outcome:
     """The outcome of an instruction."""
     actuator = SparkActuator(session=None, pool=pool, queries=queries, config=Config(**settings), redact=str, last_reading=last_reading)  # type: ignore[arg-type]
     came, outcomes = threading.Event(), list[Outcome]()
@@ -77,7 +78,7 @@ def scaled_between(before: Reading, after: Reading) -> Outcome:
     """The outcome of a scaling before and after which these were the last readings."""
     readings: Iterator[Reading] = iter((before, after))
     pool = SimpleNamespace(running=lambda: [], scale=lambda *_: Scaled(done=True, took_s=0.1))
-    return performed(ScaleExecutors(number=1, executors=2), pool=pool, last_reading=lambda: next(readings))
+    return performed(scaling(1, 1, 2), pool=pool, last_reading=lambda: next(readings))
 
 
 def test_a_scaling_costs_what_the_excess_lag_grew_by_and_is_unknown_if_nothing_was_read_meanwhile() -> None:
@@ -87,6 +88,13 @@ def test_a_scaling_costs_what_the_excess_lag_grew_by_and_is_unknown_if_nothing_w
     same = scaled_between(first, first)
     assert same.done and same.delayed_rows is None
     assert scaled_between(first, blank_reading(5.0)).delayed_rows is None
+
+
+def test_a_knob_that_spark_cannot_apply_and_a_query_that_is_not_there_are_refused() -> None:
+    queries = [SimpleNamespace(name="q")]
+    shedding, absent = (performed(changing(1, name, kept_share=(1.0, 0.5)), pool=None, queries=queries, last_reading=lambda: None) for name in ("q", "z"))
+    assert (shedding.done, shedding.reason) == (False, "kept-share:q cannot be set on Spark")
+    assert (absent.done, absent.reason) == (False, "there is no query 'z'")
 
 
 def test_where_nobody_has_said_how_many_executors_there_should_be_those_that_come_stay() -> None:
@@ -105,6 +113,7 @@ def test_where_nobody_has_said_how_many_executors_there_should_be_those_that_com
 class Query:
     """A query that does the next thing of its story at every look at it, and then the last one for ever."""
 
+    name = "q"
     is_real_time = False
     state = "running"
     isActive = True  # noqa: N815
@@ -138,7 +147,7 @@ class Pool:
 
 
 def let_one_go(*queries: Query, gap_wait_s: float = 60.0) -> None:
-    outcome = performed(ScaleExecutors(number=1, executors=1), pool=Pool(), queries=queries, last_reading=lambda: None, gap_wait_s=gap_wait_s)
+    outcome = performed(scaling(1, 2, 1), pool=Pool(), queries=queries, last_reading=lambda: None, gap_wait_s=gap_wait_s)
     assert outcome.done, outcome
 
 

@@ -126,7 +126,7 @@ def latency_object(report: RunReport) -> dict[str, Any]:
 def as_rows(run: Simulated) -> list[tuple[str, str]]:
     report, promised = run.report, run.setup.terms.promises
     rows = [
-        ("worker-seconds", f"{report.executor_s:,.0f}, {report.average_executors:.2f} workers on average"),
+        ("executor-seconds", f"{report.executor_s:,.0f}, {report.average_executors:.2f} executors on average"),
         ("rescales", f"{report.rescales}"),
         ("latency", latency_words(report)),
         *((f"  of {name}", latency_words(each)) for name, each in run.queries.items()),

@@ -175,7 +175,7 @@ def pilot(job_process: Callable[..., Any]) -> Iterator[Pilot]:
 @contextmanager
 def one_executor(pilot: Pilot) -> Iterator[None]:
     """A fixed minimum: an operator holds one executor."""
-    pilot.job.steer("scale", executors=1)
+    pilot.job.steer("scale", value="1")
     yield
     pilot.job.say("release")
 

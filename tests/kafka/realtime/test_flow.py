@@ -228,7 +228,7 @@ def test_a_steady_flow_is_told_to_be_one(watched: Watched) -> None:
 
 def test_the_batch_duration_and_the_mode_change_on_the_same_checkpoint(flow: Any) -> None:
     for trigger, kind in (("realtime:8s", "real_time"), ("2s", "processing_time"), ("realtime:6s", "real_time")):
-        [done] = flow.steer("trigger", trigger=trigger, query=None)
+        [done] = flow.steer("trigger", value=trigger, query=None)
         assert "down" in done
         query = flow.query("seen")
         assert query["trigger"]["kind"] == kind, query
@@ -238,10 +238,10 @@ def test_the_batch_duration_and_the_mode_change_on_the_same_checkpoint(flow: Any
 
 @pytest.mark.long
 def test_executors_leave_by_a_restart_and_come_without_one(flow: Any) -> None:
-    [done] = flow.steer("scale", executors=1)
+    [done] = flow.steer("scale", value="1")
     assert "down" in done
     flow.wait_until(lambda: flow.status()["reading"]["executors_running"] == 1, 60, "one executor")
-    [done] = flow.steer("scale", executors=2)
+    [done] = flow.steer("scale", value="2")
     assert "down" not in done, "no restart"
     flow.wait_until(lambda: all(each["throughput_rows_per_s"] for each in flow.status()["reading"]["executors"]), 60, "tasks on the new one")
     assert not flow.events("QueryFailed")
@@ -250,12 +250,12 @@ def test_executors_leave_by_a_restart_and_come_without_one(flow: Any) -> None:
 @pytest.mark.long
 def test_partitions_change_and_too_many_for_the_slots_are_refused_without_a_stop(flow: Any) -> None:
     uptime_s = flow.query("seen")["uptime_s"]
-    answer = flow.ask("partitions", partitions=40, query=None)
+    answer = flow.ask("partitions", value="40", query=None)
     flow.wait_until(lambda: not flow.ask("outcomes", numbers=answer["numbers"])["pending"], 60, "the refusal")
     [words] = flow.ask("outcomes", numbers=answer["numbers"])["ended"].values()
     assert "it needs 44 slots (4 partitions of its source + 40 shuffle partitions), there are 16 (2 executors of 8)" in words
     assert flow.query("seen")["uptime_s"] > uptime_s, "the query went on meanwhile"
-    flow.steer("partitions", partitions=3, query=None)
+    flow.steer("partitions", value="3", query=None)
     flow.wait_until(lambda: flow.query("seen")["partitions"] == 3, 60, "three partitions")
 
 

@@ -132,7 +132,7 @@ def test_nothing_is_lost_and_only_a_kafka_sink_doubles_what_is_counted(job_proce
         assert all("rows replayed" in words for words in job.events("QueryRestarted"))
         job.wait_until(lambda: all(job.query(name).get("state") == "running" for name in QUERIES), 90, "all queries to run again")
         for name, trigger in CHANGED.items():
-            job.steer("trigger", trigger=trigger, query=name)
+            job.steer("trigger", value=trigger, query=name)
 
         away_broker.stop()
         time.sleep(AWAY_S)
