@@ -11,24 +11,22 @@ from penstock.core.policies.registry import POLICIES, parameters_of
 HEADER = """\
 # Settings
 
-The numbers Penstock works with. Each has a default that suits most jobs. A job file changes it by name:
+Set in a job file, or by a keyword of `penstock.start` and `penstock.attach`:
 
     [settings]
     reading_interval_s = 2
 
-and so does a keyword of the same name in `penstock.start` and `penstock.attach`.
-
-The unit is in the name: `_s` is seconds, `_days` days, `_mb` megabytes. A value outside its bounds is refused before the job starts.
-This page is generated from `src/penstock/core/config.py`, and a test compares the two.
+The unit is in the name: `_s` is seconds, `_mb` megabytes. Values outside the bounds are refused.
+This page is generated from `src/penstock/core/config.py`.
 
 """
 
 
 def settings_table() -> str:
-    rows = [("setting", "default", "lowest", "highest", "meaning"), ("---", "---:", "---:", "---:", "---")]
+    rows = [("setting", "default", "bounds", "meaning"), ("---", "---:", "---", "---")]
     for each in fields(Config):
         bounds = each.metadata
-        rows.append((f"`{each.name}`", number(each.default), number(bounds["lowest"]), number(bounds["highest"]), bounds["meaning"]))
+        rows.append((f"`{each.name}`", number(each.default), f"{number(bounds['lowest'])}–{number(bounds['highest'])}", bounds["meaning"]))
     return HEADER + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -46,15 +44,11 @@ def number(value: object) -> str:
 KNOBS_HEADER = """\
 # Knobs
 
-What can be changed on a running job, by an operator or by a policy. An operator sets a knob for all queries, or for one, and holds it for an hour:
+What an operator ([how](operations.md#steering)) or a policy can change on a running job. Events and `status` name a query's knob as
+`trigger:counts`.
 
-    penstock scale 3
-    penstock trigger 10s --query counts --for 20m
-
-`penstock release` ends all holds. A knob of a query is named with it in events and in `status`: `trigger:counts`.
-A change that cannot be applied live is made by one stop and start of the queries it concerns, right after a commit; in Real-Time Mode executors are
-taken away during such a stop. Each kind of change has its own learnt downtime. `kept-share` is not applied by any engine yet.
-This page is generated from `src/penstock/core/domain/knobs.py`, and a test compares the two.
+What cannot be applied live is changed by one stop and start of the queries concerned, right after a commit; in Real-Time Mode executors are
+taken away during such a stop. `kept-share` is not applied by any engine yet. This page is generated from `src/penstock/core/domain/knobs.py`.
 
 """
 
@@ -70,9 +64,9 @@ def knobs_table() -> str:
 HEADING = "## Parameters\n"
 BELOW_HEADING = """\
 
-Set by `[autopilot.parameters]` of the job file or `--param name=value`. A value outside its bounds is refused; * is multiplied by `time_scale`.
-`hpa_paper` and `reactive` have the parameters of `hpa`: only those that differ are listed.
-The table is generated from `src/penstock/core/policies`, and a test compares the two.
+Set by `[autopilot.parameters]` or `--param name=value`. * is multiplied by `time_scale`. `hpa_paper` and `reactive` have the parameters of `hpa`: only
+those that differ are listed. In parentheses: the section of the paper, or the setting of Kubernetes, of Flink's operator or of Spark that it follows.
+The table is generated from `src/penstock/core/policies`.
 
 """
 

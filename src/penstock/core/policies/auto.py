@@ -32,7 +32,7 @@ class Auto:
     """
 
     name: str = "auto"
-    period_s: float = timer(60.0, "time between two decisions while nothing is known; then that of the policy that decides", lowest=1)
+    period_s: float = timer(60.0, "time between two decisions until a policy decides", lowest=1)
     phoebe: Phoebe = field(default_factory=lambda: Phoebe(worst_case=True))
     daedalus: Daedalus = field(default_factory=lambda: Daedalus(failures_too=True))
     ds2: Ds2 = field(default_factory=Ds2)

@@ -20,7 +20,7 @@ class Static:
 
     name: str = "static"
     period_s: float = timer(60.0, "time between two decisions", lowest=1)
-    executors: int = setting(0, "number of executors; 0: as many as the job declares", lowest=0, highest=100_000)
+    executors: int = setting(0, "number of executors; 0: as declared", lowest=0, highest=100_000)
     needs: frozenset[Need] = frozenset()
     faithful: bool = True
 
@@ -33,9 +33,9 @@ class Twres:
     """The fewest executors whose T_max exceeds the forecast, and one more while latency is too high (Phoebe sec. IV-C, with Phoebe's profile and period)."""
 
     name: str = "twres"
-    period_s: float = timer(600.0, "time between two decisions (Phoebe sec. IV-C: its own E)", lowest=1)
-    horizon_s: float = timer(600.0, "how far ahead the load is looked at (Phoebe sec. IV-C: its own)", lowest=1)
-    latency_limit_s: float = setting(2.0, "where the executors suffice and latency is higher, one is added (Phoebe sec. IV-C)", lowest=0.001, highest=86400)
+    period_s: float = timer(600.0, "time between two decisions (Phoebe IV-C)", lowest=1)
+    horizon_s: float = timer(600.0, "how far ahead the load is considered (Phoebe IV-C)", lowest=1)
+    latency_limit_s: float = setting(2.0, "latency above which an executor is added (Phoebe IV-C)", lowest=0.001, highest=86400)
     needs: frozenset[Need] = frozenset({"load", "profile", "forecast"})
     faithful: bool = True
 

@@ -23,16 +23,15 @@ class Daedalus:
     """
 
     name: str = "daedalus"
-    period_s: float = timer(60.0, "time between two decisions (Daedalus sec. 3.6)", lowest=1)
-    grace_s: float = timer(180.0, "after a rescale nothing changes for this time (sec. 3.2)")
-    recent_s: float = timer(600.0, "a rescale that is not older is only undone if it is too small (Algorithm 1)")
-    soon_s: float = timer(60.0, "such executors must suffice for this time: until the next decision (Algorithm 1)", lowest=1)
-    horizon_s: float = timer(900.0, "new executors must carry what is forecast for this time (sec. 3.2)", lowest=1)
-    target_recovery_s: float = setting(600.0, "they must recover within this time, unless the job promises another time (sec. 4)", lowest=1, highest=86400)
+    period_s: float = timer(60.0, "time between two decisions (3.6)", lowest=1)
+    grace_s: float = timer(180.0, "no change for this time after a rescale (3.2)")
+    recent_s: float = timer(600.0, "a younger rescale is only undone if it is too small (Algorithm 1)")
+    soon_s: float = timer(60.0, "such executors must suffice for this time (Algorithm 1)", lowest=1)
+    horizon_s: float = timer(900.0, "new executors must carry the forecast for this time (3.2)", lowest=1)
+    target_recovery_s: float = setting(600.0, "longest recovery, unless the job promises one (4)", lowest=1, highest=86400)
     failures_too: bool = flag(
         False,
-        "new executors must recover in time from a failure as well as from the change to them; the paper looks at the change alone, and goes to and fro "
-        "where a failure takes longer and the target is tight",
+        "new executors must recover in time from a failure too, not only from the change to them",
     )
     needs: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast"})
     faithful: bool = True

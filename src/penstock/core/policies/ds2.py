@@ -25,29 +25,25 @@ class Ds2:
     """
 
     name: str = "ds2"
-    period_s: float = timer(60.0, "time between two decisions (Flink operator: kubernetes.operator.reconcile.interval)", lowest=1)
-    target: float = setting(0.7, "utilisation to be held (Flink operator: job.autoscaler.utilization.target)", lowest=0.01, highest=1)
-    boundary: float = setting(
-        0.3, "this far above or below the target nothing changes (Flink operator: job.autoscaler.target.utilization.boundary)", lowest=0, highest=1
-    )
+    period_s: float = timer(60.0, "time between two decisions (kubernetes.operator.reconcile.interval)", lowest=1)
+    target: float = setting(0.7, "target utilisation (job.autoscaler.utilization.target)", lowest=0.01, highest=1)
+    boundary: float = setting(0.3, "no change this near the target (job.autoscaler.target.utilization.boundary)", lowest=0, highest=1)
     catch_up_s: float = setting(
         1800.0,
-        "waiting rows are to be worked off within this time; 0: they do not count (Flink operator: job.autoscaler.catch-up.duration)",
+        "time to work off waiting rows; 0: they do not count (job.autoscaler.catch-up.duration)",
         lowest=0,
         highest=86400,
     )
-    restart_s: float = setting(300.0, "a rescale that stops the job takes this time (Flink operator: job.autoscaler.restart.time)", lowest=0, highest=86400)
+    restart_s: float = setting(300.0, "duration of a rescale that stops the job (job.autoscaler.restart.time)", lowest=0, highest=86400)
     backlog_s: float = setting(
         300.0,
-        "while rows of this time wait it does not scale down (Flink operator: job.autoscaler.backlog-processing.lag-threshold)",
+        "no scale-down while rows of this time wait (job.autoscaler.backlog-processing.lag-threshold)",
         lowest=0,
         highest=86400,
     )
-    down_factor: float = setting(0.6, "at most this share is taken away at once (Flink operator: job.autoscaler.scale-down.max-factor)", lowest=0, highest=1)
-    stable_s: float = timer(300.0, "after a rescale nothing changes for this time (Flink operator: job.autoscaler.stabilization.interval)")
-    down_interval_s: float = timer(
-        3600.0, "it scales down when that was right for this time, to the most wanted meanwhile (Flink operator: job.autoscaler.scale-down.interval)"
-    )
+    down_factor: float = setting(0.6, "largest share taken away at once (job.autoscaler.scale-down.max-factor)", lowest=0, highest=1)
+    stable_s: float = timer(300.0, "no change for this time after a rescale (job.autoscaler.stabilization.interval)")
+    down_interval_s: float = timer(3600.0, "scale down after this time, to the most wanted meanwhile (job.autoscaler.scale-down.interval)")
     needs: frozenset[Need] = frozenset({"load", "stages"})
     faithful: bool = True
 

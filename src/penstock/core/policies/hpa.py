@@ -57,14 +57,14 @@ class Hpa:
     """
 
     name: str = "hpa"
-    period_s: float = timer(15.0, "time between two decisions (kubernetes: horizontal-pod-autoscaler-sync-period)", lowest=0.1)
-    target: float = setting(0.8, "utilisation to be held (kubernetes: DefaultCPUUtilization; Daedalus sec. 4.3.2)", lowest=0.01, highest=1)
-    tolerance: float = setting(0.1, "a ratio to the target this near 1 changes nothing (kubernetes: horizontal-pod-autoscaler-tolerance)", lowest=0, highest=1)
-    stable_down_s: float = timer(300.0, "fewer only down to the most wanted within this time (kubernetes: horizontal-pod-autoscaler-downscale-stabilization)")
-    ready_s: float = timer(30.0, "a younger executor is not ready (kubernetes: horizontal-pod-autoscaler-initial-readiness-delay)")
-    most_added: int = setting(4, "this many more at once are always allowed (kubernetes: scaleUp policy Pods 4 in 15 s)", lowest=1, highest=100_000)
-    most_grown: float = setting(1.0, "and this many for each that is there (kubernetes: scaleUp policy Percent 100 in 15 s)", lowest=0, highest=1000)
-    between_actions_s: float = timer(0.0, "after a rescale nothing changes for this time (kubernetes: 0)")
+    period_s: float = timer(15.0, "time between two decisions (horizontal-pod-autoscaler-sync-period)", lowest=0.1)
+    target: float = setting(0.8, "target utilisation (DefaultCPUUtilization; Daedalus 4.3.2)", lowest=0.01, highest=1)
+    tolerance: float = setting(0.1, "no change for a ratio to the target this near 1 (horizontal-pod-autoscaler-tolerance)", lowest=0, highest=1)
+    stable_down_s: float = timer(300.0, "fewer only down to the most wanted in this time (horizontal-pod-autoscaler-downscale-stabilization)")
+    ready_s: float = timer(30.0, "a younger executor is not ready (horizontal-pod-autoscaler-initial-readiness-delay)")
+    most_added: int = setting(4, "so many may be added at once (scaleUp Pods)", lowest=1, highest=100_000)
+    most_grown: float = setting(1.0, "or so many for each present one (scaleUp Percent)", lowest=0, highest=1000)
+    between_actions_s: float = timer(0.0, "no change for this time after a rescale")
     needs: frozenset[Need] = frozenset()
     faithful: bool = True
 
@@ -107,8 +107,8 @@ class HpaPaper(Hpa):
     """HPA as Daedalus describes it: five minutes between any two actions in the place of a window for scaling down, and only started executors count."""
 
     name: str = "hpa_paper"
-    stable_down_s: float = timer(0.0, "fewer only down to the most wanted within this time (Daedalus sec. 4.3.2 knows no such window)")
-    between_actions_s: float = timer(300.0, "after a rescale nothing changes for this time (Daedalus sec. 4.3.2)")
+    stable_down_s: float = timer(0.0, "fewer only down to the most wanted in this time (Daedalus 4.3.2)")
+    between_actions_s: float = timer(300.0, "no change for this time after a rescale (Daedalus 4.3.2)")
 
     def _wanted(self, current: int, usage: Usage) -> int:
         return Hpa._wanted(self, current, started(usage))
@@ -125,7 +125,7 @@ class Reactive(Hpa):
     """
 
     name: str = "reactive"
-    target: float = setting(0.35, "utilisation to be held (Phoebe sec. IV-C, after Flink's own example of reactive mode)", lowest=0.01, highest=1)
+    target: float = setting(0.35, "target utilisation (Phoebe IV-C)", lowest=0.01, highest=1)
 
     def decide(self, seen: Assessment) -> Decision:
         decision = Hpa.decide(self, seen)

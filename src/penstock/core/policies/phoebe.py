@@ -32,13 +32,11 @@ class Phoebe:
     """
 
     name: str = "phoebe"
-    period_s: float = timer(600.0, "E: time between two decisions, and how long the job must have run undisturbed for one (Phoebe sec. III-E)", lowest=1)
-    horizon_s: float = timer(600.0, "how far ahead the load is looked at (sec. III-E)", lowest=1)
-    bins: int = setting(10, "averaging bins of that time: the highest counts (sec. III-E)", lowest=1, highest=1000)
-    target_recovery_s: float = setting(180.0, "they must recover within this time, unless the job promises another time (sec. IV)", lowest=1, highest=86400)
-    worst_case: bool = flag(
-        False, "recover from a failure at any moment until the next decision, under a load that is exceeded once in ten times; the paper: now, as forecast"
-    )
+    period_s: float = timer(600.0, "time between two decisions, and without a disturbance before one (E in III-E)", lowest=1)
+    horizon_s: float = timer(600.0, "how far ahead the load is considered (III-E)", lowest=1)
+    bins: int = setting(10, "averaging bins of that time; the highest counts (III-E)", lowest=1, highest=1000)
+    target_recovery_s: float = setting(180.0, "longest recovery, unless the job promises one (IV)", lowest=1, highest=86400)
+    worst_case: bool = flag(False, "recover from a failure at any moment until the next decision, at the forecast's 90 % quantile; the paper: now, at its mean")
     needs: frozenset[Need] = frozenset({"load", "profile", "forecast"})
     faithful: bool = True
 

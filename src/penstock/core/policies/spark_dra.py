@@ -31,13 +31,13 @@ class SparkDra:
     """
 
     name: str = "spark_dra"
-    period_s: float = timer(1.0, "time between two decisions, at least that between two readings (Spark: every 100 ms)", lowest=0.1)
-    backlog_s: float = timer(1.0, "when tasks wait this long executors are added (spark.dynamicAllocation.schedulerBacklogTimeout)", lowest=0.001)
+    period_s: float = timer(1.0, "time between two decisions, at least a reading interval (Spark: 100 ms)", lowest=0.1)
+    backlog_s: float = timer(1.0, "add executors when tasks wait this long (spark.dynamicAllocation.schedulerBacklogTimeout)", lowest=0.001)
     sustained_s: float = timer(
-        1.0, "and twice as many again each time they have waited this much longer (spark.dynamicAllocation.sustainedSchedulerBacklogTimeout)", lowest=0.001
+        1.0, "and twice as many each time they waited this much longer (spark.dynamicAllocation.sustainedSchedulerBacklogTimeout)", lowest=0.001
     )
-    idle_s: float = timer(60.0, "an executor without a task for this time leaves (spark.dynamicAllocation.executorIdleTimeout)")
-    ratio: float = setting(1.0, "share of the tasks that shall run at once (spark.dynamicAllocation.executorAllocationRatio)", lowest=0.001, highest=1)
+    idle_s: float = timer(60.0, "remove an executor without a task for this time (spark.dynamicAllocation.executorIdleTimeout)")
+    ratio: float = setting(1.0, "share of tasks to run at once (spark.dynamicAllocation.executorAllocationRatio)", lowest=0.001, highest=1)
     needs: frozenset[Need] = frozenset()
     faithful: bool = True
 
