@@ -23,10 +23,9 @@ This page is generated from `src/penstock/core/config.py`.
 
 
 def settings_table() -> str:
-    rows = [("setting", "default", "bounds", "meaning"), ("---", "---:", "---", "---")]
+    rows = [("setting", "default (bounds)", "meaning"), ("---",) * 3]
     for each in fields(Config):
-        bounds = each.metadata
-        rows.append((f"`{each.name}`", number(each.default), f"{number(bounds['lowest'])}–{number(bounds['highest'])}", bounds["meaning"]))
+        rows.append((f"`{each.name}`", with_bounds(each), each.metadata["meaning"]))
     return HEADER + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -39,6 +38,13 @@ def number(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.10g}" if isinstance(value, (int, float)) else str(value)
+
+
+def with_bounds(declared: Field[Any]) -> str:
+    """Return the default of a setting with its bounds, such as "5 (0.2–600)"; a flag has none."""
+    if isinstance(declared.default, bool):
+        return number(declared.default)
+    return f"{number(declared.default)} ({number(declared.metadata['lowest'])}–{number(declared.metadata['highest'])})"
 
 
 KNOBS_HEADER = """\
@@ -73,7 +79,7 @@ The table is generated from `src/penstock/core/policies`.
 
 def renewed(page: str) -> str:
     """Return the page of policies with everything below its heading of parameters generated anew."""
-    rows = [("policy", "parameter", "default", "bounds", "meaning and source"), ("---", "---", "---:", "---", "---")]
+    rows = [("policy", "parameter", "default (bounds)", "meaning and source"), ("---",) * 4]
     for name in POLICIES:
         rows += [("" if later else name, *_cells(each)) for later, each in enumerate(_own_parameters(name))]
     return page[: page.index(HEADING)] + HEADING + BELOW_HEADING + "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -88,10 +94,8 @@ def _own_parameters(name: str) -> list[Field[Any]]:
     ]  # fmt: skip
 
 
-def _cells(parameter: Field[Any]) -> tuple[str, str, str, str]:
-    bounds = parameter.metadata
-    scales = "*" if bounds["scales"] else ""
-    return f"`{parameter.name}`{scales}", number(parameter.default), f"{number(bounds['lowest'])}–{number(bounds['highest'])}", bounds["meaning"]
+def _cells(parameter: Field[Any]) -> tuple[str, str, str]:
+    return f"`{parameter.name}`{'*' if parameter.metadata['scales'] else ''}", with_bounds(parameter), parameter.metadata["meaning"]
 
 
 if __name__ == "__main__":
