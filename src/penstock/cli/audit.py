@@ -78,7 +78,7 @@ def present_audit(audited: Sequence[Audited], skipped: Sequence[Skipped], *, as_
             complain(f"{each.path}: {each.why}")
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.audited import draw_audited
+        from penstock.dashboard.simulated import draw_audited
 
         draw_audited(path, audited)
 
