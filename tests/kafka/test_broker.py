@@ -10,11 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka import broker as broker_module
 from penstock.kafka.broker import EmbeddedBroker, new_identity
-from penstock.kafka.topics import end_offsets, make_topics, partitions_of
+from penstock.kafka.topics import end_offsets, make_topics, partitions_of, remove_topics
 from penstock.localhost import free_ports, listens_at
 
 PARENT = """
@@ -38,6 +39,14 @@ def test_it_comes_back_on_its_ports_with_its_data(broker: EmbeddedBroker, topic:
     broker.start()
     assert broker.bootstrap == before
     assert partitions_of(made.client)[made.name] == 3
+
+
+def test_topics_are_removed_if_they_are_there(topic: Callable) -> None:
+    gone, kept = topic(1), topic(1)
+    for _ in range(2):
+        remove_topics(gone.client, [gone.name])
+        wait_until(lambda: gone.name not in partitions_of(gone.client))
+    assert kept.name in partitions_of(kept.client)
 
 
 def test_it_ends_with_its_parent_and_another_finds_what_it_held(short_folder: Path, jars: tuple[str, ...]) -> None:

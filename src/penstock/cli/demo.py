@@ -29,7 +29,7 @@ from penstock.runtime.home import JobFolder
 from penstock.runtime.jobfile import load_job
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.rerun import rerun
-from penstock.stores.reader import HistoryReader
+from penstock.stores.reader import read_history
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
 
@@ -137,9 +137,7 @@ def show(console: Console, spec: JobSpec, folder: Path, *, beside_a_static_one: 
     from penstock.dashboard.picture import draw
 
     history = JobFolder(spec.name).history
-    with HistoryReader.open(history) as reader:
-        readings = list(reader.readings())
-        events = [row.event for row in reader.events()]
+    readings, events = read_history(history)
     summary = summarise(readings, events, spec.promises, spec.limits.max_executors, spec.config.reading_window_s)
     table = Table(box=None, show_header=False)
     for name, value in summary.rows():
