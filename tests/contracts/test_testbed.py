@@ -44,9 +44,11 @@ def test_stop_leaves_nothing_and_another_configuration_can_be_launched_after_it(
     if stage.is_real:
         assert not [process for process in psutil.process_iter(["cmdline"]) if "original-copy" in " ".join(process.info["cmdline"] or [])]
         assert not [path for path, _, _ in os.walk(state_home) if "original-copy" in path]
-    stage.shared = stage.testbed.launch(Configuration(executors=1))
+    stage.shared = stage.testbed.launch(Configuration(executors=2))
     reading = stage.shared.read()
-    assert reading.executors_running == 1 and reading.failures == 0 and reading.queries[0].state == "running"
+    (query,) = reading.queries
+    assert reading.executors_running == 2 and reading.failures == 0 and query.state == "running"
+    assert query.rate_limit_rows_per_s is None and query.trigger != stage.configuration.queries["q"].trigger, "as the job has it"
     stage.shared.stop()
     stage.shared = None
 
