@@ -10,6 +10,7 @@ from changes import sized
 
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Command
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
@@ -94,6 +95,18 @@ class Thumb:
         before = seen.memory.numbers["decisions"] if isinstance(seen.memory, OwnMemory) else 0.0
         wanted, memory = replace(seen.current, executors=executors), OwnMemory(numbers={"decisions": before + 1})
         return Decision(policy=self.name, configuration=wanted, current=seen.current, why=Comparison(code="capacity_below_load"), memory=memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed(Thumb):
+    """Wants one configuration, whatever is seen; `more` are fields of its decisions."""
+
+    wanted: Configuration
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def decide(self, seen: Assessment) -> Decision:
+        why = Comparison(code="smallest_that_holds")
+        return Decision(policy=self.name, configuration=self.wanted.over(seen.current), current=seen.current, why=why, **self.more)
 
 
 @dataclass(kw_only=True)

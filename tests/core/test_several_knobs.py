@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from changes import changing, rescaled, scaling, sized
-from planned import Play, Thumb, of, terms
+from planned import Fixed, Play, of, terms
 
 from penstock.core.domain.command import Approve, SetKnob
 from penstock.core.domain.configuration import Change, Configuration
-from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, Proposed, RolledBack
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
 
 ANN: Any = {"at_s": 0.0, "who": "ann"}
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
 FLOWING, QUICKER = Trigger.parse("realtime:60s"), Trigger.parse("realtime:30s")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fixed(Thumb):
-    """Wants one configuration, whatever is seen."""
-
-    wanted: Configuration
-
-    def decide(self, seen: Assessment) -> Decision:
-        why = Comparison(code="smallest_that_holds")
-        return Decision(policy=self.name, configuration=self.wanted.over(seen.current), current=seen.current, why=why)
 
 
 def job(before: Configuration, wanted: Configuration, mode: Any = "active", **autopilot: Any) -> Play:
@@ -119,3 +106,16 @@ def test_guards_bound_the_executors_and_leave_the_other_knobs(wanted: Configurat
     play = job(sized(3, a="10s"), wanted, max_step=1)
     (decided,) = of(Decided, play.turn().events)
     assert decided.decision.configuration == left == replace(wanted, executors=left.executors)
+
+
+@pytest.mark.parametrize(("wanted", "effect", "targets"), [(sized(3, a="1s"), "guarded", []), (sized(4, a="1s"), "asked", ["executors"])])
+def test_a_knob_that_cannot_be_set_is_guarded_and_not_instructed(wanted: Configuration, effect: str, targets: list[str]) -> None:
+    play = job(sized(3, a="10s"), wanted)
+    play.plant.queries["a"] = replace(play.plant.queries["a"], unable={"trigger": "give restart=..."})
+    done = play.turn()
+    (decided,) = of(Decided, done.events)
+    assert (decided.effect, [(guard.code, guard.words()) for guard in decided.decision.guards]) == (
+        effect,
+        [("unable", "trigger:a cannot be set: give restart=...")],
+    )
+    assert play.knowledge.desired.of("trigger:a") == SLOW and [each.target for each in done.instructions] == targets

@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from steady_job import TERMS, Analysed, SteadyJob
 
-from penstock.core.analyze.disturbances import MOST_RECOVERIES, by_laws, failure_in, implied_delay_s, last_start_s, laws_of, outage_of, tables_due
+from penstock.core.analyze.disturbances import (
+    MOST_RECOVERIES,
+    by_laws,
+    failure_in,
+    implied_delay_s,
+    knowing_failure,
+    last_start_s,
+    laws_of,
+    outage_of,
+    tables_due,
+)
+from penstock.core.analyze.learn import prepared
 from penstock.core.domain.events.autopilot import Graded, Recovered
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import BatchParts, QueryReading
@@ -85,6 +96,17 @@ def test_a_failure_is_noticed_by_its_count_and_its_recovery_measured() -> None:
     recoveries = [each for each in graded if each.kind == "recovery"]
     assert len(recoveries) == 1 and recoveries[0].predicted == pytest.approx(truth_s, rel=0.05)
     assert recoveries[0].about == "query_restart" and recoveries[0].low <= truth_s <= recoveries[0].high
+
+
+def test_failures_have_numbers_of_their_own_over_all_runs_of_a_job() -> None:
+    learnt, causes = Learnt(), []
+    for at_s, failures in enumerate((0, 1, 2, 0, 1)):  # a new driver counts from 0
+        reading = blank_reading(float(at_s), failures=failures)
+        failure = failure_in(learnt, reading)
+        causes += [failure.cause] if failure else []
+        learnt = knowing_failure(learnt, reading, failure, 0.0)
+    assert causes == ["failure 1", "failure 2", "failure 3"]
+    assert prepared(learnt, reading, TERMS, NEEDS).failure_number == 3, "models that begin anew do not count anew"
 
 
 def test_downtimes_follow_the_recoveries_that_were_measured() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from changes import sized
+from changes import changing, sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from steady_job import TERMS, Analysed, SteadyJob, daily
@@ -14,9 +14,10 @@ from penstock.core.analyze.grade import MOST_PENDING, grade
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Graded
 from penstock.core.domain.prediction import Prediction
+from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.predicting import identified, load_predictions
-from penstock.core.knowledge.steering import Proposal, Proposals, Trust
+from penstock.core.knowledge.steering import Applied, Proposal, Proposals, Trust
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.policies.daedalus import Daedalus
 
@@ -129,6 +130,19 @@ def test_what_was_said_of_a_proposed_size_waits_for_the_word(known: Knowledge) -
     asked = replace(known, predictions=(made,), proposals=Proposals(open=proposal))
     assert grade(asked, 1000.0, TERMS)[0].predictions == (made,)
     assert grade(waiting(known, made), 1000.0, TERMS)[0].predictions == ()
+
+
+@pytest.mark.parametrize(("by", "later_s", "holds"), [(2, 1.0, False), (None, 1.0, False), (1, 1.0, True), (2, -1.0, True)])
+def test_what_was_predicted_before_a_trigger_changed_is_not_graded_after_it(known: Knowledge, by: int | None, later_s: float, holds: bool) -> None:
+    """Unless the change is that of its own decision."""
+    assert known.last is not None
+    now_s = known.last.at_s
+    latency = replace(MADE, kind="latency", about="p95", decision=1, made_s=now_s - 60.0, due_s=now_s)
+    capacity = replace(latency, kind="capacity", about="", expires_s=1e12)
+    change = changing(3, "q", trigger=(Trigger(), Trigger(interval_s=5.0))).change
+    changed = replace(known, applied=(Applied(number=3, decision_id=by, change=change, at_s=latency.made_s + later_s),))
+    after, events = grade(waiting(changed, latency, capacity), now_s, TERMS, known.last)
+    assert [each.kind for each in events if isinstance(each, Graded)] == ["latency"] * holds and after.predictions == (capacity,) * holds
 
 
 FAILED = replace(MADE, kind="recovery", about="query_restart", cause="failure 2", made_s=100.0, due_s=None, expires_s=1e4, value=20.0)

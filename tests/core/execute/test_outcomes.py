@@ -13,7 +13,7 @@ from planned import knowing
 
 from penstock.core.domain.events.executors import ExecutorsMissing
 from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
-from penstock.core.domain.instruction import MISSING, Instruction, Outcome
+from penstock.core.domain.instruction import MISSING, Instruction, Outcome, joined
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.outcomes import take_outcomes
@@ -75,6 +75,25 @@ def test_a_query_that_could_not_be_changed_is_desired_as_it_is_and_a_value_it_ha
     after, _ = take_outcomes(wishing(CHANGE), [Outcome(number=2, done=False, took_s=1.0, reason="boom")], 10.0)
     assert after.desired == sized(2, a="10s").having("rate-limit:a", 50.0)
     assert held(after) == ["executors", "rate-limit:a"]
+
+
+BOTH = Instruction(number=1, change=replace(CHANGE.change, moves=(*SCALE.change.moves, *CHANGE.change.moves)))
+
+
+def test_of_a_joined_instruction_the_part_that_worked_is_not_undone() -> None:
+    refused, worked = Outcome(number=1, done=False, took_s=1.0, reason="boom"), Outcome(number=1, done=True, took_s=1.0, reason="down 0.4 s")
+    of_query = joined([worked, replace(refused, failed=("trigger:a", "partitions:a"))])
+    after, (said,) = take_outcomes(wishing(BOTH), [of_query], 10.0)
+    assert isinstance(said, InstructionFailed) and said.reason == "boom"
+    assert (after.desired.executors, after.desired.of("trigger:a"), held(after)) == (4, SLOW, ["executors", "rate-limit:a"])
+    after, _ = take_outcomes(wishing(BOTH), [joined([replace(refused, failed=("executors",)), worked])], 10.0)
+    assert (after.desired.executors, after.desired.of("trigger:a"), after.desired.of("partitions:a")) == (2, FAST, 8)
+
+
+def test_executors_that_have_not_come_are_missing_though_the_query_was_changed() -> None:
+    missing = Outcome(number=1, done=False, took_s=120.0, reason=MISSING, failed=("executors",))
+    after, (said,) = take_outcomes(wishing(BOTH), [joined([missing, Outcome(number=1, done=True, took_s=1.0, reason="down 0.4 s")])], 130.0)
+    assert isinstance(said, ExecutorsMissing) and after.desired == wishing(BOTH).desired
 
 
 def test_a_failure_does_not_end_a_wish_that_came_after_it() -> None:

@@ -79,11 +79,13 @@ def test_a_held_value_names_who_holds_it() -> None:
 
 def test_a_hold_of_another_knob_of_the_query_does_not_hide_the_decision() -> None:
     authors = {"trigger:a": Author(decision_id=6, policy="auto")}
-    for holds, decision, reason in (
-        ((Hold(knob="rate-limit:a", value="none", who="ann", until_s=1e9),), 6, "decided by auto"),
-        ((Hold(knob="trigger:a", value="1s", who="ann", until_s=1e9),), None, "held by ann"),
+    for knob, limit, decision, reason in (
+        ("rate-limit:a", None, 6, "decided by auto"),
+        ("rate-limit:a", 5.0, 6, "held by ann"),
+        ("trigger:a", None, None, "held by ann"),
     ):
-        _, [step], [given] = reconcile(replace(knowing({"trigger:a": FAST}), holds=holds, authors=authors), 5.0)
+        holds = (Hold(knob=knob, value="x", who="ann", until_s=1e9),)
+        _, [step], [given] = reconcile(replace(knowing({"trigger:a": FAST, "rate-limit:a": limit}), holds=holds, authors=authors), 5.0)
         assert isinstance(given, InstructionGiven) and (step.decision, given.decision_id, given.reason) == (decision, decision, reason)
 
 
@@ -150,6 +152,15 @@ def test_a_change_of_a_query_is_no_rescale() -> None:
     knowledge = knowing({"trigger:a": FAST}, replace(SEEN, throughput_rows_per_s=100.0))
     after = reconcile(replace(knowledge, schedule=Schedule(mode="active")), 10.0)[0]
     assert (after.rescale, after.schedule.rescaled_s, len(after.applied)) == (None, None, 1)
+
+
+def test_the_last_rescale_is_remembered_however_many_changes_of_queries_follow() -> None:
+    knowledge = knowing({"trigger:a": FAST}, replace(SEEN, throughput_rows_per_s=100.0))
+    rescale = Applied(number=1, decision_id=3, change=scaling(1, 1, 2).change, at_s=1.0)
+    knowledge = replace(knowledge, schedule=Schedule(mode="active"), applied=(rescale,), next_number=2)
+    for _ in range(20):
+        knowledge = replace(reconcile(knowledge, 10.0)[0], pending=())
+    assert knowledge.rescale == rescale and [each.number for each in knowledge.applied] == [1, *range(14, 22)]
 
 
 def watch(running: list[int], every_s: float = 10.0, unable: dict[str, str] | None = None) -> list[Event]:

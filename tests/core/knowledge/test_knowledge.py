@@ -12,6 +12,7 @@ from penstock.core.analyze.disturbances import knowing_applied
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.job import Limits
 from penstock.core.domain.knobs import knob_at
+from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending, addresses, begin, join
 from penstock.core.knowledge.learnt import Learnt
@@ -63,9 +64,12 @@ def test_the_time_for_which_a_job_was_gone_is_neither_a_recovery_nor_a_broken_pr
     health = RecoveryWatch().disturbed(10.0, "executor_loss")
     applied = (Applied(number=5, decision_id=None, change=rescaled(2, 3), at_s=11.0),)
     learnt, trust = Learnt(health=health, applied_number=4), Trust(broken_since_s=12.0)
-    left = Knowledge(declared=desired(), desired=desired(), learnt=learnt, trust=trust, applied=applied)
+    load = Prediction(kind="forecast", made_s=1.0, value=1.0, low=1.0, high=1.0, configuration=desired(), due_s=60.0)
+    predictions = (load, replace(load, kind="recovery", cause="failure 1"), replace(load, kind="recovery", cause="instruction 5"))
+    left = Knowledge(declared=desired(), desired=desired(), learnt=learnt, trust=trust, applied=applied, predictions=predictions)
     begun = begin(desired(), left, LIMITS, 28_800.0)
     assert begun.learnt.health == RecoveryWatch() and begun.trust.broken_since_s is None
+    assert begun.predictions == (load,), "no later failure or instruction grades what was predicted of those"
     assert knowing_applied(begun.learnt, begun.applied) == (begun.learnt, ()), "nor is a rescale that was asked for just before the end"
 
 

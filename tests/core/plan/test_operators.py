@@ -23,6 +23,7 @@ from penstock.core.knowledge.steering import MeanLoad, Paused, Proposal, Proposa
 from penstock.core.knowledge.terms import Terms
 from penstock.core.plan.operators import hear
 from penstock.core.plan.proposals import quiet_for_s
+from penstock.core.plan.settle import follow_owner
 from penstock.runtime.fakes import blank_reading
 
 ASK, NARROW = terms("ask"), Terms(limits=Limits(min_executors=2, max_executors=4))
@@ -216,6 +217,18 @@ def test_a_proposal_is_withdrawn_when_the_configuration_it_was_to_change_is_anot
     assert events[0] == ProposalEnded(at_s=10.0, policy="thumb", decision_id=4, proposal=7, how="withdrawn")
     assert after.desired.executors == 3 and isinstance(events[1], CommandRefused), "who approved 2 -> 5 has not approved 3 -> 5"
     assert hear(OPEN, [APPROVE], 10.0, ASK)[0].desired.executors == 5
+
+
+def test_a_proposal_about_executors_outlives_a_change_of_a_trigger_and_does_not_take_it_back() -> None:
+    now = sized(3, a="10s")
+    before = replace(proposing_instead(before=now, configuration=sized(5, a="10s")), declared=now, desired=now)
+    turned, events = hear(before, [wish("trigger", "5s", "a")], 10.0, ASK)
+    assert [type(event) for event in events] == [CommandTaken] and hear(turned, [], 20.0, ASK) == (turned, [])
+    assert hear(turned, [APPROVE], 20.0, ASK)[0].desired == sized(5, a="5s"), "what is approved is the change, not the trigger of back then"
+    allowed, _ = follow_owner(replace(turned, last=blank_reading(19.0)), 20.0, terms("ask", quota_executors=4), "thumb")
+    assert allowed.proposals.open is not None and allowed.proposals.open.configuration == sized(4, a="5s")
+    rejected = hear(turned, [REJECT], 20.0, ASK)[0].proposals
+    assert [quiet_for_s(rejected, sized(executors, a="5s"), 30.0) for executors in (4, 5)] == [0.0, 590.0]
 
 
 def test_an_approval_does_not_reach_beyond_what_the_owner_allows_by_then() -> None:

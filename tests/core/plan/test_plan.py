@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from assessed import about, under
-from planned import knowing, terms
+from changes import sized
+from planned import Fixed, Play, assessed, knowing, of, terms
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.command import Approve
+from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.decision import Candidate
+from penstock.core.domain.events.autopilot import Decided, PhaseFailed, ProposalEnded, Proposed
+from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.policy_memory import OwnMemory
+from penstock.core.domain.prediction import Prediction
+from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.steering import Paused
 from penstock.core.plan.plan import decide, has_come, is_due, predictions_of
 from penstock.core.policies.daedalus import Daedalus
+from penstock.core.report.explained import explained
 from penstock.runtime.fakes import blank_reading
 
 LAST = blank_reading(100.0)
@@ -58,3 +67,40 @@ def test_what_the_policy_predicts_stands_on_the_candidate_that_it_chose_and_all_
     assert [each.kind for each in decided.others] == ["latency"]
     assert [[each.kind for each in candidate.predictions] for candidate in decided.decision.candidates] == [[], [], [], ["capacity", "recovery"]]
     assert [(each.id, each.decision, each.policy) for each in decided.predictions] == [(f"decision 7.{number}", 7, "daedalus") for number in (1, 2, 3)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sure(Fixed):
+    """Predicts a capacity."""
+
+    def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
+        return (Prediction(kind="capacity", made_s=seen.at_s, value=5.0, low=5.0, high=5.0, configuration=configuration),)
+
+
+def test_of_candidates_with_equal_executors_only_the_chosen_one_carries_the_predictions() -> None:
+    now, wanted = sized(3, a="10s"), sized(4, a="1s")
+    candidates = tuple(Candidate(configuration=each) for each in (sized(4), wanted, sized(4, a="10s")))
+    policy = Sure(wanted=wanted, more={"candidates": candidates})
+    knowledge, (decided, *_) = decide(replace(knowing(), desired=now), replace(assessed(), current=now), terms(), policy)
+    assert isinstance(decided, Decided) and [len(each.predictions) for each in decided.decision.candidates] == [0, 1, 0]
+    assert [each.id for each in knowledge.predictions] == ["decision 1.1"]
+
+
+def test_a_decision_that_repeats_the_open_proposal_takes_it_over() -> None:
+    play = Play(terms=terms("ask"))
+    play.arrive(500.0)
+    said = [*play.pass_s(65.0), *play.turn(Approve(at_s=0.0, who="ann")).events]
+    (proposed,), (first, newest, approved), (ended,) = of(Proposed, said), of(Decided, said), of(ProposalEnded, said)
+    assert (first.id, proposed.decision_id, newest.id, newest.effect) == (1, 1, 2, "proposed")
+    assert (ended.decision_id, approved.id, approved.effect) == (2, 2, "approved")
+    assert [each.decision for each in play.plant.performed] == [2]
+    assert [type(each) for each in explained(newest, said, None, 0.0).afterwards] == [ProposalEnded, InstructionGiven]
+
+
+@pytest.mark.parametrize(
+    ("memory", "says"), [(None, None), (OwnMemory(), None), ({"steps": 2}, "TypeError: Decision.memory is a dict: a policy of your own remembers an OwnMemory")]
+)
+def test_a_memory_that_no_history_can_hold_fails_the_plan_with_what_to_use_instead(memory: object, says: str | None) -> None:
+    knowledge, events = decide(knowing(), assessed(), terms(), Fixed(wanted=sized(5), more={"memory": memory}))
+    assert [event.error for event in of(PhaseFailed, events)] == ([] if says is None else [says])
+    assert knowledge.desired == sized(3 if says else 5)

@@ -20,6 +20,7 @@ from penstock.core.knowledge.knowledge import Hold, Knowledge
 from penstock.core.knowledge.steering import MeanLoad, Proposals
 from penstock.core.knowledge.terms import Terms
 from penstock.core.plan.settle import Settled, settle, with_recommended
+from penstock.core.plan.trust import settle_mode
 from penstock.runtime.fakes import blank_reading
 
 SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)
@@ -70,6 +71,14 @@ def test_a_hold_beats_the_policy_and_withdraws_what_it_proposed() -> None:
 
 def test_what_is_compared_with_an_operators_executors_in_shadow_is_not_held_by_it() -> None:
     assert settled(replace(knowing("shadow"), holds=HELD), wants(5)).effect == "shadow"
+
+
+def test_a_shadow_follows_what_operators_change_besides() -> None:
+    now, other = sized(3, a="10s"), sized(3, a="5s")
+    begun, _ = settle_mode(replace(knowing("observe"), declared=now, desired=now), 10.0, terms("shadow"))
+    done = settled(begun, replace(wants(5), configuration=sized(5, a="10s"), current=now)).knowledge
+    assert [each.wanting(other).steered("shadow") for each in (begun, done)] == [other, sized(5, a="5s")]
+    assert done.wanting(other).steered("active") == other
 
 
 def test_no_change_is_kept_or_guarded() -> None:

@@ -112,6 +112,17 @@ def test_a_promise_that_no_configuration_can_keep_is_said_but_not_held_against_t
         assert (len(said), len(after.trust.broken_s)) == (1, held)
 
 
+def test_a_broken_promise_and_a_roll_back_name_the_newest_decision_in_force() -> None:
+    authors = {
+        "executors": Author(decision_id=2, policy="thumb"),
+        "trigger:a": Author(decision_id=6, policy="thumb"),
+        "trigger:b": Author(decision_id=4, policy="thumb"),
+    }
+    after, (broken,) = watched(knowing(authors=authors, last_id=9), every(65, 3.0))
+    _, (rolled, _) = watch_trust(replace(after, trust=Trust(**BROKEN)), 300.0, terms())
+    assert isinstance(broken, PromiseBroken) and isinstance(rolled, RolledBack) and (broken.decision_id, rolled.decision_id) == (6, 6)
+
+
 BROKEN: Any = {"broken_s": (100.0, 200.0, 300.0)}
 
 

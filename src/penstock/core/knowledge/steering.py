@@ -130,9 +130,15 @@ class Proposal:
     def change(self) -> Change:
         return difference(self.before, self.configuration)
 
+    def on(self, configuration: Configuration) -> Configuration:
+        """Return a configuration with the values that this proposal moves knobs to; its other knobs may have changed since."""
+        for move in self.change.moves:
+            configuration = configuration.having(move.address, move.after)
+        return configuration
+
     def wants(self, configuration: Configuration) -> bool:
         """Return whether a configuration has the values that this proposal moves knobs to."""
-        return all(configuration.of(move.address) == move.after for move in self.change.moves)
+        return self.on(configuration) == configuration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

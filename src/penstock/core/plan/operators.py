@@ -147,14 +147,14 @@ def answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: 
         earlier = tuple(each for each in proposals.rejected if each.expires_s > at_s)
         return replace(knowledge, proposals=replace(proposals, rejected=(*earlier, quiet))), ended
     proposals, ended = without_proposal(knowledge.proposals, at_s, "approved", command.who)
-    last, mode = knowledge.schedule.last, knowledge.schedule.mode
+    last, mode, wanted = knowledge.schedule.last, knowledge.schedule.mode, proposal.on(knowledge.desired)
     if last is not None:
         ended.append(Decided(at_s=at_s, id=proposal.decision_id, mode=mode, policy=proposal.policy, decision=last, effect="approved"))
     if proposal.guarded and knowledge.last is not None:
-        effects = with_trial(knowledge.effects, knowledge.last, knowledge.desired, proposal.configuration, proposal.decision_id, at_s)
+        effects = with_trial(knowledge.effects, knowledge.last, knowledge.desired, wanted, proposal.decision_id, at_s)
         knowledge = replace(knowledge, effects=effects)
     author = Author(decision_id=proposal.decision_id, policy=proposal.policy)
-    return adopt(replace(knowledge, proposals=proposals), proposal.configuration, author, at_s), ended
+    return adopt(replace(knowledge, proposals=proposals), wanted, author, at_s), ended
 
 
 def refuse_answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, terms: Terms) -> str:
@@ -175,12 +175,12 @@ def refuse_answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, 
 
 def refuse_approval(knowledge: Knowledge, proposal: Proposal, at_s: float, terms: Terms) -> str:
     """Return why a proposal cannot be adopted now: an operator holds a knob of it, or the owner does not allow it any more; empty if it can."""
-    wanted = Decision(policy=proposal.policy, configuration=proposal.configuration, current=knowledge.desired, why=Comparison(code="between_decisions"))
+    wanted = Decision(policy=proposal.policy, configuration=proposal.on(knowledge.desired), current=knowledge.desired, why=Comparison(code="between_decisions"))
     held = [move.address for move in wanted.change.moves if knowledge.is_held(move.address)]
     if held:
         return f"an operator holds {', '.join(held)}; penstock release ends the hold"
     final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
-    if final.configuration == proposal.configuration:
+    if final.configuration == wanted.configuration:
         return ""
     return f"[autopilot] does not allow it any more: {'; '.join(each.words() for each in final.guards)}"
 

@@ -120,7 +120,7 @@ def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -
     if not says_something or not can_follow(knowledge, terms):
         return knowledge, []
     current = knowledge.steered(autopilot.mode)
-    stands = current if proposal is None else proposal.configuration
+    stands = current if proposal is None else proposal.on(current)
     policy, why = schedule.decider(policy), Comparison(code="between_decisions" if knowledge.trust.paused is None else "policy_paused")
     wanted = Decision(policy=policy, configuration=stands, current=current, why=why)
     final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
