@@ -233,7 +233,7 @@ def test_a_pause_and_a_proposal_that_survived_a_restart_are_shown_at_once(root: 
     opened(root, asking, policy=Wanting(), views=[view]).close("the test is over")
     pilot = Pilot(mode="ask").after(view.events[:2])
     assert pilot.paused is not None and (pilot.paused.who, pilot.paused.reason) == ("ann", "lunch")
-    assert pilot.proposal is not None and (pilot.proposal.number, pilot.proposal.executors) == (1, 4)
+    assert pilot.proposal is not None and (pilot.proposal.number, pilot.proposal.change) == (1, "executors 2 -> 4")
     with HistoryReader.open(host.history_path) as history:
         assert [type(row.event).__name__ for row in history.events()].count("PolicyPaused") == 1, "it happened once"
 

@@ -167,7 +167,7 @@ def declared_downtimes(autopilot: Autopilot, plant: Plant) -> dict[str, float]:
     """Return what the owner declares, by kind; a downtime of any stop does not hold for an executor lost in micro-batches.
 
     >>> declared_downtimes(Autopilot(downtime_s=110.0, downtimes_s={"rescale_down": 20.0}), "micro_batch")
-    {'query_restart': 110.0, 'rescale_down': 20.0, 'rescale_up': 110.0}
+    {'query_restart': 110.0, 'rescale_down': 20.0, 'rescale_up': 110.0, 'reconfiguration': 110.0}
     """
     stops = [kind for kind in KINDS if plant == "continuous" or kind != "executor_loss"] if autopilot.downtime_s is not None else []
     return {**{kind: autopilot.downtime_s for kind in stops if autopilot.downtime_s is not None}, **autopilot.downtimes_s}
