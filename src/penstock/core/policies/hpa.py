@@ -62,8 +62,8 @@ class Hpa:
     tolerance: float = setting(0.1, "no change for a ratio to the target this near 1 (horizontal-pod-autoscaler-tolerance)", lowest=0, highest=1)
     stable_down_s: float = timer(300.0, "fewer only down to the most wanted in this time (horizontal-pod-autoscaler-downscale-stabilization)")
     ready_s: float = timer(30.0, "a younger executor is not ready (horizontal-pod-autoscaler-initial-readiness-delay)")
-    most_added: int = setting(4, "so many may be added at once (scaleUp Pods)", lowest=1, highest=100_000)
-    most_grown: float = setting(1.0, "or so many for each present one (scaleUp Percent)", lowest=0, highest=1000)
+    most_added: int = setting(4, "most executors added at once (scaleUp Pods)", lowest=1, highest=100_000)
+    most_grown: float = setting(1.0, "or for each present one, if more (scaleUp Percent)", lowest=0, highest=1000)
     between_actions_s: float = timer(0.0, "no change for this time after a rescale")
     needs: frozenset[Need] = frozenset()
     faithful: bool = True
