@@ -1,7 +1,5 @@
 """Ask a tool of the command line as a user would: the table or the JSON object it prints, the one line it refuses with, or the picture it draws."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A job under a policy of thumb at a desk, without threads: every word makes a turn."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Assessments made by hand: a job of which everything is simple, and that of it which a test is about."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

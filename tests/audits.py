@@ -1,7 +1,5 @@
 """What audits in tests are asked for, and the log at a path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from penstock.core.domain.job import Promises

@@ -1,7 +1,5 @@
 """Configurations, changes and instructions in a few words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from penstock.core.domain.configuration import Change, Configuration, Move, QueryConfiguration, difference

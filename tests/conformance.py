@@ -1,7 +1,5 @@
 """The checks every learner passes; a test module gives them a `Case` of its model."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """One embedded cluster and one session for all Spark tests; every test gets an engine of its own on them. Property tests have no deadline."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Hold processes to a share of a core by a cgroup quota, where this machine lets us; everything is as before afterwards."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import uuid

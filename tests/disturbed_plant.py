@@ -1,7 +1,5 @@
 """A job that stops for a while and catches up: what is read of it, and the true moment of its recovery."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

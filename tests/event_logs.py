@@ -1,7 +1,5 @@
 """Event logs as Spark 4 writes them (JsonProtocol; streaming events by Jackson), of a job whose truth is known: a simulated one."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterable, Mapping

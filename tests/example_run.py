@@ -1,7 +1,5 @@
 """A run that never was: four minutes of a job whose rate climbs past one executor and falls again, for tests and for looking at the picture."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """`penstock` in a process of its own that need not import it first: one that has is forked for each."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -1,7 +1,5 @@
 """A process that hears the signals which stop a job, as one does that was started from a terminal."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Job files for tests: written into a folder, right but for what is given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from penstock.runtime.jobfile import LoadedJob, load_job

@@ -1,7 +1,5 @@
 """Laws of micro-batches as they may be."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """What a ledger holds, read without Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.parquet as pq

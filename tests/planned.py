@@ -1,7 +1,5 @@
 """A policy by the rule of thumb, a plant with a load, and the loop between them: for tests of the plan, without models or threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any

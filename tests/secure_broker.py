@@ -1,7 +1,5 @@
 """A broker that listens with TLS and a login, and the options of a client that may come in."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

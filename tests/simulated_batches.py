@@ -1,7 +1,5 @@
 """Simulated micro-batch jobs for tests."""
 
-from __future__ import annotations
-
 from changes import scaling
 
 from penstock.core.domain.fault import Fault

@@ -1,7 +1,5 @@
 """Simulated graphs of queries for tests, and the questions that tests ask of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A simulated continuous job to test with, and the questions that tests ask of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

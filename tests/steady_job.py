@@ -1,7 +1,5 @@
 """A job of which everything is known, second by second, and the analyse phase turning over its readings: for tests of that phase."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

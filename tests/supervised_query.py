@@ -1,7 +1,5 @@
 """A query of a fake Spark: real `ManagedQuery` and `Supervisor`, no JVM."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any

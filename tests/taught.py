@@ -1,7 +1,5 @@
 """What a job has taught that was watched, profiled and disturbed for a while: something in every model, numbers that no decimal writes."""
 
-from __future__ import annotations
-
 import math
 
 from penstock.core.domain.profile import ProfileSeen

@@ -1,7 +1,5 @@
 """A lease has one holder, and dies with him."""
 
-from __future__ import annotations
-
 import signal
 import stat
 import subprocess

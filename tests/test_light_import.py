@@ -1,7 +1,5 @@
 """Executors import Penstock too: what only a driver needs must not be needed there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Children end when they are told to, and with their parent."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

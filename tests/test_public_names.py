@@ -1,7 +1,5 @@
 """Code that only tests call is removed: every public name in src has a caller there."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

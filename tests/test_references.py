@@ -1,7 +1,5 @@
 """A text that names a function finds it, or says in one line why not."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Another process of the same user reaches a driver host; nobody else does, and nobody can break it."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """`tools/setup` sees to Python and Java: each is found, or installed, or asked for in one sentence."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

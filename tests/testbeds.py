@@ -1,7 +1,5 @@
 """The testbeds of the contract suites: simulated ones, and real Spark, whose copy is shared by the tests that leave it as it was."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

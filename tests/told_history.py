@@ -1,7 +1,5 @@
 """Histories to ask commands about: written by hand, turn by turn, or by a simulated job in shadow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any

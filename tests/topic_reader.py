@@ -1,7 +1,5 @@
 """What a topic holds after a job has run."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """Wait for what comes by itself, and not a moment longer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A simulated run of the demonstration's job, in the place of one on Spark: a wave of load, and a policy that is quick to simulate."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from penstock.core.config import Config

@@ -1,7 +1,5 @@
 """Jobs of all kinds for properties: what would be seen of each, at every size and load."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from functools import cache

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from example_run import example_run
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The picture of a simulated run shows its latency and what it processed, whatever happens between two commits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

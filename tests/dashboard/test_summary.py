@@ -1,7 +1,5 @@
 """The summary of a run: its report, what was promised, and what was decided."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -70,12 +68,7 @@ def test_one_reading_is_enough_and_what_needs_two_is_unknown() -> None:
 def test_unknown_rates_and_latencies_stay_unknown() -> None:
     blind = [replace(each, arrival_rows_per_s=None, throughput_rows_per_s=None, latency=None) for each in READINGS]
     report = summarise(blind, [], PROMISES, max_executors=4).report
-    assert (report.processed_rows, report.peak_arrival_rows_per_s, report.latency, report.within_promise) == (
-        None,
-        None,
-        None,
-        None,
-    )
+    assert (report.processed_rows, report.peak_arrival_rows_per_s, report.latency, report.within_promise) == (None, None, None, None)
 
 
 @given(LATENCIES)

@@ -1,7 +1,5 @@
 """Cells are stored as they finish and resumed, in parallel as one after another; one that fails does not end the others."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

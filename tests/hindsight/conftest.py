@@ -1,7 +1,5 @@
 """One event log of a job of one query, and its audit, for all tests of audits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

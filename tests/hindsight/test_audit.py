@@ -1,7 +1,5 @@
 """An audit of a job whose truth is known: what it had, what it needed, what a smaller one would have saved."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """An audit of a job of several queries, which share its executors."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A recorded run is turned again and says the same, byte for byte; whatever was changed since is found."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 import sys

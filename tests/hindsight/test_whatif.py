@@ -1,7 +1,5 @@
 """A what-if sends the recorded arrivals through the simulator under another policy, and says how far the simulator is off on the recorded run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The benchmark of capacity finds what it is there to find."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

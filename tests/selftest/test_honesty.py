@@ -1,7 +1,5 @@
 """The comparison itself, with a simulated job in the place of the real one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path

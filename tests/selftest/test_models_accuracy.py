@@ -1,7 +1,5 @@
 """`penstock selftest models`: all targets of the models in one table, a miss told from a hit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What both modes come to, from turns made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Time that others took from this machine, as the kernel tells it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from penstock.selftest.recorded_run import AFTER_S, CpuTime, cpu_time, stolen_spans, within

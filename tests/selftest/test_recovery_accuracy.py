@@ -1,7 +1,5 @@
 """The benchmark of the recovery formulas: it meets its targets, and what it compares with is right by itself."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `penstock selftest speed` measures is what one core does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

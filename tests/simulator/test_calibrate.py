@@ -1,7 +1,5 @@
 """Settings found in the readings of simulated runs, whose truth is known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

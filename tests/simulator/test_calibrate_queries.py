@@ -1,7 +1,5 @@
 """Settings of several queries on shared executors, found in the readings of simulated runs, whose truth is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The continuous engine against arithmetic and the formulas: flow, failures, checkpoints, and what instructions cost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

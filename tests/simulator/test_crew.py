@@ -1,7 +1,5 @@
 """The tasks of a batch go to whichever slot is free next, also to slots that come while it runs."""
 
-from __future__ import annotations
-
 import heapq
 
 import pytest

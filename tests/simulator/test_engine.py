@@ -1,7 +1,5 @@
 """What simulated engines do not simulate is refused, once; the parts of an instruction end together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Reports are worked out by hand from records that are written by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Executors and settings that change while a simulated job in micro-batches runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

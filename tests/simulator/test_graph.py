@@ -1,7 +1,5 @@
 """Several queries on one engine: no row is lost on the way, executors are shared out once, and a graph of one query is that query."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np
@@ -141,10 +139,7 @@ def test_a_batch_that_has_the_executors_to_itself_again_catches_up() -> None:
 def test_a_busy_query_leaves_a_calm_one_what_it_wants() -> None:
     """2 workers: the calm one needs a quarter of them and gets it, the other can have no more than the rest."""
     graph = QueryGraph(
-        queries=(
-            GraphQuery(settings=replace(FLOW, query="busy", pause_s=0.0)),
-            GraphQuery(settings=replace(FLOW, query="calm", pause_s=0.0), share=0.1),
-        )
+        queries=(GraphQuery(settings=replace(FLOW, query="busy", pause_s=0.0)), GraphQuery(settings=replace(FLOW, query="calm", pause_s=0.0), share=0.1))
     )
     records = lived(engine(graph, 5000.0, 2), 100.0)
     assert records["calm"].seconds().lag_rows.max() == pytest.approx(0.0, abs=1e-6)

@@ -1,7 +1,5 @@
 """The record keeps every second as it was written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Rows until a time are the integral of the rate, and times are found back from rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The micro-batch engine against its own law, against arithmetic, and against what was measured on Spark, failures included."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A simulated plant is read by the monitor and steered by the controller like any other."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A copy writes to its own folder and its own topics, never where the job does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,9 +61,7 @@ def test_with_a_broker_of_its_own_the_topics_keep_their_names() -> None:
     assert dict(copy.spec.kafka.topics) == {"clicks": 4, "out": 1}
 
 
-@pytest.mark.parametrize(
-    "sink", [SinkSpec(foreach_batch="job.py:write"), SinkSpec(format="delta", options={"path": "/o"})], ids=["foreachBatch", "delta"]
-)
+@pytest.mark.parametrize("sink", [SinkSpec(foreach_batch="job.py:write"), SinkSpec(format="delta", options={"path": "/o"})], ids=["foreachBatch", "delta"])
 def test_a_sink_that_cannot_be_redirected_is_refused_in_one_line(sink: SinkSpec) -> None:
     with pytest.raises(UserMistake, match=r"queries\.q\.sink: .* cannot be redirected") as refused:
         copy_of(job(sink))

@@ -1,7 +1,5 @@
 """The address of a job's own broker, wherever the job asks for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

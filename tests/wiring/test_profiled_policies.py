@@ -1,7 +1,5 @@
 """Policies that begin with a profile, on simulated jobs that are not as it says: what they see at run time counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A job from its file, before Spark starts: the terms it runs under, and the code it names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a script has that Penstock cannot work with is refused in one line, before anything is made."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A simulated job declares the queries that it simulates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

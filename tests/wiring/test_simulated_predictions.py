@@ -1,7 +1,5 @@
 """Predictions made in simulated runs, held against what truly happened there; and policies that decide by what an engine or a graph tells."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

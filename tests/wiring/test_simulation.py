@@ -1,7 +1,5 @@
 """A simulated job is steered by the controller of real ones: policies are compared on one load, and failures with what was predicted of them."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

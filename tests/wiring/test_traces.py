@@ -1,7 +1,5 @@
 """The state of a trace goes where the checkpoint goes, wherever that is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

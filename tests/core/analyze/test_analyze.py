@@ -1,7 +1,5 @@
 """What is needed is learnt, and nothing else; the same readings teach the same."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import replace

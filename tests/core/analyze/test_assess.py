@@ -1,7 +1,5 @@
 """What a policy is shown of a job whose truth is known."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What holds a job back is named, with the two numbers that show it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a profile says of a job as it runs: slower than it was, or in waves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Rescales are charged what they took; failures are noticed, predicted, measured and learnt from."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

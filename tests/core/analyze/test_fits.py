@@ -1,7 +1,5 @@
 """Slow work is asked for once and taken in by a later turn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from changes import sized

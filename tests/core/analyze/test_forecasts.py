@@ -1,7 +1,5 @@
 """A forecast is made now and then, moved along in between, and joined to what arrived."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

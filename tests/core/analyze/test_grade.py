@@ -1,7 +1,5 @@
 """Predictions are judged when their time has come, or are void."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

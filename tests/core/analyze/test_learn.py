@@ -1,7 +1,5 @@
 """What a profile learns at run time: rows outside of recoveries, and that a job which never recovers is overloaded."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

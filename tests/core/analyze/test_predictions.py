@@ -1,7 +1,5 @@
 """Predictions of recoveries wait for the disturbance that they are about, by its identity."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from assessed import NOW_S, under

@@ -1,7 +1,5 @@
 """Promises that no size can keep are named, once, and again when they can be kept."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

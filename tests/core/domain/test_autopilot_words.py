@@ -1,7 +1,5 @@
 """Everything the autopilot says reads as a sentence: one of each is printed, to be read, and none shows a raw value."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

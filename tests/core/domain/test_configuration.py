@@ -1,7 +1,5 @@
 """Configurations differ by knobs, and one that names some queries holds over one that names more."""
 
-from __future__ import annotations
-
 from changes import changing, rescaled, sized
 from hypothesis import given
 from hypothesis import strategies as st

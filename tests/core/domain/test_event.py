@@ -1,7 +1,5 @@
 """Every event has words of its own and survives the history."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path

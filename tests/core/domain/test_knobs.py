@@ -1,7 +1,5 @@
 """Each row of the table of knobs parses what it shows, and refuses what is out of bounds."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

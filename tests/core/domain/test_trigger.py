@@ -1,7 +1,5 @@
 """A trigger is read as it is written."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

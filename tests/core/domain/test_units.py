@@ -1,7 +1,5 @@
 """Durations and rates are read as people write them, and written as they read them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

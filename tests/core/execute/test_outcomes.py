@@ -1,7 +1,5 @@
 """What became of instructions closes them, and failures end the wish."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

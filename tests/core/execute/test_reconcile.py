@@ -1,7 +1,5 @@
 """What differs from what is desired is asked for, and nothing else; executors that are not there are noticed, once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -174,10 +172,7 @@ def watch(running: list[int], every_s: float = 10.0, unable: dict[str, str] | No
 
 
 def test_missing_executors_are_reported_after_the_time_out_and_their_return_once() -> None:
-    assert watch([3, 2, 2, 2, 2, 2, 2, 3, 3]) == [
-        ExecutorsMissing(at_s=40.0, requested=3, running=2, waited_s=30.0),
-        ExecutorsComplete(at_s=70.0, running=3),
-    ]
+    assert watch([3, 2, 2, 2, 2, 2, 2, 3, 3]) == [ExecutorsMissing(at_s=40.0, requested=3, running=2, waited_s=30.0), ExecutorsComplete(at_s=70.0, running=3)]
 
 
 def test_while_all_are_there_nothing_is_copied() -> None:

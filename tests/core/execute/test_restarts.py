@@ -1,7 +1,5 @@
 """A query that dies is restarted with patience, and given up when it cannot live."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A fit does what was asked, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from penstock.core.domain.profile import ProfileSeen

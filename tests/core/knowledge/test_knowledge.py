@@ -1,7 +1,5 @@
 """A controller goes on where an earlier one was, unless its owner has said otherwise since."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from changes import rescaled, scaling, sized

@@ -1,7 +1,5 @@
 """Each prediction has a configuration, bounds, and a time at which it can be graded; policies predict by the model that judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Micro-batches always lag; only what is more than that counts as excess."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Latency over several batches is that of all their rows together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

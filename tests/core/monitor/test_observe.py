@@ -1,7 +1,5 @@
 """A reading tells what is so, at whatever moment it is taken."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Stages and executors share the work of a window."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Windows begin and end at commits, so that micro-batches do not alias."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

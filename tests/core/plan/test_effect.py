@@ -1,7 +1,5 @@
 """More executors that brought nothing are taken back, and what holds the job back is named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -82,11 +80,7 @@ def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_not
 
 def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_executors() -> None:
     held = replace(on_trial(reading()), holds=(Hold(knob="executors", value="4", who="ann", until_s=1e9),))
-    for after, events in (
-        watch_effect(held, SETTLED, terms(), lambda _: TOO_FEW),
-        judged(reading(), only="up"),
-        judged(reading(), exclude=(Hours(),)),
-    ):
+    for after, events in (watch_effect(held, SETTLED, terms(), lambda _: TOO_FEW), judged(reading(), only="up"), judged(reading(), exclude=(Hours(),))):
         assert (after.desired.executors, after.effects.trial) == (4, None)
         assert [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
         assert "kept all the same: 2 tasks for 4 slots" in events[0].words()

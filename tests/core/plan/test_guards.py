@@ -1,7 +1,5 @@
 """Guards take away from what a policy wants, one after another, and say so."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What operators say is taken, or refused with the reason; holds, proposals and pauses run out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Hours and known events of the owner's calendar."""
 
-from __future__ import annotations
-
 import pytest
 from planned import LIMITS, wants
 
@@ -45,10 +43,7 @@ def test_excluded_hours_win_over_given_ones() -> None:
     assert [may_change(Autopilot(hours=(day,), exclude=(noon,)), hour * HOUR_S) for hour in (7, 11, 12, 13, 18)] == [False, True, False, True, False]
 
 
-@pytest.mark.parametrize(
-    ("at_s", "floor"),
-    [(17.9 * HOUR_S, 0), (17.95 * HOUR_S, 6), (18 * HOUR_S, 6), (21.99 * HOUR_S, 6), (22 * HOUR_S, 0)],
-)
+@pytest.mark.parametrize(("at_s", "floor"), [(17.9 * HOUR_S, 0), (17.95 * HOUR_S, 6), (18 * HOUR_S, 6), (21.99 * HOUR_S, 6), (22 * HOUR_S, 0)])
 def test_a_weekly_event_asks_for_executors_from_its_lead_to_its_end(at_s: float, floor: int) -> None:
     sale = Floor(name="sale", min_executors=6, hours=(Hours(days=(FRIDAY,), from_s=18 * HOUR_S, until_s=22 * HOUR_S),), lead_s=300.0)
     assert floor_at((sale,), at_s) == 0, "on a Thursday there is none"

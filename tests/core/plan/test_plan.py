@@ -1,7 +1,5 @@
 """The policy is asked when it may, at the reading nearest to its time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import pytest

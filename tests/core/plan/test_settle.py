@@ -1,7 +1,5 @@
 """Trust is applied after the policy: the same decision, and what the mode lets it do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

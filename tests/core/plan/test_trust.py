@@ -1,7 +1,5 @@
 """When a promise is broken and kept again, when a policy is rolled back, and what a change of mode or policy clears."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

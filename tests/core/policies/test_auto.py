@@ -1,7 +1,5 @@
 """Which policy decides, by what the job is and what is known of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A fixed number of executors, and TWRES as Phoebe describes it. Executors carry 100 rows/s each by the profile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

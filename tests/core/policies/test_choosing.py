@@ -1,7 +1,5 @@
 """What most policies do alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from assessed import NOW_S, about, assessed, under

@@ -1,7 +1,5 @@
 """The Horizontal Pod Autoscaler on executors, its variant in the Daedalus paper, and Flink's reactive mode: HPA at a low target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil

@@ -1,7 +1,5 @@
 """What holds for every policy, whatever is seen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Policies by name: what can be set of them, how, and that the page of policies says so."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, get_args

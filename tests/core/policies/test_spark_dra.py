@@ -1,7 +1,5 @@
 """Spark's dynamic allocation: rounds of 1, 2, 4 executors while tasks wait, and executors that were idle for long leave."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil

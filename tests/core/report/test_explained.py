@@ -1,7 +1,5 @@
 """A decision of the past is explained by what became of its predictions, and what followed from it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

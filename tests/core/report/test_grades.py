@@ -1,7 +1,5 @@
 """Predictions are graded together by what they were about."""
 
-from __future__ import annotations
-
 import pytest
 from changes import sized
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Readiness compares a shadow with what was run, and says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

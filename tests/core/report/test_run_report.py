@@ -1,7 +1,5 @@
 """The report of a run: one definition of each number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The last stretch of shadow is found among modes that change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given
