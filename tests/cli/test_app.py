@@ -1,7 +1,5 @@
 """A command line that makes no sense is one line and exit code 2."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """`penstock audit`: a table for people, one JSON object for machines, a picture, and a line for each log that is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import event_logs

@@ -1,7 +1,5 @@
 """What `make demo` prints and draws at its end."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 

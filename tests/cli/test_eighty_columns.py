@@ -1,7 +1,5 @@
 """On a terminal of eighty columns no command cuts a number or a name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

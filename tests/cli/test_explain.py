@@ -1,7 +1,5 @@
 """`penstock explain`: the decision that is meant, in words and numbers, with how its predictions turned out."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """`penstock forecast`: how well the load of a trace is predicted."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`penstock grade`: a row a kind, and what good is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`penstock history` tells what happened, and counts what happens all the time."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

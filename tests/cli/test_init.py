@@ -1,7 +1,5 @@
 """`penstock init` writes a job that is right, and nothing over what is there."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

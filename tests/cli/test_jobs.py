@@ -1,7 +1,5 @@
 """A command finds the job it means."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path

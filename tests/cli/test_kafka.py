@@ -1,7 +1,5 @@
 """Where a broker or a feeder by hand keeps things, and that nothing is left of it."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A policy of the owner's may give reasons that Penstock does not know: they are shown in its words, or by their code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

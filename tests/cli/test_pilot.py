@@ -1,7 +1,5 @@
 """The autopilot in a line or two, from the job's status and from events as they come."""
 
-from __future__ import annotations
-
 from io import StringIO
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`penstock readiness`: a shadow beside what was run, and ready or why not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`penstock recovery`: how long a fault on a trace would take; a bad trace or option is one line or a right answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

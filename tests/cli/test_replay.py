@@ -1,7 +1,5 @@
 """`penstock replay`: the same decisions byte for byte, or what another policy would have made of a recorded run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

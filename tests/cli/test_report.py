@@ -1,7 +1,5 @@
 """A picture that cannot be written is refused before anything is computed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How `penstock run` ends, as an exit code."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """One recorded history gives the same numbers through all commands: each number has one definition."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which signals stop a job, and how often each counts."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """`penstock simulate`: the JSON that was promised, a table, a picture, and one line for what cannot be."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

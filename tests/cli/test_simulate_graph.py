@@ -1,7 +1,5 @@
 """`penstock simulate --graph`: several queries on one engine, from a file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`penstock simulate --like`: an engine like that of a recorded job, with what the options say in the place of what was found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`penstock status` shows the autopilot of a running job."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An operator steers a running job from another terminal."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Nothing of a table is cut, at any width that a number fits into."""
 
-from __future__ import annotations
-
 import pytest
 from rich.console import Console
 from rich.table import Table

@@ -1,7 +1,5 @@
 """`penstock validate`: what would run, or every mistake as a line; no Spark is started."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is told of the autopilot besides what it knows: its last decision, and how far its predictions were off."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The shell around the loop: it lives through failures, answers operators and remembers everything once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The shell around a loop that decides: terms that change, readings that stay away, and a death in the middle of a turn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

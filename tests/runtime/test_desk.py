@@ -1,7 +1,5 @@
 """What operators say at the desk reaches the policy, and the answer is about what they said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A fit in a child never blocks a turn, and whatever becomes of the child, the job goes on and no process is left."""
 
-from __future__ import annotations
-
 import os
 import queue
 import signal

@@ -1,7 +1,5 @@
 """Each job has a folder of its own, for its owner alone."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """A driver host on a pretended plant: everything around the controller is real."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

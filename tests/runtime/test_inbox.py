@@ -1,7 +1,5 @@
 """What waits for a turn waits as long as it must, and no longer."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Two controllers can never steer one job."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Secrets are put in their places, remembered to be hidden, and missed with one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The history goes with the checkpoint, and comes back where it is gone."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import threading

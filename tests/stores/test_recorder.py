@@ -1,7 +1,5 @@
 """Which Penstock recorded a history is kept with its keyframes, and apart from what is compared."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A turn is kept so that it can be turned again: its inputs, marks of what it said, and keyframes where a replay can start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

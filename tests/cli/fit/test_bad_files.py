@@ -1,7 +1,5 @@
 """A file that cannot be used is one clear line, whatever the tool."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

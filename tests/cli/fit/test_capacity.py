@@ -1,7 +1,5 @@
 """`penstock fit capacity`: what all workers together can take."""
 
-from __future__ import annotations
-
 import math
 import random
 from pathlib import Path

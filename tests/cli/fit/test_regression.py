@@ -1,7 +1,5 @@
 """`penstock fit recovery` and `fit latency`: over the interval and the rate."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`penstock fit scaleout`: capacity over scale-outs."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The `[autopilot]` part of a job file: every key arrives, is checked, and is explained."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Kafka part of a job file: said once in `[kafka]`, it arrives in every Kafka source, sink and feed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

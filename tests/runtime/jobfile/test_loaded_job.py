@@ -1,7 +1,5 @@
 """A job file that is right becomes a job."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Every mistake in a job file is one line that names the key, what was found and what is allowed, and shows no secret."""
 
-from __future__ import annotations
-
 import traceback
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A policy of the owner's own: found beside the job file, made with its parameters, and told in one line what it lacks."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

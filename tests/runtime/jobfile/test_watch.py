@@ -1,7 +1,5 @@
 """The job file is looked at again while the job runs: `[autopilot]` is followed, everything else waits, and a mistake changes nothing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
