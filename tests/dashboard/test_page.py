@@ -4,6 +4,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+from changes import rescaled
 from example_run import START_S, example_run
 from planned import wants
 
@@ -88,7 +89,7 @@ def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_
         *EVENTS,
         decided,
         replace(decided, at_s=START_S + 65, decision=wants(4, 4), effect="kept"),
-        Proposed(at_s=START_S + 60, proposal=7, executors=2, before=4, policy="thumb", expires_s=START_S + 660),
+        Proposed(at_s=START_S + 60, proposal=7, change=rescaled(4, 2), policy="thumb", expires_s=START_S + 660),
         ProposalEnded(at_s=START_S + 70, proposal=7, how="approved", who="ann"),
         replace(decided, at_s=START_S + 70, effect="approved"),
         PromiseBroken(at_s=START_S + 90, promise="latency p95", value=6.0, limit=5.0),
@@ -97,7 +98,7 @@ def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_
     for words in (
         "proposal 7 of thumb: executors 4 -> 2",
         "proposal 7 was approved by ann",
-        "thumb: executors 4 -> 2, the smallest size that holds (approved)",
+        "thumb: executors 4 -> 2, the fewest executors that hold (approved)",
         "promise broken: latency p95 6 s, 5 s were promised",
         "wanted by the policy",
         "2 proposed",

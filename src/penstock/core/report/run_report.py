@@ -160,9 +160,9 @@ def held_s(readings: Sequence[Reading]) -> Floats:
 
 
 def rows_under(rates: Sequence[float | None], held: Floats) -> float | None:
-    """Return the rows under a rate: each value holds as long as its reading; None if none is known."""
+    """Return the rows under a rate: each value holds as long as its reading; None if none is known, or no time was observed."""
     known = [(rate, seconds) for rate, seconds in zip(rates, held.tolist(), strict=True) if rate is not None]
-    return sum(rate * seconds for rate, seconds in known) if known else None
+    return sum(rate * seconds for rate, seconds in known) if known and held.any() else None
 
 
 def share_within(latency: Quantiles, promised_s: float) -> float:
