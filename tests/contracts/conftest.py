@@ -1,7 +1,5 @@
 """The stages of the suites for testbeds and faults; on Spark both share one copy of one job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

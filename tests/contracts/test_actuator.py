@@ -4,8 +4,6 @@ A new plant joins by the name of a fixture in PLANTS: pytest.param("spark_plant"
 three, and runs the query "q".
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What every BesideCheckpoint keeps to. A new one joins by the name of a fixture in FOLDERS: pytest.param("spark_folder", marks=pytest.mark.spark)."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What every Clock keeps to. A new one joins by its name in CLOCKS."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What every implementation of Faults keeps to, seen through the copy that it strikes."""
 
-from __future__ import annotations
-
 import pytest
 from testbeds import Stage
 

@@ -1,7 +1,5 @@
 """What every Fitter keeps to. A new one joins with a function in FITTERS that opens it."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What every Testbed and every Copy keeps to. The last test stops the shared copy."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One real broker for all Kafka tests that need no Spark; each test has topics of its own on it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

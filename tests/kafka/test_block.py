@@ -1,7 +1,5 @@
 """Rows become records: any text survives, and a row always goes to the same partition."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

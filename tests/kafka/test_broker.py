@@ -1,7 +1,5 @@
 """An embedded broker comes back with its ports and data, ends with its parent, and says in one line why it does not start."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

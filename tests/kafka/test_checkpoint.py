@@ -1,7 +1,5 @@
 """The state format of a checkpoint, read from what Spark really writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`penstock kafka` and a Real-Time job that cannot run, as their users meet them."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

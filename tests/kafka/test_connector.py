@@ -1,7 +1,5 @@
 """Spark's Kafka connector: resolved from a repository, cached, and one line where it cannot be had. Most tests resolve from a fake repository."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Callable, Sequence

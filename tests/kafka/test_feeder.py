@@ -1,7 +1,5 @@
 """A feeder puts every row of its trace into a topic once, in order and stamped, whatever happens to it or the broker; and says how it keeps up."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a feeder remembers, and how it finds out what it has sent beyond that."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace

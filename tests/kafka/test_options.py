@@ -1,7 +1,5 @@
 """A job names its client in Java's words; the feeder's client is the same one in librdkafka's."""
 
-from __future__ import annotations
-
 import pytest
 from confluent_kafka import KafkaException, Producer
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Positions of a Kafka source, with a fake of Java's client."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +28,7 @@ class FakePartition:
 class FakeConsumer:
     """Java's KafkaConsumer of a broker whose topics have two partitions of 5 rows; `opened` are all that were made."""
 
-    opened: list[FakeConsumer] = []  # noqa: RUF012
+    opened: list["FakeConsumer"] = []  # noqa: RUF012
 
     def __init__(self, settings: dict[str, str]) -> None:
         self.settings = settings

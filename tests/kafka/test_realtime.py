@@ -1,7 +1,5 @@
 """What Spark would refuse later in Real-Time Mode is reported before the start, a line each; also on plans that Spark really draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

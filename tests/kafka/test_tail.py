@@ -1,7 +1,5 @@
 """Sampling a topic tells the truth about when its records were written and how old their input was."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

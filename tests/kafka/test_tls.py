@@ -1,7 +1,5 @@
 """Through a listener with TLS and a login, all works as without, with the options in Java's words; secrets stay where they are."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A broker that answers before it knows is asked again."""
 
-from __future__ import annotations
-
 import pytest
 
 from penstock.core.errors import NotReachable

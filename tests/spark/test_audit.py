@@ -1,7 +1,5 @@
 """A real job that writes Spark's event log, and `penstock audit` of that log alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

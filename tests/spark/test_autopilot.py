@@ -1,7 +1,5 @@
 """The policy scales real Spark jobs in micro-batches: live, as the load moves, and no row is lost by it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

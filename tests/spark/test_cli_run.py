@@ -1,7 +1,5 @@
 """`penstock run` as its users meet it: a process of its own, steered from others, killed and started again."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

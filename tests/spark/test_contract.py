@@ -1,7 +1,5 @@
 """A query of several sources, declared in a job."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """None lost, none doubled, whatever Penstock does to the query."""
 
-from __future__ import annotations
-
 import signal
 from typing import Any
 

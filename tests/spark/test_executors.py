@@ -1,7 +1,5 @@
 """Executors go up and down while a query runs."""
 
-from __future__ import annotations
-
 import signal
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """The job that `penstock init` writes is one that runs."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A Reading of real Spark is complete and right."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Executors that report their CPU to the driver: what a cluster on other machines does, tried with executors that Spark itself started."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

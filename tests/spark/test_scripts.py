@@ -1,7 +1,5 @@
 """Penstock in a script that is already there: one line in place of `writer.start()`, or around a query that runs."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ledger counts each batch once."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

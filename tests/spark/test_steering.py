@@ -1,7 +1,5 @@
 """Trigger, rate limit and partitions change by stop right after a commit and start from the checkpoint."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

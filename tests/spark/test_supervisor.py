@@ -1,7 +1,5 @@
 """A query that dies is restarted; one that cannot live is given up, and the others go on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted

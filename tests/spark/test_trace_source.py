@@ -1,7 +1,5 @@
 """The trace source: rows as scheduled, exact lag, the same rows again."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the actuator refuses without asking Spark."""
 
-from __future__ import annotations
-
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any

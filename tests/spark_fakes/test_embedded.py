@@ -1,7 +1,5 @@
 """The keeper of the embedded cluster."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer

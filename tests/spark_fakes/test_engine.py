@@ -1,7 +1,5 @@
 """Whether a fake Spark still runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 

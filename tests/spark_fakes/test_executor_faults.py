@@ -1,7 +1,5 @@
 """Faults of executors by signals to their processes; any process with the command line of one stands for it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Spark's JVM: settings for it, a start that fails, what it prints, and signals; it is absent, or one without Spark."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

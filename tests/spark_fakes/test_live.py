@@ -1,7 +1,5 @@
 """What the tasks of a fake Spark have read so far."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from penstock.spark.live import LOOKED_BACK_JOBS, BatchTasks, LiveRows

@@ -1,7 +1,5 @@
 """What the monitor makes and reports of a fake Spark; the system's time may be set meanwhile."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Sequence

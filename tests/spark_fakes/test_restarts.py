@@ -1,7 +1,5 @@
 """An error during a stop or a restart never leaves a query unsupervised."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

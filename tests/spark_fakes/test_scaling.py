@@ -1,7 +1,5 @@
 """Executors of a fake Spark: what a change of their number requests, that surplus ones leave between batches, and the cost that is reported."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -40,7 +38,7 @@ class Context:
         self.alive.remove(executor_id)
         self.wanted -= 1
 
-    def schedulerBackend(self) -> Context:
+    def schedulerBackend(self) -> "Context":
         return self
 
     def decommissionExecutor(self, executor_id: str, info: object, adjust: bool, by_itself: bool) -> bool:

@@ -1,7 +1,5 @@
 """Jobs in processes of their own on the embedded cluster, with a broker that a test may stop; steered through the socket, as by `penstock`."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

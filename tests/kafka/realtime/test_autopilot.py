@@ -1,7 +1,5 @@
 """The policy scales a job in Real-Time Mode: executors of several slots, rows that burn CPU, each executor held to a share of a core."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """One job with a broker of its own in Real-Time Mode: what is read of it is true, and it can be steered, mode and all."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

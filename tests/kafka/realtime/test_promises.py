@@ -1,8 +1,6 @@
 """What is promised through kills, restarts, changes of the interval and a broker that goes away: nothing lost anywhere, and nothing doubled
 but in a Kafka sink, where what may be doubled is counted."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

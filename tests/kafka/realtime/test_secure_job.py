@@ -1,7 +1,5 @@
 """A whole job through TLS and a login: source and sink of Spark, lag by partition, feed and latency at the sink; secrets stay secret."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
