@@ -37,7 +37,7 @@ class Case:
 
     empty: Any
     world: Callable[[random.Random], World]
-    ask: Callable[[Any], Estimate | NotReady]
+    ask: Callable[[Any], Estimate | NotReady] = lambda model: model.predict()
     wide: str = ""
     score: Callable[[Any], Score | NotReady] = lambda model: model.score()
     taught: Callable[[Any, Sequence[Any]], Any] = lambda model, seen: model.learn(seen)
@@ -45,7 +45,7 @@ class Case:
 
 
 class Conformance:
-    """Inherit, and give `case`."""
+    """The checks; inherit them and give `case` where a class has more of its own, else use `conforming`."""
 
     case: Case
 
@@ -100,3 +100,8 @@ class Conformance:
         answer = self.case.ask(model)
         assert isinstance(answer, Estimate), answer
         return answer
+
+
+def conforming(**case: Any) -> type[Conformance]:
+    """Return the checks of one model, which pytest collects by the name that a test module gives them."""
+    return type("Conforming", (Conformance,), {"case": Case(**case)})

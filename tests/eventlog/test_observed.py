@@ -1,7 +1,3 @@
-"""Event logs of Spark, plain or compressed, become the observations that a monitor would have made."""
-
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

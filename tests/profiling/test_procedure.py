@@ -1,7 +1,5 @@
 """Phoebe's profiling on copies of which everything is known: 100 rows/s an executor, and what is more than that waits in line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import groupby
 

@@ -1,7 +1,3 @@
-"""A CSV file is read whole or refused in one line that says what, where, and what is needed."""
-
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

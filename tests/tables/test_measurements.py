@@ -1,7 +1,3 @@
-"""A trace is ascending times and their rates, whatever the order and the gaps of its file."""
-
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

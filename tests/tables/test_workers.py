@@ -1,7 +1,3 @@
-"""Rows of workers become moments at which all of them were read."""
-
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

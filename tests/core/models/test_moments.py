@@ -1,7 +1,3 @@
-"""Moments are the same however the pairs came."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
@@ -49,24 +47,20 @@ def seen(chance: random.Random, readings: int = 60) -> list[QueryReading]:
 DRIFT = "there is room for rows that come to cost more, and here they do not"
 
 
-class TestConformanceOfTheTrueRate(Conformance):
-    case = Case(
-        empty=StageRates(),
-        world=lambda chance: World(seen=seen(chance), truth=TRUE_RATES[1]),
-        ask=lambda model: model.predict(1),
-        score=lambda model: model.score(1),
-        wide=DRIFT,
-    )
-
-
-class TestConformanceOfTheSelectivity(Conformance):
-    case = Case(
-        empty=StageRates(),
-        world=lambda chance: World(seen=seen(chance), truth=SELECTIVITIES[1]),
-        ask=lambda model: model.predict_selectivity(1),
-        score=lambda model: model.score(1),
-        wide=DRIFT,
-    )
+TestConformanceOfTheTrueRate = conforming(
+    empty=StageRates(),
+    world=lambda chance: World(seen=seen(chance), truth=TRUE_RATES[1]),
+    ask=lambda model: model.predict(1),
+    score=lambda model: model.score(1),
+    wide=DRIFT,
+)
+TestConformanceOfTheSelectivity = conforming(
+    empty=StageRates(),
+    world=lambda chance: World(seen=seen(chance), truth=SELECTIVITIES[1]),
+    ask=lambda model: model.predict_selectivity(1),
+    score=lambda model: model.score(1),
+    wide=DRIFT,
+)
 
 
 def overlapping(chance: random.Random, true_rate: Callable[[int], float], readings: int = 40, window: int = 8) -> list[QueryReading]:
@@ -77,13 +71,12 @@ def overlapping(chance: random.Random, true_rate: Callable[[int], float], readin
     return [reading(each.stop, sum(rows[each]) / window, (stage(0, sum(rows[each]) / window, sum(run_s[each]) / window),), batches=window) for each in windows]
 
 
-class TestConformanceWhereWindowsOverlap(Conformance):
-    case = Case(
-        empty=StageRates(),
-        world=lambda chance: World(seen=overlapping(chance, lambda _: 5_000.0), truth=5_000.0),
-        ask=lambda model: model.predict(0),
-        score=lambda model: model.score(0),
-    )
+TestConformanceWhereWindowsOverlap = conforming(
+    empty=StageRates(),
+    world=lambda chance: World(seen=overlapping(chance, lambda _: 5_000.0), truth=5_000.0),
+    ask=lambda model: model.predict(0),
+    score=lambda model: model.score(0),
+)
 
 
 def drifting(chance: random.Random) -> World:
@@ -91,36 +84,29 @@ def drifting(chance: random.Random) -> World:
     return World(seen=overlapping(chance, lambda batch: 5_000.0 + (end - 5_000.0) * batch / 48), truth=end)
 
 
-class TestConformanceWhereTheRateDrifts(Conformance):
-    case = Case(empty=StageRates(), world=drifting, ask=lambda model: model.predict(0), score=lambda model: model.score(0))
+TestConformanceWhereTheRateDrifts = conforming(empty=StageRates(), world=drifting, ask=lambda model: model.predict(0), score=lambda model: model.score(0))
 
 
 def test_after_the_half_life_a_new_rate_counts_for_half() -> None:
     model = StageRates(half_life_readings=50.0).learn([reading(batch, 100.0, (stage(0, 100.0, 0.1),)) for batch in range(1000)])
-    assert value(model.predict(0)) == pytest.approx(1_000.0)
+    assert model.predict(0).value == pytest.approx(1_000.0)
     slower = model.learn([reading(1000 + batch, 100.0, (stage(0, 100.0, 0.2),)) for batch in range(50)])
-    assert value(slower.predict(0)) == pytest.approx(100.0 / 0.15, rel=0.01)
-    assert value(slower.learn([reading(2000 + batch, 100.0, (stage(0, 100.0, 0.2),)) for batch in range(500)]).predict(0)) == pytest.approx(500.0, rel=0.01)
+    assert slower.predict(0).value == pytest.approx(100.0 / 0.15, rel=0.01)
+    assert slower.learn([reading(2000 + batch, 100.0, (stage(0, 100.0, 0.2),)) for batch in range(500)]).predict(0).value == pytest.approx(500.0, rel=0.01)
 
 
 def test_another_stage_at_a_position_is_another_plan_and_the_old_one_is_forgotten() -> None:
     old = seen(random.Random(1), readings=9)
     new = [reading(100 + batch, 100.0, (replace(stage(0, 100.0, 0.5), name="another"),)) for batch in range(4)]
     model = StageRates().learn([*old, *new])
-    assert value(model.predict(0)) == pytest.approx(200.0)
+    assert model.predict(0).value == pytest.approx(200.0)
     assert isinstance(model.predict(1), NotReady) and isinstance(StageRates().learn(old).predict(1), Estimate)
-
-
-def value(answer: Estimate | NotReady) -> float:
-    assert isinstance(answer, Estimate), answer
-    return answer.value
 
 
 @pytest.mark.parametrize("slots", [1, 8, 100])
 def test_a_tasks_rate_over_its_busyness_does_not_depend_on_the_slots(slots: int) -> None:
     readings = [reading(batch_id, 100.0 * load, (stage(0, 100.0 * load, 0.02 * load, slots),)) for batch_id, load in enumerate((1.0, 2.0, 3.0, 4.0))]
     estimate = StageRates().learn(readings).predict(0)
-    assert isinstance(estimate, Estimate)
     of_a_task = [(each.stages[0].rows_per_s / slots) / (each.stages[0].busyness or 1.0) for each in readings]
     assert estimate.value == pytest.approx(5000.0)
     assert of_a_task == pytest.approx([5000.0] * 4)

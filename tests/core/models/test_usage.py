@@ -1,7 +1,3 @@
-"""How busy executors are: unknown in a batch longer than a reading looks back, then by the rows that wait, each over the time it was there."""
-
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

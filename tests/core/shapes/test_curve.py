@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import time
 from itertools import pairwise
 
@@ -85,7 +83,6 @@ def test_the_time_of_rows_is_the_earliest_at_which_they_are_due(curve: RateCurve
 def test_between_breaks_the_rate_is_linear_and_its_integral_the_trapezoid(curve: RateCurve, t_s: FloatArray) -> None:
     from_s, to_s = float(t_s[0]), min(float(t_s[0]) + 200, float(t_s[-1]) + 1)
     breaks = curve.breaks(from_s, to_s, 100_000)
-    assert breaks is not None
     for low, high in (each for each in pairwise([from_s, *breaks.tolist(), to_s]) if each[1] - each[0] > 1e-9):
         inside = low + (high - low) * np.array([0.0, 0.25, 0.5, 0.75])
         rows, rate = curve.rows_by(np.array([low, high])), curve.rate_at(inside[1:])

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import random
 from math import pi, sin
 
 import pytest
-from conformance import DETECTS, Case, Conformance, World
+from conformance import DETECTS, World, conforming
 
 from penstock.core.models.anomaly.keeping_up import FlowSeen, KeepingUp
 from penstock.core.models.estimate import Estimate
@@ -24,12 +22,10 @@ def flows(rng: random.Random, count: int, noise: float = 200.0) -> list[FlowSeen
 
 def world(rng: random.Random) -> World:
     *seen, last = flows(rng, 400)
-    assert last.difference_rows_per_s is not None
     return World(seen=seen, truth=last.difference_rows_per_s)
 
 
-class TestConformance(Conformance):
-    case = Case(empty=KeepingUp(), world=world, ask=lambda model: model.predict(), unscored=DETECTS)
+TestConformance = conforming(empty=KeepingUp(), world=world, unscored=DETECTS)
 
 
 def test_it_finds_how_far_two_metrics_are_apart_in_time() -> None:

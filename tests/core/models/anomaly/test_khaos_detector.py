@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
 import pytest
-from conformance import DETECTS, Case, Conformance, World
+from conformance import DETECTS, World, conforming
 from disturbed_plant import DisturbedPlant
 
 from penstock.core.domain.disturbance import UNANNOUNCED, Disturbance
@@ -25,12 +23,10 @@ SMALL = ThroughputAndLag(throughput=OnlineArima(lags=3), lag=OnlineArima(lags=3,
 def world(rng: random.Random) -> World:
     """Health, an outage and health again; the truth is the next healthy throughput."""
     *seen, last = DisturbedPlant(seed=rng.randrange(10**6), outages=((35.0, 3.0),)).run(75.0)[0]
-    assert last.throughput_rows_per_s is not None
     return World(seen=seen, truth=last.throughput_rows_per_s)
 
 
-class TestConformance(Conformance):
-    case = Case(empty=SMALL, world=world, ask=lambda model: model.predict(), unscored=DETECTS)
+TestConformance = conforming(empty=SMALL, world=world, unscored=DETECTS)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from math import sin
 
 import pytest
-from conformance import DETECTS, Case, Conformance, World
+from conformance import DETECTS, World, conforming
 
 from penstock.core.models.anomaly.online_arima import OnlineArima
 from penstock.core.models.estimate import Estimate, NotReady
@@ -26,15 +24,13 @@ def world(rng: random.Random) -> World:
     return World(seen=seen, truth=truth)
 
 
-class TestConformance(Conformance):
-    case = Case(empty=OnlineArima(lags=3), world=world, ask=lambda model: model.predict(), unscored=DETECTS)
+TestConformance = conforming(empty=OnlineArima(lags=3), world=world, unscored=DETECTS)
 
 
 def test_it_learns_a_law_without_noise_exactly() -> None:
     values = [100.0 + 10.0 * sin(0.3 * t) for t in range(400)]
     model = OnlineArima(lags=4).learn(values[:-1])
     answer = model.predict()
-    assert isinstance(answer, Estimate)
     assert answer.value == pytest.approx(values[-1], abs=0.05)
 
 
@@ -42,7 +38,6 @@ def test_it_beats_the_last_value_on_a_series_whose_changes_go_on() -> None:
     values = wandering(random.Random(1), 600)
     model, errors, naive = OnlineArima().learn(values[:300]), 0.0, 0.0
     for before, value in pairwise(values[299:]):
-        assert model.expected is not None
         errors += abs(value - model.expected)
         naive += abs(value - before)
         model = model.learn([value])
@@ -66,7 +61,6 @@ def test_missing_values_widen_the_bounds_and_the_next_value_narrows_them_again()
     widths = []
     for seen in ([], [None], [None] * 5, [None, values[-1]]):
         answer = model.learn(seen).predict()
-        assert isinstance(answer, Estimate)
         widths.append(answer.high - answer.low)
     assert widths[0] < widths[1] < widths[2]
     assert widths[3] == pytest.approx(widths[0], rel=0.2)
@@ -77,7 +71,6 @@ def test_bounds_several_steps_ahead_hold_the_truth() -> None:
     for seed in range(40):
         values = wandering(random.Random(seed), 180)
         answer = OnlineArima(lags=3).learn([*values[:150], *[None] * 29]).predict()
-        assert isinstance(answer, Estimate)
         held += answer.low <= values[179] <= answer.high
     assert 0.6 <= held / 40 <= 0.95
 

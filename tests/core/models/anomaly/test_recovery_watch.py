@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import csv
 import random
 from collections.abc import Sequence
@@ -8,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance import DETECTS, Case, Conformance, World
+from conformance import DETECTS, World, conforming
 from disturbed_plant import DisturbedPlant
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,12 +23,10 @@ UP: DisturbanceKind = "rescale_up"
 def world(rng: random.Random) -> World:
     """An announced loss and what came before and after; the truth is the next healthy difference."""
     *seen, last = DisturbedPlant(seed=rng.randrange(10**6), step_s=5.0, outages=((300.0, 30.0),)).run(900.0)[0]
-    assert last.difference_rows_per_s is not None
     return World(seen=[*seen[:60], Disturbance(kind=LOSS, at_s=300.0), *seen[60:]], truth=last.difference_rows_per_s)
 
 
-class TestConformance(Conformance):
-    case = Case(empty=RecoveryWatch(), world=world, ask=lambda model: model.predict(), unscored=DETECTS)
+TestConformance = conforming(empty=RecoveryWatch(), world=world, unscored=DETECTS)
 
 
 def watch(

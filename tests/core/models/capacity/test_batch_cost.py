@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,17 +30,8 @@ def world(chance: random.Random, truth: float) -> World:
     return World(seen=measured(TRUE, chance), truth=truth)
 
 
-def value(answer: Estimate | NotReady) -> float:
-    assert isinstance(answer, Estimate), answer
-    return answer.value
-
-
-class TestDurationConforms(Conformance):
-    case = Case(empty=EMPTY, world=lambda chance: world(chance, TRUE.duration_s(9000, 4)), ask=lambda model: model.predict(9000, 4))
-
-
-class TestCapacityConforms(Conformance):
-    case = Case(empty=EMPTY, world=lambda chance: world(chance, TRUE.capacity_rows_per_s(6, 5.0)), ask=lambda model: model.capacity(6, 5.0))
+TestDurationConforms = conforming(empty=EMPTY, world=lambda chance: world(chance, TRUE.duration_s(9000, 4)), ask=lambda model: model.predict(9000, 4))
+TestCapacityConforms = conforming(empty=EMPTY, world=lambda chance: world(chance, TRUE.capacity_rows_per_s(6, 5.0)), ask=lambda model: model.capacity(6, 5.0))
 
 
 @settings(max_examples=30)
@@ -51,21 +40,21 @@ def test_exact_batches_give_the_exact_law(overhead_s: float, row_s: float, parti
     law = BatchLaw(overhead_s=overhead_s, row_s=row_s, partitions=partitions, cores_per_executor=cores)
     seen = [BatchMeasured(rows=rows, duration_s=law.duration_s(rows, s), scaleout=s) for rows in (100, 1000, 5000) for s in (1, 2, 5)]
     model = BatchCost(partitions=partitions, cores_per_executor=cores).learn(seen)
-    assert value(model.predict(3000, 3)) == pytest.approx(law.duration_s(3000, 3), rel=1e-4)
-    assert value(model.capacity(3, 10.0)) == pytest.approx(law.capacity_rows_per_s(3, 10.0), rel=1e-4)
+    assert model.predict(3000, 3).value == pytest.approx(law.duration_s(3000, 3), rel=1e-4)
+    assert model.capacity(3, 10.0).value == pytest.approx(law.capacity_rows_per_s(3, 10.0), rel=1e-4)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 1000))
 def test_a_fifth_of_slow_batches_moves_the_law_by_no_more_than_noise(seed: int) -> None:
     model = EMPTY.learn(measured(TRUE, random.Random(seed), count=100, noise=0.04, warm_up=20))
-    assert value(model.capacity(4, 5.0)) == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.06)
+    assert model.capacity(4, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.06)
 
 
 def test_one_huge_cold_first_batch_does_not_decide_the_slope() -> None:
     steady = measured(TRUE, random.Random(5), count=30, noise=0.02, warm_up=0)
     cold = BatchMeasured(rows=200_000, duration_s=3 * TRUE.duration_s(200_000, 1), scaleout=1)
-    assert value(EMPTY.learn([cold, *steady]).capacity(4, 5.0)) == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.04)
+    assert EMPTY.learn([cold, *steady]).capacity(4, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.04)
 
 
 @settings(max_examples=20)
@@ -89,7 +78,7 @@ def test_batches_of_one_size_only_are_not_enough_and_it_says_so() -> None:
 
 def test_one_size_on_two_scaleouts_tells_overhead_from_cost() -> None:
     seen = [BatchMeasured(rows=4000, duration_s=TRUE.duration_s(4000, s), scaleout=s) for s in (2, 4) for _ in range(4)]
-    assert value(EMPTY.learn(seen).capacity(6, 5.0)) == pytest.approx(TRUE.capacity_rows_per_s(6, 5.0), rel=1e-4)
+    assert EMPTY.learn(seen).capacity(6, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(6, 5.0), rel=1e-4)
 
 
 def test_a_steady_day_does_not_push_out_the_sizes_that_tell_overhead_from_cost() -> None:
@@ -130,9 +119,9 @@ def test_measured_skew_is_a_factor_on_the_cost_of_a_row() -> None:
         rows, scaleout, skew = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([1.6, 2.0, 2.4])
         seen.append(BatchMeasured(rows=rows, duration_s=replace(TRUE, skew=skew).duration_s(rows, scaleout), scaleout=scaleout, skew=skew))
     model = EMPTY.learn(seen)
-    assert value(model.capacity(4, 5.0)) == pytest.approx(skewed.capacity_rows_per_s(4, 5.0), rel=1e-3)
+    assert model.capacity(4, 5.0).value == pytest.approx(skewed.capacity_rows_per_s(4, 5.0), rel=1e-3)
     unseen = EMPTY.learn([replace(each, skew=1.0) for each in seen])
-    assert value(unseen.capacity(4, 5.0)) == pytest.approx(skewed.capacity_rows_per_s(4, 5.0), rel=0.1)
+    assert unseen.capacity(4, 5.0).value == pytest.approx(skewed.capacity_rows_per_s(4, 5.0), rel=0.1)
 
 
 def with_tasks(per_task_s: float) -> list[BatchMeasured]:
@@ -146,16 +135,16 @@ def with_tasks(per_task_s: float) -> list[BatchMeasured]:
 
 def test_an_overhead_that_grows_with_the_tasks_is_found_where_they_vary() -> None:
     truth = replace(TRUE, partitions=30, overhead_s=TRUE.overhead_s + 0.02 * 30)
-    assert value(BatchCost(partitions=30).learn(with_tasks(0.02)).predict(100, 4)) == pytest.approx(truth.duration_s(100, 4), rel=0.05)
+    assert BatchCost(partitions=30).learn(with_tasks(0.02)).predict(100, 4).value == pytest.approx(truth.duration_s(100, 4), rel=0.05)
 
 
 def test_an_overhead_that_does_not_grow_with_the_tasks_stays_constant() -> None:
-    assert value(BatchCost(partitions=100).learn(with_tasks(0.0)).predict(100, 4)) == pytest.approx(TRUE.overhead_s, rel=0.1)
+    assert BatchCost(partitions=100).learn(with_tasks(0.0)).predict(100, 4).value == pytest.approx(TRUE.overhead_s, rel=0.1)
 
 
 def test_a_limit_of_rows_caps_the_capacity() -> None:
     seen = measured(TRUE, random.Random(9))
-    assert value(BatchCost(partitions=12, limit_rows=1000.0).learn(seen).capacity(6, 5.0)) == 200
+    assert BatchCost(partitions=12, limit_rows=1000.0).learn(seen).capacity(6, 5.0).value == 200
 
 
 def test_its_score_beats_the_constant_and_the_line_without_waves() -> None:
@@ -178,7 +167,6 @@ def test_noise_that_lasts_over_many_batches_widens_the_bounds() -> None:
     widths = []
     for seen in (fresh, lasting):
         answer = EMPTY.learn(seen).capacity(4, 5.0)
-        assert isinstance(answer, Estimate)
         widths.append((answer.high - answer.low) / answer.value)
     assert widths[1] > 1.5 * widths[0]
 

@@ -1,7 +1,3 @@
-"""Capacity at scale-outs that were seen before, and at others."""
-
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace
@@ -15,7 +11,7 @@ from penstock.core.models.capacity.beliefs import UNSEEN_SPREAD, Remembered, bel
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.capacity.worker_lines import CapacityLine
 from penstock.core.models.capacity.worker_readings import WorkersReading
-from penstock.core.models.estimate import Estimate, NotReady, student_estimate
+from penstock.core.models.estimate import Estimate, student_estimate
 from penstock.selftest.worlds.workers import Workers, rising
 
 LINES = st.builds(
@@ -67,6 +63,5 @@ def test_scale_outs_seen_before_and_never_are_answered_together_as_alone() -> No
     busy = np.array([0.9, 0.8, 1.0, 0.7, 0.95, 0.5])
     assert [each.scaleout for each in model.remembered] == [2, 3, 6] and model.stay is not None and model.stay.scaleout == 6
     together = model.predict_each(sizes, busy)
-    assert not isinstance(together, NotReady)
     alone = [model.predict(at_utilization=float(at), scaleout=size) for size, at in zip(sizes, busy, strict=True)]
     assert all(isinstance(each, Estimate) for each in alone) and together.each() == alone

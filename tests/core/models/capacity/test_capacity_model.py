@@ -1,13 +1,9 @@
-"""Both capacity models learn, and the physical one answers unless the other is far surer."""
-
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,22 +43,16 @@ def turns(chance: random.Random, scaleout: int = 3, count: int = 21, begin_s: fl
     return [turn(chance, begin_s + 15.0 * number, most * chance.uniform(0.3, 0.8), scaleout, **noise) for number in range(count)]
 
 
-def value(answer: Estimate | NotReady) -> float:
-    assert isinstance(answer, Estimate), answer
-    return answer.value
-
-
 def now_and_then(chance: random.Random) -> list[CapacitySeen]:
     """Batches are committed in every third turn."""
     return [each if number % 3 == 0 else replace(each, batches=()) for number, each in enumerate(turns(chance))]
 
 
-class TestConformance(Conformance):
-    case = Case(
-        empty=EMPTY,
-        world=lambda chance: World(seen=now_and_then(chance), truth=LAW.capacity_rows_per_s(3, INTERVAL_S)),
-        ask=lambda model: model.capacity(3, INTERVAL_S),
-    )
+TestConformance = conforming(
+    empty=EMPTY,
+    world=lambda chance: World(seen=now_and_then(chance), truth=LAW.capacity_rows_per_s(3, INTERVAL_S)),
+    ask=lambda model: model.capacity(3, INTERVAL_S),
+)
 
 
 def rescaled(seed: int = 1) -> list[CapacitySeen]:
@@ -77,15 +67,15 @@ def test_waves_are_what_the_batch_cost_knows_and_so_it_answers_for_scale_outs_no
     model = EMPTY.learn(rescaled())
     choice = model.choice(8, INTERVAL_S)
     assert choice.model == MICRO_BATCH and f"the {UTILIZATION} " in choice.why
-    assert value(model.capacity(8, INTERVAL_S)) == pytest.approx(LAW.capacity_rows_per_s(8, INTERVAL_S), rel=0.05)
-    assert value(model.by_utilization.predict(scaleout=8)) > 1.1 * LAW.capacity_rows_per_s(8, INTERVAL_S)
+    assert model.capacity(8, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(8, INTERVAL_S), rel=0.05)
+    assert model.by_utilization.predict(scaleout=8).value > 1.1 * LAW.capacity_rows_per_s(8, INTERVAL_S)
 
 
 def test_where_durations_are_noisy_the_regression_answers_and_stops_where_batches_fill_the_interval() -> None:
     model = EMPTY.learn(turns(random.Random(2), count=40, cpu_noise=0.002, time_noise=0.3))
     assert model.choice(3, INTERVAL_S).model == UTILIZATION
-    assert value(model.capacity(3, INTERVAL_S)) == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.1)
-    assert value(model.by_utilization.predict()) == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S) / (1 - LAW.overhead_s / INTERVAL_S), rel=0.06)
+    assert model.capacity(3, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.1)
+    assert model.by_utilization.predict().value == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S) / (1 - LAW.overhead_s / INTERVAL_S), rel=0.06)
 
 
 def test_where_utilisation_is_noisy_and_low_the_batch_cost_answers_though_the_regression_fits_what_it_saw() -> None:
@@ -93,7 +83,7 @@ def test_where_utilisation_is_noisy_and_low_the_batch_cost_answers_though_the_re
     most = LAW.capacity_rows_per_s(3, INTERVAL_S)
     model = EMPTY.learn([turn(chance, 15.0 * number, most * chance.uniform(0.2, 0.35), 3, cpu_noise=0.05) for number in range(21)])
     assert model.choice(3, INTERVAL_S).model == MICRO_BATCH
-    assert value(model.capacity(3, INTERVAL_S)) == pytest.approx(most, rel=0.15)
+    assert model.capacity(3, INTERVAL_S).value == pytest.approx(most, rel=0.15)
 
 
 def test_the_regression_is_not_used_before_there_are_a_few_batches() -> None:
@@ -113,7 +103,7 @@ def test_without_whole_readings_of_the_workers_the_batch_cost_answers() -> None:
     seen = [replace(each, workers=replace(each.workers, workers=each.workers.workers[:1])) for each in turns(random.Random(5))]
     model = EMPTY.learn(seen)
     assert model.choice(3, INTERVAL_S).model == MICRO_BATCH and model.choice(3, INTERVAL_S).why.startswith("no utilisation regression")
-    assert value(model.capacity(3, INTERVAL_S)) == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.05)
+    assert model.capacity(3, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(3, INTERVAL_S), rel=0.05)
 
 
 def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_worker_that_is_all_busy() -> None:
@@ -125,7 +115,7 @@ def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_wor
 
 def test_a_limit_of_rows_caps_the_answer() -> None:
     earned = CapacityModel(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(turns(random.Random(7), cpu_noise=0.002, time_noise=0.15))
-    assert value(earned.capacity(3, INTERVAL_S)) == 200.0
+    assert earned.capacity(3, INTERVAL_S).value == 200.0
 
 
 def one_worker(at_s: float, utilization: float, rows_per_s: float, scaleout: int = 1) -> CapacitySeen:
@@ -182,7 +172,6 @@ def test_what_is_proven_is_never_more_than_what_is_true(overhead_s: float, row_u
     if law.duration_s(rows, scaleout) > SHORT_S:
         return
     proven = proven_by(BatchCost(partitions=12).learn(batches(law, rows, scaleout)))
-    assert proven is not None
     of_asked, of_seen = proven.rates(np.array([asked, scaleout]), SHORT_S)
     assert of_asked <= law.capacity_rows_per_s(asked, SHORT_S) * (1 + 1e-9)
     assert of_seen >= rows / SHORT_S * (1 - 1e-9), "it has just done so much"

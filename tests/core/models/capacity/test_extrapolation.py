@@ -1,7 +1,3 @@
-"""What was learnt at low utilisation is scored at high utilisation."""
-
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,3 @@
-"""The capacity of a job is that of its workers together."""
-
-from __future__ import annotations
-
 import csv
 import random
 from collections import defaultdict
@@ -10,7 +6,7 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,12 +17,6 @@ from penstock.selftest.worlds.workers import Workers, rising, skewed, waving
 
 QUIET = Workers(proportions=(1.0, 0.8, 0.6), speeds=(1000.0, 1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
 METHODS: list[Method] = ["utilization_law", "daedalus"]
-
-
-def answer(model: JobCapacity, at_utilization: float = 1.0, scaleout: int | None = None) -> Estimate:
-    estimate = model.predict(at_utilization=at_utilization, scaleout=scaleout)
-    assert isinstance(estimate, Estimate)
-    return estimate
 
 
 def moved(readings: list[WorkersReading], *, later_s: float, prefix: str) -> list[WorkersReading]:
@@ -50,8 +40,7 @@ def half_the_workers(chance: random.Random) -> World:
 STEADY = "there is room for rows that come to cost more, and here they do not"
 
 
-class TestConformance(Conformance):
-    case = Case(empty=JobCapacity(), world=world, ask=lambda model: model.predict(), wide=STEADY)
+TestConformance = conforming(empty=JobCapacity(), world=world, wide=STEADY)
 
 
 def drifting(chance: random.Random) -> World:
@@ -78,16 +67,9 @@ def late(chance: random.Random) -> World:
     return World(seen=seen, truth=workers.capacity)
 
 
-class TestConformanceWhereUtilisationComesLater(Conformance):
-    case = Case(empty=JobCapacity(), world=late, ask=lambda model: model.predict(), wide=STEADY)
-
-
-class TestConformanceWhereRowsComeToCostMore(Conformance):
-    case = Case(empty=JobCapacity(), world=drifting, ask=lambda model: model.predict())
-
-
-class TestConformanceOfReadingsThatOverlap(Conformance):
-    case = Case(empty=JobCapacity(), world=every_second, ask=lambda model: model.predict())
+TestConformanceWhereUtilisationComesLater = conforming(empty=JobCapacity(), world=late, wide=STEADY)
+TestConformanceWhereRowsComeToCostMore = conforming(empty=JobCapacity(), world=drifting)
+TestConformanceOfReadingsThatOverlap = conforming(empty=JobCapacity(), world=every_second)
 
 
 def idle_apart(chance: random.Random) -> World:
@@ -97,34 +79,19 @@ def idle_apart(chance: random.Random) -> World:
     return World(seen=workers.ramp(chance, waving(0.1, 0.5, 50)), truth=workers.capacity)
 
 
-class TestConformanceWhereIdleDiffersByWorker(Conformance):
-    case = Case(empty=JobCapacity(), world=idle_apart, ask=lambda model: model.predict())
+TestConformanceWhereIdleDiffersByWorker = conforming(empty=JobCapacity(), world=idle_apart)
 
 
-class TestConformanceAtAnotherScaleout(Conformance):
-    """Twelve workers were seen, and six are asked for: the truth is half the capacity, give or take the split of the data."""
-
-    case = Case(
-        empty=JobCapacity(),
-        world=half_the_workers,
-        ask=lambda model: model.predict(scaleout=6),
-    )
-
-
-class TestConformanceOfThePaper(Conformance):
-    case = Case(
-        empty=JobCapacity(method="daedalus"),
-        world=lambda chance: world(chance, utilization_noise=0.003),
-        ask=lambda model: model.predict(),
-        wide=STEADY,
-    )
+# Twelve workers were seen, and six are asked for: the truth is half the capacity, give or take the split of the data.
+TestConformanceAtAnotherScaleout = conforming(empty=JobCapacity(), world=half_the_workers, ask=lambda model: model.predict(scaleout=6))
+TestConformanceOfThePaper = conforming(empty=JobCapacity(method="daedalus"), world=lambda chance: world(chance, utilization_noise=0.003), wide=STEADY)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_without_noise_it_is_exact_and_the_workers_add_up(method: Method) -> None:
     model = JobCapacity(method=method).learn(QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20)))
-    assert answer(model).value == pytest.approx(2400.0)
-    assert answer(model, at_utilization=0.5).value == pytest.approx(1200.0)
+    assert model.predict().value == pytest.approx(2400.0)
+    assert model.predict(at_utilization=0.5).value == pytest.approx(1200.0)
     assert [worker.proportion for worker in model.workers()] == pytest.approx([1.0, 0.8, 0.6])
     assert [worker.capacity_rows_per_s for worker in model.workers()] == pytest.approx([1000.0, 800.0, 600.0])
     assert model.skew() == pytest.approx(3000.0 / 2400.0)
@@ -132,13 +99,13 @@ def test_without_noise_it_is_exact_and_the_workers_add_up(method: Method) -> Non
 
 def test_an_idle_share_of_utilisation_is_separated_from_load() -> None:
     workers = replace(QUIET, idle=0.1)
-    assert answer(JobCapacity().learn(workers.ramp(random.Random(0), rising(0.1, 0.5, 20)))).value == pytest.approx(2400.0)
+    assert JobCapacity().learn(workers.ramp(random.Random(0), rising(0.1, 0.5, 20))).predict().value == pytest.approx(2400.0)
 
 
 def test_workers_may_differ_in_idle_utilisation_and_the_first_to_be_full_decides() -> None:
     workers = replace(QUIET, proportions=(0.95, 1.0, 0.6), idles=(0.2, 0.0, 0.1))
     model = JobCapacity(idle_spread=0.2).learn(workers.ramp(random.Random(0), rising(0.1, 0.4, 20)))
-    assert answer(model).value == pytest.approx(2550.0, rel=1e-3), "worker 1 is full first, though worker 0 was the busiest of all that was seen"
+    assert model.predict().value == pytest.approx(2550.0, rel=1e-3), "worker 1 is full first, though worker 0 was the busiest of all that was seen"
     assert [worker.proportion for worker in model.workers()] == pytest.approx([0.96, 1.0, 0.64], rel=1e-3)
     assert model.skew() == pytest.approx((0.8 + 1.0 + 0.9) / (0.76 + 1.0 + 0.54), rel=1e-3)
     half = model.predict_throughput(workers.ramp(random.Random(0), [0.5])[0])
@@ -151,7 +118,7 @@ def test_idle_that_differs_by_worker_costs_less_than_five_per_cent() -> None:
         chance = random.Random(seed)
         alike = skewed(chance, 6, utilization_noise=0.02)
         workers = replace(alike, idles=tuple(max(0.0, chance.gauss(0.06, 0.036)) for _ in alike.proportions))
-        errors.append(abs(answer(JobCapacity().learn(workers.ramp(chance, rising(0.1, 0.5, 80)))).value / workers.capacity - 1.0))
+        errors.append(abs(JobCapacity().learn(workers.ramp(chance, rising(0.1, 0.5, 80))).predict().value / workers.capacity - 1.0))
     assert mean(errors) < 0.03 and max(errors) < 0.08
 
 
@@ -163,7 +130,7 @@ def test_workers_that_differ_beyond_belief_are_taken_for_alike() -> None:
         for reading in workers.ramp(random.Random(0), waving(0.9, 1.0, 60))
     ]
     throughput = mean(sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in full)
-    assert answer(JobCapacity().learn(full)).value == pytest.approx(throughput / 0.98, rel=0.02)
+    assert JobCapacity().learn(full).predict().value == pytest.approx(throughput / 0.98, rel=0.02)
 
 
 def test_noise_of_utilisation_does_not_bend_the_law_as_it_bends_the_paper() -> None:
@@ -173,7 +140,7 @@ def test_noise_of_utilisation_does_not_bend_the_law_as_it_bends_the_paper() -> N
         workers = skewed(chance, utilization_noise=0.04)
         seen = workers.ramp(chance, rising(0.05, 0.5, 60))
         for method, found in errors.items():
-            found.append(abs(answer(JobCapacity(method=method).learn(seen)).value / workers.capacity - 1.0))
+            found.append(abs(JobCapacity(method=method).learn(seen).predict().value / workers.capacity - 1.0))
     assert mean(errors["utilization_law"]) < 0.03
     assert mean(errors["daedalus"]) > 0.07
 
@@ -188,7 +155,7 @@ def test_a_few_glitches_change_little() -> None:
             replace(worker, utilization=0.95, throughput_rows_per_s=0.0) if index % 2 or worker.worker == "03" else worker for worker in seen[index].workers
         ]
         spoiled[index] = replace(seen[index], workers=tuple(broken))
-    assert answer(JobCapacity().learn(spoiled)).value == pytest.approx(answer(JobCapacity().learn(seen)).value, rel=0.02)
+    assert JobCapacity().learn(spoiled).predict().value == pytest.approx(JobCapacity().learn(seen).predict().value, rel=0.02)
 
 
 def test_warming_up_and_incomplete_readings_are_left_out() -> None:
@@ -201,14 +168,14 @@ def test_warming_up_and_incomplete_readings_are_left_out() -> None:
 
 def test_one_level_of_load_gives_the_ratio_with_wide_bounds() -> None:
     model = JobCapacity().learn(QUIET.ramp(random.Random(0), [0.4] * 20))
-    estimate = answer(model)
+    estimate = model.predict()
     assert estimate.value == pytest.approx(2400.0)
     assert estimate.low < 2200.0 and estimate.high > 2600.0
 
 
 def test_an_unseen_scaleout_is_the_average_and_less_sure_the_further_away() -> None:
     model = JobCapacity().learn(QUIET.ramp(random.Random(0), rising(0.1, 0.9, 40)))
-    near, far = answer(model, scaleout=4), answer(model, scaleout=12)
+    near, far = model.predict(scaleout=4), model.predict(scaleout=12)
     assert [near.value, far.value] == pytest.approx([3200.0, 9600.0])
     assert near.high / near.low < far.high / far.low
 
@@ -218,11 +185,11 @@ def test_a_scaleout_seen_before_is_remembered_and_fades_into_the_average() -> No
     pair = Workers(proportions=(1.0, 1.0), speeds=(1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
     two = moved(pair.ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="b")
     model = JobCapacity().learn([*three, *two])
-    assert answer(model).value == pytest.approx(2000.0)
-    assert answer(model, scaleout=3).value == pytest.approx(2400.0, rel=0.02)
+    assert model.predict().value == pytest.approx(2000.0)
+    assert model.predict(scaleout=3).value == pytest.approx(2400.0, rel=0.02)
     much_later = model.learn(moved(two, later_s=model.half_life_s, prefix=""))
-    assert answer(much_later, scaleout=3).value == pytest.approx(2700.0, rel=0.02)
-    assert answer(much_later, scaleout=3).high > answer(model, scaleout=3).high
+    assert much_later.predict(scaleout=3).value == pytest.approx(2700.0, rel=0.02)
+    assert much_later.predict(scaleout=3).high > model.predict(scaleout=3).high
 
 
 def test_new_executors_at_the_same_scaleout_begin_anew_and_lean_on_memory() -> None:
@@ -230,8 +197,8 @@ def test_new_executors_at_the_same_scaleout_begin_anew_and_lean_on_memory() -> N
     slower = replace(QUIET, speeds=(900.0, 900.0, 900.0))
     second = moved(slower.ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="new")
     model = JobCapacity().learn(first)
-    assert answer(model.learn(second[:2])).value == pytest.approx(2400.0)
-    assert answer(model.learn(second)).value == pytest.approx(2160.0, rel=0.02)
+    assert model.learn(second[:2]).predict().value == pytest.approx(2400.0)
+    assert model.learn(second).predict().value == pytest.approx(2160.0, rel=0.02)
     assert len(model.learn(second).workers()) == 3
 
 
@@ -247,14 +214,14 @@ def test_rescales_are_learnt_the_same_in_any_batching(scaleouts: list[int], size
     for start in range(0, len(seen), size):
         pieces = pieces.learn(seen[start : start + size])
     for scaleout in (1, 3, 5):
-        assert answer(pieces, scaleout=scaleout).value == pytest.approx(answer(whole, scaleout=scaleout).value, rel=1e-6)
+        assert pieces.predict(scaleout=scaleout).value == pytest.approx(whole.predict(scaleout=scaleout).value, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_idle_workers_and_idle_jobs_give_no_nonsense(method: Method) -> None:
     idle = WorkerReading(worker="z", utilization=0.0, throughput_rows_per_s=0.0)
     with_idle = [replace(reading, scaleout=4, workers=(*reading.workers, idle)) for reading in QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))]
-    assert answer(JobCapacity(method=method).learn(with_idle)).value == pytest.approx(2400.0)
+    assert JobCapacity(method=method).learn(with_idle).predict().value == pytest.approx(2400.0)
     nothing = [WorkersReading(at_s=15.0 * i, scaleout=1, since_change_s=None, workers=(idle,)) for i in range(9)]
     assert isinstance(JobCapacity(method=method).learn(nothing).predict(), NotReady)
 
@@ -272,14 +239,14 @@ def reading_of(utilization: float) -> WorkerReading:
 
 def test_the_same_readings_in_less_time_make_it_less_sure() -> None:
     workers = skewed(random.Random(4))
-    slow, quick = (answer(JobCapacity().learn(workers.ramp(random.Random(4), rising(0.1, 0.5, 60), period_s=period_s))) for period_s in (60.0, 1.0))
+    slow, quick = (JobCapacity().learn(workers.ramp(random.Random(4), rising(0.1, 0.5, 60), period_s=period_s)).predict() for period_s in (60.0, 1.0))
     assert slow.value == pytest.approx(quick.value, rel=0.02)
     assert quick.high - quick.low > 1.2 * (slow.high - slow.low)
 
 
 def test_readings_close_together_make_it_surer_where_each_is_an_average_over_less_time() -> None:
     seen = skewed(random.Random(4)).ramp(random.Random(4), rising(0.1, 0.5, 60), period_s=5.0)
-    by_minutes, by_seconds = (answer(JobCapacity(averaging_s=averaging_s).learn(seen)) for averaging_s in (60.0, 5.0))
+    by_minutes, by_seconds = (JobCapacity(averaging_s=averaging_s).learn(seen).predict() for averaging_s in (60.0, 5.0))
     assert by_seconds.value == pytest.approx(by_minutes.value, rel=0.02)
     assert by_minutes.high - by_minutes.low > 1.2 * (by_seconds.high - by_seconds.low)
 
@@ -313,21 +280,21 @@ def alone(*seen: tuple[float, float]) -> list[WorkersReading]:
 @given(st.floats(-0.1, 0.1), st.floats(0.3, 1.0), st.floats(10.0, 1e6), st.sampled_from(METHODS))
 def test_without_noise_a_worker_is_exact_at_any_utilisation(idle: float, asked: float, capacity: float, method: Method) -> None:
     seen = alone(*((utilization, capacity * (utilization - idle)) for utilization in (0.15, 0.2, 0.3, 0.5)))
-    assert answer(JobCapacity(method=method).learn(seen), at_utilization=asked).value == pytest.approx(capacity * (asked - idle), rel=1e-6)
+    assert JobCapacity(method=method).learn(seen).predict(at_utilization=asked).value == pytest.approx(capacity * (asked - idle), rel=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_ratio_at_one_utilisation_is_less_sure_the_further_one_asks_from_it(method: Method) -> None:
     model = JobCapacity(method=method).learn(alone(*[(0.7, 35_000.0)] * 10))
-    near, far = answer(model, at_utilization=0.75), answer(model, at_utilization=1.0)
+    near, far = model.predict(at_utilization=0.75), model.predict(at_utilization=1.0)
     assert far.value == pytest.approx(50_000.0) and near.high / near.low < far.high / far.low < 1.25
-    low = answer(JobCapacity(method=method).learn(alone(*[(0.2, 10_000.0)] * 10)))
+    low = JobCapacity(method=method).learn(alone(*[(0.2, 10_000.0)] * 10)).predict()
     assert low.high - low.low > 2 * (far.high - far.low)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_more_readings_make_it_surer(method: Method) -> None:
-    few, many = (answer(JobCapacity(method=method).learn(skewed(random.Random(5)).ramp(random.Random(5), rising(0.1, 0.9, n)))) for n in (20, 400))
+    few, many = (JobCapacity(method=method).learn(skewed(random.Random(5)).ramp(random.Random(5), rising(0.1, 0.9, n))).predict() for n in (20, 400))
     assert many.high - many.low < 0.7 * (few.high - few.low)
 
 
@@ -370,7 +337,6 @@ def busiest(reading: WorkersReading) -> float:
 def test_at_the_utilisation_measured_the_capacity_is_the_throughput_measured(method: Method) -> None:
     readings = measured()
     estimate = JobCapacity(method=method).learn(readings).predict(at_utilization=mean(map(busiest, readings)))
-    assert isinstance(estimate, Estimate)
     assert estimate.value == pytest.approx(mean(map(total, readings)), rel=0.03)
 
 
@@ -380,7 +346,6 @@ def test_the_first_minutes_predict_the_rest(method: Method) -> None:
     readings = measured()
     first, rest = readings[: len(readings) // 3], readings[len(readings) // 3 :]
     estimate = JobCapacity(method=method).learn(first).predict(at_utilization=mean(map(busiest, rest)))
-    assert isinstance(estimate, Estimate)
     assert estimate.value == pytest.approx(mean(map(total, rest)), rel=0.1)
 
 

@@ -1,17 +1,12 @@
-"""What overloads show of a job's pace beside its profile."""
-
-from __future__ import annotations
-
 import random
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.models.capacity.pace import SHORT_READINGS, Pace, PaceSeen
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.score import Score
 
 
 def overload(*shares: float) -> list[PaceSeen]:
@@ -26,8 +21,7 @@ def world(rng: random.Random) -> World:
     return World(seen=[*health(0.2, 0.3), *overload(*(rng.gauss(0.5, 0.03) for _ in range(20)))], truth=0.5)
 
 
-class TestConformance(Conformance):
-    case = Case(empty=Pace(), world=world, ask=lambda model: model.predict())
+TestConformance = conforming(empty=Pace(), world=world)
 
 
 def test_the_share_is_one_until_an_overload_was_seen() -> None:
@@ -71,5 +65,4 @@ def test_the_share_is_within_its_bounds_and_never_above_one(seen: list[PaceSeen]
 
 def test_its_error_is_that_about_the_next_reading_of_overload_beside_a_profile_taken_as_it_is() -> None:
     score = Pace().learn([*health(0.2), *overload(*[0.5] * 5)]).score()
-    assert isinstance(score, Score)
     assert (score.mape, score.constant_mape, score.paper_mape, score.held_out) == (0.5, 0.0, 1.0, 4)

@@ -1,7 +1,3 @@
-"""The score of capacity from utilisation, measured on samples that the model keeps."""
-
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
@@ -13,14 +9,7 @@ from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.capacity.samples import MOST_ALIKE, MOST_WORKERS, PARTS
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.score import Score
 from penstock.selftest.worlds.workers import rising, skewed, waving
-
-
-def scored(model: JobCapacity | CapacityModel) -> Score:
-    score = model.score()
-    assert isinstance(score, Score), score
-    return score
 
 
 def steady(utilization: float, times: int) -> list[WorkersReading]:
@@ -30,7 +19,7 @@ def steady(utilization: float, times: int) -> list[WorkersReading]:
 
 
 def test_a_worker_without_noise_is_predicted_exactly_and_a_constant_is_not() -> None:
-    score = scored(JobCapacity().learn([reading for part in range(2, 16) for reading in steady(part / 20, 2)]))
+    score = JobCapacity().learn([reading for part in range(2, 16) for reading in steady(part / 20, 2)]).score()
     assert score.mape == pytest.approx(0.0, abs=1e-6) and score.paper_mape == pytest.approx(0.0, abs=1e-6)
     assert score.constant_mape > 0.3
 
@@ -39,7 +28,7 @@ def test_the_busiest_third_is_predicted_by_the_rest_with_less_error_than_the_pap
     scores = []
     for seed in range(12):
         chance = random.Random(seed)
-        scores.append(scored(JobCapacity().learn(skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120)))))
+        scores.append(JobCapacity().learn(skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120))).score())
     law, paper, constant = (sum(each) / len(scores) for each in zip(*((s.mape, s.paper_mape or 0.0, s.constant_mape) for s in scores), strict=True))
     assert law < paper < constant
 
@@ -47,8 +36,8 @@ def test_the_busiest_third_is_predicted_by_the_rest_with_less_error_than_the_pap
 def test_the_papers_method_reports_the_papers_error_as_its_own() -> None:
     chance = random.Random(1)
     seen = skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120))
-    score = scored(JobCapacity(method="daedalus").learn(seen))
-    assert score.mape == score.paper_mape == scored(JobCapacity().learn(seen)).paper_mape
+    score = JobCapacity(method="daedalus").learn(seen).score()
+    assert score.mape == score.paper_mape == JobCapacity().learn(seen).score().paper_mape
 
 
 def test_what_is_kept_is_bounded_and_the_same_in_any_batching() -> None:
@@ -86,5 +75,4 @@ def test_where_the_cost_of_batches_answers_its_error_is_reported() -> None:
     turns = [CapacitySeen(workers=reading) for reading in skewed(chance, 3).ramp(chance, rising(0.1, 0.6, 60))]
     batches = tuple(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, scaleout=3) for rows in (500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0))
     without, model = CapacityModel().learn(turns), CapacityModel(by_batches=BatchCost(partitions=3)).learn([*turns[:-1], replace(turns[-1], batches=batches)])
-    assert model.by_batches is not None
     assert model.score() == model.by_batches.score() and without.score() == without.by_utilization.score()

@@ -1,19 +1,15 @@
-"""Capacity over scale-outs, from a few that were measured."""
-
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.capacity.scaleout_curve import Form, Point, fitted, left_out_error
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score, mape
 
 FORMS: tuple[Form, Form] = ("line", "power")
@@ -37,37 +33,24 @@ def measured(
     ]
 
 
-def answer(model: ScaleoutCapacity, scaleout: int) -> Estimate:
-    estimate = model.predict(scaleout)
-    assert isinstance(estimate, Estimate)
-    return estimate
-
-
-class TestConformanceOnALine(Conformance):
-    case = Case(
-        empty=ScaleoutCapacity(),
-        world=lambda chance: World(seen=measured(line, chance=chance), truth=line(12)),
-        ask=lambda model: model.predict(12),
-        wide="the bounds are those of one more measurement, and this truth has no noise",
-    )
-
-
-class TestConformanceOnAPowerLawExtrapolated(Conformance):
-    case = Case(
-        empty=ScaleoutCapacity(),
-        world=lambda chance: World(seen=measured(power, (2, 4, 6, 8, 8, 10), chance), truth=power(24)),
-        ask=lambda model: model.predict(24),
-    )
-
-
-class TestConformanceOfASinglePoint(Conformance):
-    case = Case(
-        empty=ScaleoutCapacity(),
-        world=lambda chance: World(seen=measured(power, (4,), chance), truth=power(8)),
-        ask=lambda model: model.predict(8),
-        taught=lambda model, seen: model.learn(measured(power)),
-        wide="one measurement says nothing of the form, and this one is nearly proportional",
-    )
+TestConformanceOnALine = conforming(
+    empty=ScaleoutCapacity(),
+    world=lambda chance: World(seen=measured(line, chance=chance), truth=line(12)),
+    ask=lambda model: model.predict(12),
+    wide="the bounds are those of one more measurement, and this truth has no noise",
+)
+TestConformanceOnAPowerLawExtrapolated = conforming(
+    empty=ScaleoutCapacity(),
+    world=lambda chance: World(seen=measured(power, (2, 4, 6, 8, 8, 10), chance), truth=power(24)),
+    ask=lambda model: model.predict(24),
+)
+TestConformanceOfASinglePoint = conforming(
+    empty=ScaleoutCapacity(),
+    world=lambda chance: World(seen=measured(power, (4,), chance), truth=power(8)),
+    ask=lambda model: model.predict(8),
+    taught=lambda model, seen: model.learn(measured(power)),
+    wide="one measurement says nothing of the form, and this one is nearly proportional",
+)
 
 
 def saturating(scaleout: float) -> float:
@@ -83,32 +66,28 @@ def flat(scaleout: float) -> float:
     return min(5000.0 * scaleout, 20_000.0)
 
 
-class TestConformanceWhereCapacityBends(Conformance):
-    case = Case(
-        empty=ScaleoutCapacity(),
-        world=lambda chance: World(seen=measured(saturating, (1, 2, 4, 6, 8), chance, noise=0.02), truth=saturating(12)),
-        ask=lambda model: model.predict(12),
-    )
-
-
-class TestConformanceBeyondAPlateau(Conformance):
-    case = Case(
-        empty=ScaleoutCapacity(),
-        world=lambda chance: World(seen=measured(flat, (1, 2, 4, 6, 8), chance, noise=0.03), truth=flat(16)),
-        ask=lambda model: model.predict(16),
-        wide="a slope that noise could hide in the tie is in the bounds, and this truth has none",
-    )
+TestConformanceWhereCapacityBends = conforming(
+    empty=ScaleoutCapacity(),
+    world=lambda chance: World(seen=measured(saturating, (1, 2, 4, 6, 8), chance, noise=0.02), truth=saturating(12)),
+    ask=lambda model: model.predict(12),
+)
+TestConformanceBeyondAPlateau = conforming(
+    empty=ScaleoutCapacity(),
+    world=lambda chance: World(seen=measured(flat, (1, 2, 4, 6, 8), chance, noise=0.03), truth=flat(16)),
+    ask=lambda model: model.predict(16),
+    wide="a slope that noise could hide in the tie is in the bounds, and this truth has none",
+)
 
 
 @pytest.mark.parametrize("truth", [saturating, universal])
 def test_lower_bounds_far_beyond_what_was_measured_know_of_an_evident_bend(truth: Callable[[float], float]) -> None:
-    answers = [answer(ScaleoutCapacity().learn(measured(truth, (1, 2, 3, 4, 6, 8), random.Random(seed), noise=0.02)), 24) for seed in range(40)]
+    answers = [ScaleoutCapacity().learn(measured(truth, (1, 2, 3, 4, 6, 8), random.Random(seed), noise=0.02)).predict(24) for seed in range(40)]
     assert sum(each.low <= truth(24) <= each.high for each in answers) >= 26
 
 
 @pytest.mark.parametrize("truth", [line, power])
 def test_without_a_bend_bounds_are_no_wider_downwards_than_upwards(truth: Callable[[float], float]) -> None:
-    answers = [answer(ScaleoutCapacity().learn(measured(truth, (1, 2, 3, 4, 6, 8), random.Random(seed), noise=0.02)), 24) for seed in range(40)]
+    answers = [ScaleoutCapacity().learn(measured(truth, (1, 2, 3, 4, 6, 8), random.Random(seed), noise=0.02)).predict(24) for seed in range(40)]
     wider = sorted(math.log(each.value / each.low) - math.log(each.high / each.value) for each in answers)
     assert wider[20] < 0.03
 
@@ -118,15 +97,15 @@ def test_predictions_on_a_plateau_are_its_level_and_below_it_never_more() -> Non
     assert model.plateau is not None and model.plateau.first == 4
     level = model.plateau.rows_per_s
     assert level == pytest.approx(20_000.0, rel=0.03)
-    assert all(answer(model, scaleout).value == level for scaleout in (4, 5, 12, 16, 24, 100))
-    assert all(answer(model, scaleout).value <= level for scaleout in (1, 2, 3))
+    assert all(model.predict(scaleout).value == level for scaleout in (4, 5, 12, 16, 24, 100))
+    assert all(model.predict(scaleout).value <= level for scaleout in (1, 2, 3))
     score = model.score()
     assert isinstance(score, Score) and score.mape < 0.06 < score.constant_mape
 
 
 def test_bounds_of_a_plateau_widen_beyond_what_was_measured() -> None:
     model = ScaleoutCapacity().learn(measured(flat, (1, 2, 4, 8)))
-    widths = [answer(model, scaleout).high / answer(model, scaleout).low for scaleout in (8, 16, 64)]
+    widths = [model.predict(scaleout).high / model.predict(scaleout).low for scaleout in (8, 16, 64)]
     assert widths == sorted(widths) and widths[0] < widths[2]
 
 
@@ -138,20 +117,20 @@ def test_neighbours_that_grow_within_noise_are_no_plateau(truth: Callable[[float
 
 def test_where_nothing_grows_there_is_no_plateau_and_the_curve_is_flat() -> None:
     model = ScaleoutCapacity().learn(measured(lambda _: 20_000.0, (2, 4, 8)))
-    assert model.plateau is None and answer(model, 24).value == pytest.approx(20_000.0)
+    assert model.plateau is None and model.predict(24).value == pytest.approx(20_000.0)
 
 
 def test_measurements_that_repeat_exactly_have_an_answer() -> None:
     for truth in (line, power, flat, saturating):
         model = ScaleoutCapacity().learn([each for _ in range(3) for each in measured(truth, (1, 2, 4, 8))])
-        assert answer(model, 8).low <= answer(model, 8).value <= answer(model, 8).high
+        assert model.predict(8).low <= model.predict(8).value <= model.predict(8).high
 
 
 @pytest.mark.parametrize(("truth", "form"), [(line, "line"), (power, "power")])
 def test_the_form_is_found_and_exact_without_noise(truth: Callable[[float], float], form: str) -> None:
     model = ScaleoutCapacity().learn(measured(truth))
     assert model.form == form
-    assert [answer(model, scaleout).value for scaleout in (1, 12, 30)] == pytest.approx([truth(1), truth(12), truth(30)])
+    assert [model.predict(scaleout).value for scaleout in (1, 12, 30)] == pytest.approx([truth(1), truth(12), truth(30)])
 
 
 def test_the_parameters_are_those_of_the_form() -> None:
@@ -162,17 +141,17 @@ def test_the_parameters_are_those_of_the_form() -> None:
 
 def test_bounds_widen_away_from_what_was_measured() -> None:
     model = ScaleoutCapacity().learn(measured(power, chance=random.Random(1)))
-    widths = [answer(model, scaleout).high / answer(model, scaleout).low for scaleout in (24, 48, 96)]
+    widths = [model.predict(scaleout).high / model.predict(scaleout).low for scaleout in (24, 48, 96)]
     assert widths == sorted(widths)
 
 
 def test_one_scaleout_means_proportion_and_two_a_curve_through_both() -> None:
     one = ScaleoutCapacity().learn(measured(power, (4,)))
     assert one.form == "proportional"
-    assert answer(one, 8).value == pytest.approx(2 * power(4))
-    assert answer(one, 16).high / answer(one, 16).low > answer(one, 4).high / answer(one, 4).low > 1.05
+    assert one.predict(8).value == pytest.approx(2 * power(4))
+    assert one.predict(16).high / one.predict(16).low > one.predict(4).high / one.predict(4).low > 1.05
     two = ScaleoutCapacity().learn(measured(power, (4, 8)))
-    assert answer(two, 16).value == pytest.approx(power(16))
+    assert two.predict(16).value == pytest.approx(power(16))
     assert isinstance(two.score(), NotReady)
 
 
@@ -180,7 +159,6 @@ def test_repetitions_are_left_out_together() -> None:
     repeated = ScaleoutCapacity().learn([*measured(line), *measured(line)])
     once = ScaleoutCapacity().learn(measured(line))
     score = repeated.score()
-    assert isinstance(score, Score)
     assert score == once.score() and score.held_out == len(SCALEOUTS)
 
 
@@ -193,7 +171,7 @@ def test_the_score_of_three_scale_outs_is_that_of_their_form() -> None:
 def test_where_a_line_without_a_scale_out_falls_below_zero_there_the_score_is_that_of_the_power_law() -> None:
     rates = {4: 500.0, 6: 1000.0, 9: 4000.0, 10: 5000.0, 12: 7000.0}
     seen = [ScaleoutMeasured(scaleout=s, throughput_rows_per_s=rate) for s, rate in rates.items()]
-    left_out = [answer(ScaleoutCapacity().learn([each for each in seen if each.scaleout != s]), s).value for s in rates]
+    left_out = [ScaleoutCapacity().learn([each for each in seen if each.scaleout != s]).predict(s).value for s in rates]
     score = ScaleoutCapacity().learn(seen).score()
     assert isinstance(score, Score) and score.mape == pytest.approx(mape(left_out, list(rates.values()))) and left_out[0] > 0
 
@@ -208,7 +186,7 @@ def test_the_score_is_beside_that_of_a_constant_and_of_the_line() -> None:
 @given(st.lists(st.tuples(st.integers(1, 40), st.floats(1.0, 1e6)), min_size=1, max_size=12), st.integers(1, 200))
 def test_whatever_was_measured_the_answer_is_a_number_between_its_bounds(pairs: list[tuple[int, float]], scaleout: int) -> None:
     model = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=s, throughput_rows_per_s=rate) for s, rate in pairs])
-    estimate = answer(model, scaleout)
+    estimate = model.predict(scaleout)
     assert 0.0 <= estimate.low <= estimate.value <= estimate.high and math.isfinite(estimate.value)
 
 
@@ -227,7 +205,7 @@ def test_very_many_scaleouts_are_left_out_in_parts() -> None:
 def test_where_a_line_falls_below_zero_the_power_law_answers() -> None:
     model = ScaleoutCapacity().learn(measured(lambda scaleout: 1000.0 * scaleout - 5000.0, (6, 8, 10, 12)))
     assert model.form == "line"
-    assert 0.0 < answer(model, 2).low < answer(model, 2).value < answer(model, 6).value
+    assert 0.0 < model.predict(2).low < model.predict(2).value < model.predict(6).value
 
 
 @pytest.mark.parametrize(("scaleout", "rate"), [(0, 1.0), (1, 0.0), (1, -1.0), (1, math.nan), (1, math.inf)])

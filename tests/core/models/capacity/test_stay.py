@@ -1,7 +1,3 @@
-"""What a stay keeps of its workers."""
-
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,3 @@
-"""The paper's regressions of several workers."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,3 @@
-"""Glitches and warm-up are recognised, changes of load are neither."""
-
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

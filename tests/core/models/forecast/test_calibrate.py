@@ -1,7 +1,3 @@
-"""Bounds of a forecast follow its own past errors."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,3 @@
-"""Each candidate alone, and the bins, backtests and quantiles around it."""
-
-from __future__ import annotations
-
 import math
 
 import numpy as np

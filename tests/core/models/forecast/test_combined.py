@@ -1,14 +1,10 @@
-"""The mixture of all candidates, and the track record of forecasts that were used."""
-
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,12 +21,6 @@ SMALL = LoadForecast(history_s=1200.0, horizon_s=300.0)
 
 def seen(rates: list[float], step_s: float = 10.0) -> list[LoadSeen]:
     return [LoadSeen(at_s=number * step_s, rate_rows_per_s=rate) for number, rate in enumerate(rates)]
-
-
-def forecast(model: LoadForecast) -> Forecast:
-    found = model.predict()
-    assert isinstance(found, Forecast)
-    return found
 
 
 def noisy_ramp(chance: random.Random) -> World:
@@ -59,30 +49,29 @@ def used(model: LoadForecast, load: Sequence[LoadSeen], *, fits: bool = False) -
     return model
 
 
-class TestLoadForecast(Conformance):
-    case = Case(empty=SMALL, world=noisy_ramp, ask=last, taught=used, wide="the first bounds of a load are wide, as its errors are of one past")
+TestLoadForecast = conforming(empty=SMALL, world=noisy_ramp, ask=last, taught=used, wide="the first bounds of a load are wide, as its errors are of one past")
 
 
 def test_a_constant_load_stays_constant_and_is_certain_but_for_its_rounding() -> None:
-    found = forecast(SMALL.learn(seen([500.0] * 120)))
+    found = SMALL.learn(seen([500.0] * 120)).predict()
     assert found.mean == pytest.approx([500.0] * 30)
     assert found.at(0.1) == pytest.approx([500.0] * 30, abs=0.1) and found.at(0.9) == pytest.approx([500.0] * 30, abs=0.1)
 
 
 def test_a_load_that_begins_after_an_idle_hour_has_bounds_of_its_own_scale() -> None:
-    found = forecast(SMALL.learn(seen([0.0] * 170 + [1000.0] * 20)).scored())
+    found = SMALL.learn(seen([0.0] * 170 + [1000.0] * 20)).scored().predict()
     assert found.mean[-1] == pytest.approx(1000.0, rel=0.3) and max(found.at(0.9)) <= 5000.0
 
 
 def test_a_load_of_zero_is_forecast_as_zero() -> None:
     model = SMALL.learn(seen([0.0] * 120))
-    assert forecast(model.with_fits(fit(model))).mean == (0.0,) * 30
+    assert model.with_fits(fit(model)).predict().mean == (0.0,) * 30
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.floats(0.0, 1e5), min_size=6, max_size=60))
 def test_a_forecast_is_never_negative_and_its_quantiles_are_in_order(rates: list[float]) -> None:
-    found = forecast(SMALL.learn(seen(rates)))
+    found = SMALL.learn(seen(rates)).predict()
     paths = np.array(found.paths)
     assert len(found.mean) == 30 and min(found.mean) >= 0.0 and paths.min() >= 0.0
     assert np.all(np.diff(paths, axis=0) >= 0)
@@ -93,13 +82,13 @@ def test_a_forecast_is_never_negative_and_its_quantiles_are_in_order(rates: list
 @given(st.integers(0, 1000), st.floats(1e-3, 1e3))
 def test_twice_the_load_is_twice_the_forecast(seed: int, factor: float) -> None:
     rates = np.abs(np.random.default_rng(seed).normal(0.0, 50.0, 90).cumsum() + 1000.0)
-    one, other = (forecast(SMALL.learn(seen((rates * times).tolist()))) for times in (1.0, factor))
+    one, other = (SMALL.learn(seen((rates * times).tolist())).predict() for times in (1.0, factor))
     assert other.mean == pytest.approx(np.multiply(one.mean, factor), rel=1e-6)
     assert other.at(0.9) == pytest.approx(np.multiply(one.at(0.9), factor), rel=1e-5)
 
 
 def test_it_starts_where_the_newest_bin_ends() -> None:
-    found = forecast(SMALL.learn(seen([5.0] * 20)))
+    found = SMALL.learn(seen([5.0] * 20)).predict()
     assert (found.start_s, found.step_s, found.end_s) == (200.0, 10.0, 500.0)
 
 
@@ -107,20 +96,20 @@ def test_other_steps_and_another_horizon_can_be_asked_for() -> None:
     model = SMALL.learn(seen([100.0 + number for number in range(60)]))
     found = model.predict(horizon_s=600.0, step_s=1.0)
     assert isinstance(found, Forecast) and len(found.mean) == 600 and found.step_s == 1.0
-    assert found.mean[4] == pytest.approx(forecast(model).mean[0], rel=1e-3)
+    assert found.mean[4] == pytest.approx(model.predict().mean[0], rel=1e-3)
 
 
 def test_a_few_missing_readings_change_little() -> None:
     rates = [1000.0 + 300.0 * math.sin(number / 25.0) for number in range(120)]
     whole = seen(rates)
     with_holes = [each for number, each in enumerate(whole) if number % 7 and not 60 <= number < 70]
-    assert forecast(SMALL.learn(with_holes)).mean == pytest.approx(forecast(SMALL.learn(whole)).mean, rel=0.05)
+    assert SMALL.learn(with_holes).predict().mean == pytest.approx(SMALL.learn(whole).predict().mean, rel=0.05)
 
 
 def test_after_a_long_gap_the_past_does_not_count() -> None:
     old = [LoadSeen(at_s=10.0 * number, rate_rows_per_s=9000.0) for number in range(60)]
     new = [LoadSeen(at_s=1000.0 + 10.0 * number, rate_rows_per_s=10.0) for number in range(10)]
-    assert forecast(SMALL.learn(old + new)).mean == pytest.approx([10.0] * 30)
+    assert SMALL.learn(old + new).predict().mean == pytest.approx([10.0] * 30)
     assert isinstance(SMALL.learn(old + new[:3]).predict(), NotReady)
 
 
@@ -128,7 +117,7 @@ def test_after_a_long_gap_the_past_does_not_count() -> None:
 def test_a_horizon_of_a_few_steps_is_forecast(horizon_s: float) -> None:
     model = LoadForecast(history_s=300.0, horizon_s=horizon_s).learn(seen([100.0 + number % 4 for number in range(60)]))
     assert refit_due(model)
-    found = forecast(model.with_fits(fit(model)))
+    found = model.with_fits(fit(model)).predict()
     assert len(found.mean) == horizon_s / 10.0 and 99.0 < min(found.mean) <= max(found.mean) < 104.0
 
 
@@ -150,7 +139,7 @@ def test_with_fits_it_continues_regular_loads(shape: Callable[[int], float], wit
     model = SMALL.learn(seen([shape(number) * chance.gauss(1.0, 0.005) for number in range(170)]))
     assert refit_due(model)
     truth = np.array([shape(number) for number in range(170, 200)])
-    found = forecast(model.with_fits(fit(model)))
+    found = model.with_fits(fit(model)).predict()
     assert np.abs(np.array(found.mean) - truth).sum() / truth.sum() < within
 
 
@@ -160,7 +149,7 @@ def test_the_mixture_is_hardly_worse_than_naive_on_unpredictable_loads(kind: str
     ours = naive = 0.0
     for seed in range(12):
         rates = generated(kind, np.random.default_rng(seed))
-        mean = forecast(SMALL.learn(seen(rates[:150].tolist()))).mean
+        mean = SMALL.learn(seen(rates[:150].tolist())).predict().mean
         ours += float(np.abs(np.array(mean) - rates[150:]).sum())
         naive += float(np.abs(rates[149] - rates[150:]).sum())
     assert ours < 1.15 * naive
@@ -197,7 +186,7 @@ def test_ten_minutes_of_history_are_forecast_for_a_quarter_of_an_hour_within_hon
         chance = np.random.default_rng(seed)
         walk, noise = chance.normal(0.0, 10.0, length + 90).cumsum(), chance.normal(0.0, 40.0, length + 90)
         rates = 5000.0 + walk + noise + chance.uniform(-8.0, 8.0) * np.arange(length + 90)
-        found = forecast(model.learn(seen(rates[:length].tolist())))
+        found = model.learn(seen(rates[:length].tolist())).predict()
         inside.append(np.mean((rates[length:] >= found.at(0.1)) & (rates[length:] <= found.at(0.9))))
     assert 0.65 < np.mean(inside) < 0.95
 
@@ -208,7 +197,7 @@ def test_a_history_shorter_than_the_horizon_is_fitted_as_soon_as_a_model_can_be(
     assert refit_due(model)
     fitted = model.with_fits(fit(model))
     assert {"autoets", "autoarima"} <= set(fitted.fits) and not refit_due(fitted)
-    found = forecast(fitted)
+    found = fitted.predict()
     assert found.mean[-1] > 1400.0 and found.at(0.9)[-1] > 1000.0 + 5.0 * 149, "the line may go on"
 
 

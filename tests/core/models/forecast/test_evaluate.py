@@ -1,7 +1,3 @@
-"""The score of the forecast on a trace."""
-
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import numpy as np
@@ -65,7 +61,6 @@ def test_on_a_swing_with_noise_it_beats_each_model_alone() -> None:
     model, results, alone = LoadForecast(history_s=1200.0, horizon_s=300.0), [], {"autoarima": 0.0, "autoets": 0.0, "naive": 0.0}
     for origin in origins(*swing(6000), 8):
         model, forecast = forecast_at(model, origin)
-        assert isinstance(forecast, Forecast)
         results.append((forecast, origin))
         for name, path in baselines_at(origin).items():
             alone[name] += float(np.abs(np.array(path) - origin.came).sum())

@@ -1,7 +1,3 @@
-"""A model is fitted again when its errors are far from what its fit promised, and only then."""
-
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

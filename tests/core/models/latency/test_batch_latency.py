@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from laws import LAWS, latency_by_law_s
@@ -14,14 +12,7 @@ from laws import LAWS, latency_by_law_s
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.latency.batch_latency import (
-    MOST_LATENCIES,
-    BatchLatency,
-    LatencyMeasured,
-    latencies_by_law_s,
-    settled_batches_s,
-    stretch,
-)
+from penstock.core.models.latency.batch_latency import MOST_LATENCIES, BatchLatency, LatencyMeasured, latencies_by_law_s, settled_batches_s, stretch
 from penstock.core.models.score import Score
 
 CHEAP_LAWS = st.builds(BatchLaw, overhead_s=st.floats(0.05, 3.0), row_s=st.floats(1e-5, 1e-2), partitions=st.integers(1, 40))
@@ -187,16 +178,14 @@ def truth(rate: float, interval_s: float, scaleout: int) -> float:
 
 def predicted(model: BatchLatency, rate: float, interval_s: float, scaleout: int) -> Estimate:
     answer = model.predict(rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout)
-    assert isinstance(answer, Estimate), answer
     return answer
 
 
-class TestCorrectedConforms(Conformance):
-    case = Case(
-        empty=EMPTY,
-        world=lambda chance: World(seen=mixed(chance, 1.2), truth=1.2 * truth(1600.0, 8.0, 4)),
-        ask=lambda model: model.predict(rate_rows_per_s=1600.0, interval_s=8.0, scaleout=4),
-    )
+TestCorrectedConforms = conforming(
+    empty=EMPTY,
+    world=lambda chance: World(seen=mixed(chance, 1.2), truth=1.2 * truth(1600.0, 8.0, 4)),
+    ask=lambda model: model.predict(rate_rows_per_s=1600.0, interval_s=8.0, scaleout=4),
+)
 
 
 def test_without_latencies_the_physical_form_answers_with_what_is_open_about_it() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,14 +6,14 @@ from math import exp, inf
 
 import numpy as np
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency import profile_trial
 from penstock.core.models.latency.profile_fit import Forms, ProfileReading
 from penstock.core.models.latency.profile_trial import trial
-from penstock.core.models.latency.scaleout_latency import MOST_ROWS, ExpectedLatency, ScaleoutLatency
+from penstock.core.models.latency.scaleout_latency import MOST_ROWS, ScaleoutLatency
 from penstock.stores.codec import decode, encode
 
 STEP = 20_000.0
@@ -43,32 +41,24 @@ def profile(rng: random.Random, scaleouts: tuple[int, ...] = (2, 5, 8, 12), nois
     return rows
 
 
-def expected(model: ScaleoutLatency, scaleout: int, rate: float) -> ExpectedLatency:
-    answer = model.predict(scaleout, rate)
-    assert isinstance(answer, ExpectedLatency), answer
-    return answer
-
-
 def latency_at(model: ScaleoutLatency, scaleout: int, rate: float) -> Estimate | NotReady:
     answer = model.predict(scaleout, rate)
     return answer if isinstance(answer, NotReady) else answer.latency
 
 
-class TestConformance(Conformance):
-    """With the forms named: to choose among all takes twice as long and is tested below."""
-
-    case = Case(
-        empty=ScaleoutLatency(reading=ProfileReading(latency_form="corrected", validity_form="knee")),
-        world=lambda rng: World(seen=profile(rng, label=True), truth=latency_s(7, 36_000.0)),
-        ask=lambda model: latency_at(model, 7, 36_000.0),
-        wide="the bounds are those of one more measurement, and this truth has no noise",
-    )
+# With the forms named: to choose among all takes twice as long and is tested below.
+TestConformance = conforming(
+    empty=ScaleoutLatency(reading=ProfileReading(latency_form="corrected", validity_form="knee")),
+    world=lambda rng: World(seen=profile(rng, label=True), truth=latency_s(7, 36_000.0)),
+    ask=lambda model: latency_at(model, 7, 36_000.0),
+    wide="the bounds are those of one more measurement, and this truth has no noise",
+)
 
 
 def test_it_knows_which_rates_a_scale_out_carries() -> None:
     model = ScaleoutLatency().learn(profile(random.Random(1)))
-    assert expected(model, 8, 40_000.0).valid and not expected(model, 2, 60_000.0).valid
-    assert expected(model, 2, 60_000.0).latency.high == inf
+    assert model.predict(8, 40_000.0).valid and not model.predict(2, 60_000.0).valid
+    assert model.predict(2, 60_000.0).latency.high == inf
 
 
 @pytest.mark.parametrize("latency_form", ["boosted", "queueing", "corrected"])
@@ -81,7 +71,7 @@ def test_latency_falls_with_the_scale_out_and_rises_with_the_rate_and_so_does_in
     ]
     reading = decode(ProfileReading, f'{{"latency_form":"{latency_form}","validity_form":"{validity_form}"}}')
     model = ScaleoutLatency(reading=reading).learn(rows)
-    grid = {(s, r): expected(model, s, float(r)) for s in range(1, 14, 2) for r in range(0, 130, 26)}
+    grid = {(s, r): model.predict(s, float(r)) for s in range(1, 14, 2) for r in range(0, 130, 26)}
     for (s, r), here in grid.items():
         for there in (grid.get((s + 2, r)), grid.get((s, r - 26))):
             if there is not None:
@@ -92,14 +82,14 @@ def test_latency_falls_with_the_scale_out_and_rises_with_the_rate_and_so_does_in
 def test_the_unit_of_latency_changes_no_prediction_but_its_unit() -> None:
     rows, reading = profile(random.Random(2), label=True), ProfileReading(latency_form="boosted", validity_form="clusters")
     slower = [replace(row, latency_s=60.0 * row.latency_s) for row in rows]
-    once, more = (expected(ScaleoutLatency(reading=reading).learn(each), 7, 36_000.0) for each in (rows, slower))
+    once, more = (ScaleoutLatency(reading=reading).learn(each).predict(7, 36_000.0) for each in (rows, slower))
     assert more.valid == once.valid and more.latency.value == pytest.approx(60.0 * once.latency.value, rel=1e-6)
 
 
 def test_a_healthy_profile_condemns_nothing() -> None:
     rows = [row for row in profile(random.Random(3), scaleouts=(5, 8, 12, 16)) if row.rate_rows_per_s < 0.7 * capacity(row.scaleout)]
     model = ScaleoutLatency().learn(rows)
-    assert all(expected(model, row.scaleout, row.rate_rows_per_s).valid for row in rows)
+    assert all(model.predict(row.scaleout, row.rate_rows_per_s).valid for row in rows)
     t_max = model.t_max(8)
     assert isinstance(t_max, NotReady) and "kept up" in t_max.why
 
@@ -108,7 +98,6 @@ def test_t_max_is_the_first_rate_that_was_too_much_and_never_falls_with_the_scal
     model = ScaleoutLatency().learn(profile(random.Random(4)))
     found = [model.t_max(scaleout) for scaleout in (2, 5, 8, 12)]
     for scaleout, estimate in zip((2, 5, 8, 12), found, strict=True):
-        assert isinstance(estimate, Estimate)
         assert estimate.low < 0.97 * capacity(scaleout) <= estimate.value
         assert estimate.value - estimate.low == STEP
     assert all(lower.value <= higher.value for lower, higher in pairwise(each for each in found if isinstance(each, Estimate)))
@@ -132,7 +121,7 @@ def test_a_known_limit_needs_no_clusters() -> None:
 def test_given_validity_overrules_latency() -> None:
     rows = [ProfileSeen(scaleout=s, rate_rows_per_s=float(r), latency_s=1.0 + 0.01 * r, valid=r <= 10 * s) for s in (1, 2, 4) for r in range(5, 60, 5)]
     model = ScaleoutLatency().learn(rows)
-    assert [expected(model, 2, rate).valid for rate in (10.0, 20.0, 30.0)] == [True, True, False]
+    assert [model.predict(2, rate).valid for rate in (10.0, 20.0, 30.0)] == [True, True, False]
     assert model.t_max(2) == Estimate(value=25.0, low=20.0, high=25.0)
 
 
@@ -149,7 +138,6 @@ def test_the_score_is_at_most_half_the_constants_and_better_than_plain_boosting_
 def test_the_form_with_the_smallest_held_out_error_answers() -> None:
     model = ScaleoutLatency().learn(profile(random.Random(8)))
     forms = model.forms()
-    assert not isinstance(forms, NotReady)
     held_out = trial(model.observations, model.reading)
     beside = [each for each in held_out.latency_s if each[1] == forms[1]]
     assert held_out.mape(forms) == min(map(held_out.mape, beside)) and len(beside) == 3
@@ -181,7 +169,7 @@ def test_the_last_stable_row_before_the_knee_is_predicted_from_those_of_other_sc
     held_out = next(row for row in rows if row.scaleout == 6 and row.rate_rows_per_s == 5000.0 * 6 * 0.85)
     for latency_form in ("queueing", "corrected"):
         reading = ProfileReading(latency_form=latency_form, validity_form="knee")
-        answer = expected(ScaleoutLatency(reading=reading).learn([row for row in rows if row is not held_out]), 6, held_out.rate_rows_per_s)
+        answer = ScaleoutLatency(reading=reading).learn([row for row in rows if row is not held_out]).predict(6, held_out.rate_rows_per_s)
         assert answer.valid and answer.latency.value == pytest.approx(held_out.latency_s, rel=0.25)
 
 
@@ -189,7 +177,7 @@ def test_below_the_first_rate_that_was_too_much_latency_is_that_of_a_job_that_ke
     reading = ProfileReading(latency_form="queueing", validity_form="knee")
     rows = [ProfileSeen(scaleout=1, rate_rows_per_s=float(r), latency_s=1.0 + r / 100 if r < 60 else 50.0, valid=r < 60) for r in (10, 20, 30, 40, 50, 100)]
     model = ScaleoutLatency(reading=reading).learn(rows)
-    doubted, overloaded = expected(model, 1, 90.0), expected(model, 1, 100.0)
+    doubted, overloaded = model.predict(1, 90.0), model.predict(1, 100.0)
     assert not doubted.valid and doubted.latency.value < 5.0
     assert not overloaded.valid and overloaded.latency.value > 10.0
 

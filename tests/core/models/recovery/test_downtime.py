@@ -1,15 +1,13 @@
-from __future__ import annotations
-
 import math
 import random
 
 import pytest
-from conformance import Case, Conformance, World
+from conformance import World, conforming
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.disturbance import DisturbanceKind
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import NotReady
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen, Priors
 from penstock.core.models.score import Score
 
@@ -23,19 +21,7 @@ def losses(chance: random.Random) -> World:
     return World(seen=[each for pair in zip(seen, rescales, strict=True) for each in pair], truth=downtimes_s[-1])
 
 
-class TestDowntimes(Conformance):
-    case = Case(
-        empty=Downtimes(),
-        world=losses,
-        ask=lambda model: model.predict("executor_loss"),
-        score=lambda model: model.score("rescale_up"),
-    )
-
-
-def known(model: Downtimes, kind: DisturbanceKind) -> Estimate:
-    answer = model.predict(kind)
-    assert isinstance(answer, Estimate), answer
-    return answer
+TestDowntimes = conforming(empty=Downtimes(), world=losses, ask=lambda model: model.predict("executor_loss"), score=lambda model: model.score("rescale_up"))
 
 
 def seen(kind: DisturbanceKind, *downtimes_s: float) -> list[DowntimeSeen]:
@@ -43,21 +29,21 @@ def seen(kind: DisturbanceKind, *downtimes_s: float) -> list[DowntimeSeen]:
 
 
 def test_before_any_rescale_the_numbers_of_daedalus_are_expected_within_wide_bounds() -> None:
-    out, back = known(Downtimes(), "rescale_up"), known(Downtimes(), "rescale_down")
+    out, back = Downtimes().predict("rescale_up"), Downtimes().predict("rescale_down")
     assert [out.value, back.value] == pytest.approx([30.0, 15.0])
     assert out.high / out.low > 4
 
 
 def test_a_failure_is_expected_to_take_its_detection_and_its_restart() -> None:
     model = Downtimes(priors=Priors(detection_s=20.0, restart_s={"query_restart": 15.0}))
-    assert known(model, "query_restart").value == pytest.approx(35.0)
+    assert model.predict("query_restart").value == pytest.approx(35.0)
     assert isinstance(model.predict("driver_restart"), NotReady)
     assert isinstance(Downtimes(priors=Priors(restart_s={"query_restart": 15.0})).predict("query_restart"), NotReady)
 
 
 def test_it_says_how_wrong_it_was_each_time_beside_the_mean_before_and_the_papers_numbers() -> None:
     model = Downtimes().learn(seen("rescale_up", 60.0, 90.0, 90.0))
-    first, second = (known(Downtimes().learn(seen("rescale_up", *before)), "rescale_up").value for before in ((60.0,), (60.0, 90.0)))
+    first, second = (Downtimes().learn(seen("rescale_up", *before)).predict("rescale_up").value for before in ((60.0,), (60.0, 90.0)))
     score = model.score("rescale_up")
     assert isinstance(score, Score) and score.held_out == 2 and score.paper_mape == pytest.approx(abs(30 / 90 - 1))
     assert score.mape == pytest.approx((abs(first / 90 - 1) + abs(second / 90 - 1)) / 2)
@@ -69,36 +55,36 @@ def test_it_says_how_wrong_it_was_each_time_beside_the_mean_before_and_the_paper
 
 def test_each_kind_learns_by_itself() -> None:
     model = Downtimes().learn(seen("rescale_up", 60.0, 60.0))
-    assert known(model, "rescale_up").value > 45
-    assert known(model, "rescale_down") == known(Downtimes(), "rescale_down")
+    assert model.predict("rescale_up").value > 45
+    assert model.predict("rescale_down") == Downtimes().predict("rescale_down")
     assert isinstance(model.predict("task_retry"), NotReady)
 
 
 def test_one_downtime_moves_the_expectation_a_part_of_the_way_and_five_nearly_all_of_it() -> None:
-    first, fifth = (known(Downtimes().learn(seen("rescale_up", *[110.0] * count)), "rescale_up").value for count in (1, 5))
+    first, fifth = (Downtimes().learn(seen("rescale_up", *[110.0] * count)).predict("rescale_up").value for count in (1, 5))
     assert 40 < first < 80
     assert fifth == pytest.approx(110.0, rel=0.03)
 
 
 def test_what_is_seen_narrows_the_bounds_as_far_as_it_agrees() -> None:
     alike, apart = (Downtimes().learn(seen("rescale_up", *each * 5)) for each in ((30.0, 31.0), (15.0, 60.0)))
-    widths = [answer.high / answer.low for answer in (known(alike, "rescale_up"), known(apart, "rescale_up"), known(Downtimes(), "rescale_up"))]
+    widths = [answer.high / answer.low for answer in (alike.predict("rescale_up"), apart.predict("rescale_up"), Downtimes().predict("rescale_up"))]
     assert widths[0] < widths[2] and widths[0] < widths[1] / 2
 
 
 def test_old_downtimes_fade_when_the_cluster_has_changed() -> None:
     model = Downtimes().learn(seen("executor_loss", *[20.0] * 40, *[80.0] * 30))
-    assert known(model, "executor_loss").value == pytest.approx(80.0, rel=0.2)
+    assert model.predict("executor_loss").value == pytest.approx(80.0, rel=0.2)
 
 
 def test_a_kind_without_prior_is_known_after_one_with_honest_doubt() -> None:
-    answer = known(Downtimes().learn(seen("task_retry", 2.0)), "task_retry")
+    answer = Downtimes().learn(seen("task_retry", 2.0)).predict("task_retry")
     assert answer.value == pytest.approx(2.0)
     assert answer.low < 1.0 and answer.high > 4.0
 
 
 def test_no_downtime_at_all_can_be_learnt() -> None:
-    answer = known(Downtimes().learn(seen("task_retry", 0.0, 0.0, 0.0)), "task_retry")
+    answer = Downtimes().learn(seen("task_retry", 0.0, 0.0, 0.0)).predict("task_retry")
     assert 0 < answer.value < 0.1
 
 
@@ -110,7 +96,7 @@ def test_what_is_no_downtime_is_refused(downtime_s: float) -> None:
 
 @given(st.lists(st.floats(0, 1e5), min_size=1, max_size=30))
 def test_the_expectation_lies_among_what_was_seen(downtimes_s: list[float]) -> None:
-    answer = known(Downtimes().learn(seen("driver_restart", *downtimes_s)), "driver_restart")
+    answer = Downtimes().learn(seen("driver_restart", *downtimes_s)).predict("driver_restart")
     lowest, highest = (max(each(downtimes_s), 0.05) for each in (min, max))
     assert lowest * (1 - 1e-9) <= answer.value <= highest * (1 + 1e-9)
     assert 0 < answer.low <= answer.value <= answer.high < math.inf

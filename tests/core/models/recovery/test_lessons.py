@@ -1,7 +1,3 @@
-"""From readings through detection to models that have learnt: recoveries that were measured feed M_R and the downtimes."""
-
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -97,7 +93,6 @@ def test_without_a_capacity_or_with_one_that_explains_nothing_no_downtime_is_inf
 def test_the_rate_of_a_recovery_is_the_mean_from_the_last_commit_until_its_end() -> None:
     rising = Arrivals.through((290.0, 400.0), (100.0, 650.0))
     lesson = recovery_lesson(LOST, Surroundings(arrivals=rising, interval_s=10.0, scaleout=3))
-    assert lesson is not None
     assert lesson.rate_rows_per_s == pytest.approx(375.0) and lesson.scaleout == 3
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -72,7 +70,6 @@ def test_a_failure_of_micro_batches_whose_cost_is_known_is_caught_up_with_batch_
 def test_sizes_that_take_equally_many_waves_recover_alike_and_each_as_it_would_alone() -> None:
     law = BatchLaw(overhead_s=1.0, row_s=0.01, partitions=12, cores_per_executor=2)
     seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
-    assert seen.arrivals is not None
     found = {}
     for size in range(1, 15):
         outage = BatchOutage(at_s=seen.at_s, downtime_s=16.0, interval_s=seen.interval_s, scaleout=size, lag_rows=seen.excess_lag_rows)
@@ -95,8 +92,6 @@ def test_without_capacity_or_arrivals_nothing_is_charged() -> None:
 def test_more_load_never_recovers_sooner(load: float, more: float, size: int, live: bool) -> None:
     stops = frozenset() if live else frozenset({"rescale_up", "rescale_down"})
     before, after = (recovery_after_s(under(each, stops=stops, downtimes_s=DOWNTIMES_S), size) for each in (load, more * load))
-    assert before is not None
-    assert after is not None
     assert after >= before - 1e-6
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -12,13 +10,7 @@ from penstock.core.models.recovery.recovery_forms import FORMS, PhysicalRecovery
 from penstock.core.models.surrogate.linear import Plane
 from penstock.core.models.surrogate.points import Points, point
 
-JOBS = st.builds(
-    PhysicalRecovery,
-    downtime_s=st.floats(0, 300),
-    capacity_rows_per_s=st.floats(10, 1e6),
-    pause_s=st.floats(0, 4),
-    replay=st.floats(0.1, 1),
-)
+JOBS = st.builds(PhysicalRecovery, downtime_s=st.floats(0, 300), capacity_rows_per_s=st.floats(10, 1e6), pause_s=st.floats(0, 4), replay=st.floats(0.1, 1))
 JOB = PhysicalRecovery(downtime_s=60, capacity_rows_per_s=1000, pause_s=1.5)
 INTERVALS = np.repeat([10.0, 30.0, 60.0, 90.0, 120.0], 12)
 RATES = np.tile(np.linspace(150, 650, 12), 5)

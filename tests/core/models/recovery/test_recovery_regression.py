@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -64,7 +62,6 @@ MODEL = RecoveryRegression().learn(SEEN)
 
 def table() -> RecoveryTable:
     made = tabulated(MODEL, 10.0)
-    assert isinstance(made, RecoveryTable)
     return made
 
 

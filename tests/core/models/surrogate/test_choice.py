@@ -1,9 +1,6 @@
-"""The choice of forms never uses held-out rows."""
-
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import pytest
@@ -31,7 +28,7 @@ class Flat:
     shown: list[Floats] = field(default_factory=list)
     parameters: Mapping[str, float] = field(default_factory=dict)
 
-    def fit(self, points: Points, seen: Floats) -> Flat:
+    def fit(self, points: Points, seen: Floats) -> Self:
         self.shown.append(seen)
         return self
 

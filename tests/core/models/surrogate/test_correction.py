@@ -1,7 +1,3 @@
-"""Data correct a form only where it is wrong, and only near the rows."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

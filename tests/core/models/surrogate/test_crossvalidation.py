@@ -1,7 +1,3 @@
-"""Groups that are held out together, fits that are made once, and bounds from held-out errors."""
-
-from __future__ import annotations
-
 import math
 
 import numpy as np

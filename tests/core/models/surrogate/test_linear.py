@@ -1,7 +1,3 @@
-"""The regressions that are linear in their coefficients."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,3 @@
-"""Forms that are a sum of parts: the amounts, and the shape by search."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,3 @@
-"""Thinning keeps rows spread over groups and rates."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,3 @@
-"""Khaos's two regressions: they conform, generalise to unseen intervals, and are sane where data are few or strange."""
-
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -11,7 +7,7 @@ import numpy as np
 import pytest
 from conformance import Case, Conformance, World
 
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.estimate import NotReady
 from penstock.core.models.latency.latency_regression import LatencyRegression, LatencySeen
 from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoverySeen
 from penstock.core.models.score import Score
@@ -70,28 +66,28 @@ class Regression(Conformance):
     def test_a_handful_of_rows_gives_an_answer_of_their_size(self, rows: int) -> None:
         places = [(10.0, 200.0), (60.0, 400.0), (120.0, 300.0), (30.0, 500.0), (90.0, 100.0), (10.0, 500.0), (120.0, 500.0)][:rows]
         model = self.empty.learn([self.seen(interval, rate, 50 + interval / 2 + rate / 10) for interval, rate in places])
-        assert self.answer_at(model, 60, 300).value == pytest.approx(110, rel=0.25)
+        assert model.predict(60, 300).value == pytest.approx(110, rel=0.25)
 
     def test_with_one_interval_it_still_learns_the_rate_but_has_none_to_leave_out(self) -> None:
         model = self.empty.learn([self.seen(30, rate, 40 + rate / 10) for rate in range(100, 900, 100)])
-        assert self.answer_at(model, 30, 450).value == pytest.approx(85, rel=0.06)
+        assert model.predict(30, 450).value == pytest.approx(85, rel=0.06)
         assert isinstance(model.score(LeaveOut.INTERVAL), NotReady) and isinstance(model.score(LeaveOut.ONE), Score)
 
     def test_with_one_rate_it_still_learns_the_interval(self) -> None:
         model = self.empty.learn([self.seen(interval, 500, 30 + interval / 2) for interval in (10, 20, 40, 60, 90, 120)])
-        assert self.answer_at(model, 50, 500).value == pytest.approx(55, rel=0.1)
+        assert model.predict(50, 500).value == pytest.approx(55, rel=0.1)
 
     def test_rows_seen_twice_change_little_and_are_held_out_together(self) -> None:
         seen = self.rows(self.kinds[0], 8)[::4]
         rate = 0.6 * max(each.rate_rows_per_s for each in seen)
         once, twice = self.empty.learn(seen), self.empty.learn(seen * 2)
-        assert self.answer_at(twice, 45, rate).value == pytest.approx(self.answer_at(once, 45, rate).value, rel=0.05)
+        assert twice.predict(45, rate).value == pytest.approx(once.predict(45, rate).value, rel=0.05)
         assert twice.score(LeaveOut.ONE).mape == pytest.approx(once.score(LeaveOut.ONE).mape, rel=0.2)
         assert twice.study.parts(LeaveOut.ONE) == once.study.parts(LeaveOut.ONE)
 
     def test_identical_rows_are_a_constant_and_leave_none_to_predict(self) -> None:
         model = self.empty.learn([self.seen(10, 100, 77)] * 6)
-        assert self.answer_at(model, 10, 100).value == pytest.approx(77, rel=0.02)
+        assert model.predict(10, 100).value == pytest.approx(77, rel=0.02)
         assert isinstance(model.score(LeaveOut.ONE), NotReady)
 
     def test_it_flags_what_lies_outside_of_the_recorded_rates_and_intervals(self) -> None:
@@ -103,7 +99,7 @@ class Regression(Conformance):
     def test_bounds_widen_where_nothing_was_seen(self) -> None:
         model = self.empty.learn(self.rows(self.kinds[0], 5))
         rate = 0.8 * max(each.rate_rows_per_s for each in model.seen)
-        inside, outside = self.answer_at(model, 45, rate), self.answer_at(model, 2, rate)
+        inside, outside = model.predict(45, rate), model.predict(2, rate)
         assert outside.high / outside.low > inside.high / inside.low
 
     def test_no_answer_is_negative_or_without_order(self) -> None:
@@ -111,14 +107,14 @@ class Regression(Conformance):
         top = max(each.rate_rows_per_s for each in model.seen)
         for interval in np.geomspace(1, 1000, 7):
             for share in (0.0, 0.3, 1.0, 1.5, 10.0):
-                assert self.answer_at(model, float(interval), share * top).low >= 0
+                assert model.predict(float(interval), share * top).low >= 0
 
     def test_whatever_was_seen_it_answers_in_order_and_scores(self) -> None:
         rng = np.random.default_rng(0)
         for rows in (4, 5, 6):
             table = np.column_stack([10 ** rng.uniform(-1, 4, rows), 10 ** rng.uniform(-1, 7, rows) * rng.integers(0, 2, rows), 10 ** rng.uniform(-3, 5, rows)])
             model = self.empty.learn([self.seen(*row) for row in table.tolist()])
-            assert self.answer_at(model, *table[0, :2].tolist()).low >= 0
+            assert model.predict(*table[0, :2].tolist()).low >= 0
             assert isinstance(score := model.score(), NotReady) or score.mape >= 0
 
     def test_it_names_its_form_and_the_error_of_every_candidate(self) -> None:
@@ -134,11 +130,6 @@ class Regression(Conformance):
     def test_what_cannot_have_been_seen_is_refused(self, wrong: tuple[float, float, float]) -> None:
         with pytest.raises(ValueError, match="needs a positive interval"):
             self.seen(*wrong)
-
-    def answer_at(self, model: Any, interval_s: float, rate: float) -> Estimate:
-        answer = model.predict(interval_s, rate)
-        assert isinstance(answer, Estimate), answer
-        return answer
 
 
 class TestRecovery(Regression):
