@@ -1,9 +1,12 @@
 """A job that stops for a while and catches up: what is read of it, and the true moment of its recovery."""
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.keeping_up import FlowSeen
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +41,16 @@ class DisturbedPlant:
             throughput = read / self.step_s * (1 + rng.gauss(0.0, self.noise))
             seen.append(FlowSeen(at_s=t, workload_rows_per_s=arrived / self.step_s, throughput_rows_per_s=throughput, lag_rows=backlog + waiting))
         return seen, ends
+
+
+def watched(
+    seen: Sequence[FlowSeen], announced: Mapping[float, DisturbanceKind] | None = None, start: RecoveryWatch | None = None
+) -> tuple[RecoveryWatch, list[RecoveryMeasured]]:
+    """Read all readings, after the disturbance announced for the time of each; return the watch and what it measured."""
+    watch, measured = start or RecoveryWatch(), []
+    for reading in seen:
+        if announced and reading.at_s in announced:
+            watch = watch.disturbed(reading.at_s, announced[reading.at_s])
+        watch, more = watch.read(reading)
+        measured += more
+    return watch, measured

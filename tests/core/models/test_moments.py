@@ -3,41 +3,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.models.arrays import Floats
 from penstock.core.models.moments import MomentColumns, PairedMoments, Running
 
+Pairs = list[tuple[float, float]]
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.floats(-1e6, 1e6)), max_size=30)
 
 
-def of(pairs: list[tuple[float, float]]) -> PairedMoments:
+def of(pairs: Pairs) -> PairedMoments:
     return PairedMoments.of([x for x, _ in pairs], [y for _, y in pairs])
 
 
-def numbers(moments: PairedMoments) -> list[float]:
-    return [moments.count, moments.mean_x, moments.mean_y, moments.m2_x, moments.m2_y, moments.c_xy]
+def numbers(moments: PairedMoments) -> Floats:
+    return np.array([moments.count, moments.mean_x, moments.mean_y, moments.m2_x, moments.m2_y, moments.c_xy])
 
 
 @settings(max_examples=30)
 @given(PAIRS, PAIRS, PAIRS)
-def test_batches_merge_to_the_whole_in_any_grouping(
-    first: list[tuple[float, float]], second: list[tuple[float, float]], third: list[tuple[float, float]]
-) -> None:
-    whole = numbers(of(first + second + third))
-    scale = [1.0, 1.0, 1e6, 100.0, 1e14, 1e8]
+def test_batches_merge_to_the_whole_in_any_grouping(first: Pairs, second: Pairs, third: Pairs) -> None:
+    scale = np.array([1.0, 1.0, 1e6, 100.0, 1e14, 1e8])
     for merged in (of(first).merged(of(second)).merged(of(third)), of(third).merged(of(second).merged(of(first)))):
-        assert [value / unit for value, unit in zip(numbers(merged), scale, strict=True)] == pytest.approx(
-            [value / unit for value, unit in zip(whole, scale, strict=True)], rel=1e-9, abs=1e-12
-        )
+        assert numbers(merged) / scale == pytest.approx(numbers(of(first + second + third)) / scale, rel=1e-9, abs=1e-12)
 
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1e5)), min_size=2, max_size=30))
-def test_they_are_what_numpy_says(pairs: list[tuple[float, float]]) -> None:
-    x, y = np.array([x for x, _ in pairs]), np.array([y for _, y in pairs])
-    moments = of(pairs)
-    covariance = np.cov(x, y, bias=True) * len(pairs)
-    assert [moments.m2_x, moments.m2_y / 1e10, moments.c_xy / 1e5] == pytest.approx(
-        [covariance[0, 0], covariance[1, 1] / 1e10, covariance[0, 1] / 1e5], rel=1e-6, abs=1e-9
-    )
+def test_they_are_what_numpy_says(pairs: Pairs) -> None:
+    moments, ((xx, xy), (_, yy)) = of(pairs), np.cov(np.array(pairs).T, bias=True) * len(pairs)
+    assert [moments.m2_x, moments.m2_y / 1e10, moments.c_xy / 1e5] == pytest.approx([xx, yy / 1e10, xy / 1e5], rel=1e-6, abs=1e-9)
 
 
 def test_a_large_offset_costs_no_precision() -> None:
@@ -49,7 +42,7 @@ def test_a_large_offset_costs_no_precision() -> None:
 
 @settings(max_examples=30)
 @given(PAIRS.filter(bool), st.floats(0.01, 1.0))
-def test_decay_is_a_smaller_weight_for_every_pair(pairs: list[tuple[float, float]], factor: float) -> None:
+def test_decay_is_a_smaller_weight_for_every_pair(pairs: Pairs, factor: float) -> None:
     weighted = PairedMoments.of([x for x, _ in pairs], [y for _, y in pairs], [factor] * len(pairs))
     assert numbers(of(pairs).decayed(factor)) == pytest.approx(numbers(weighted), rel=1e-6, abs=1e-3)
 

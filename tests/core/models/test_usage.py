@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,13 +15,20 @@ from penstock.core.policies.spark_dra import SparkDra
 from penstock.runtime.fakes import blank_reading
 
 
+def reading(*queries: QueryReading) -> Reading:
+    four = tuple(ExecutorReading(executor_id=str(number), host="a", slots=1, uptime_s=900.0, throughput_rows_per_s=0.0, busyness=0.0) for number in range(4))
+    return blank_reading(NOW_S, queries=queries, executors=four, executors_running=4, executors_requested=4)
+
+
+def query(**known: Any) -> QueryReading:
+    """Rows have waited for a minute, and nothing was committed since."""
+    usual = {"name": "q", "state": "running", "trigger": Trigger(interval_s=5.0), "rate_limit_rows_per_s": None, "batch_id": 3}
+    return QueryReading(**{**usual, "since_commit_s": 60.0, "lag_s": 65.0, "uptime_s": 3600.0, **known})
+
+
 def stalled(**known: Any) -> Reading:
     """Rows wait, the last commit is long ago, and the executors seem to do nothing."""
-    query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, batch_id=3, lag_rows=9000.0, batches=0)
-    executors = tuple(
-        ExecutorReading(executor_id=str(number), host="a", slots=1, uptime_s=900.0, throughput_rows_per_s=0.0, busyness=0.0) for number in range(4)
-    )
-    return blank_reading(NOW_S, queries=(replace(query, **known),), executors=executors, executors_running=4, executors_requested=4)
+    return reading(query(**{"lag_rows": 9000.0, "batches": 0, **known}))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +46,7 @@ def test_a_stall_is_a_batch_that_does_not_end_while_rows_wait(known: dict[str, A
     assert is_stalled(stalled(**known)) == is_one
 
 
-def test_nobody_gives_executors_away_because_a_batch_is_long() -> None:
+def test_no_policy_removes_executors_because_a_batch_is_long() -> None:
     seen = assessed(plant="micro_batch", reading=stalled(), batch_s=None)
     assert Hpa().decide(seen).executors == 4 == SparkDra().decide(seen).executors
     idle = assessed(plant="micro_batch", reading=stalled(lag_rows=0.0))
@@ -54,17 +60,6 @@ def test_a_stall_teaches_no_capacity() -> None:
 
 COSTS = {"q": 0.001}
 """Of four slots each does 1,000 rows/s."""
-
-
-def query(**known: Any) -> QueryReading:
-    """Rows have waited for a minute, and nothing was committed since."""
-    usual = {"name": "q", "state": "running", "trigger": Trigger(interval_s=5.0), "rate_limit_rows_per_s": None, "batch_id": 3}
-    return QueryReading(**{**usual, "since_commit_s": 60.0, "lag_s": 65.0, "uptime_s": 3600.0, **known})
-
-
-def reading(*queries: QueryReading) -> Reading:
-    four = tuple(ExecutorReading(executor_id=str(number), host="a", slots=1, uptime_s=900.0, busyness=0.0) for number in range(4))
-    return blank_reading(NOW_S, queries=queries, executors=four, executors_running=4, executors_requested=4)
 
 
 def test_in_an_overload_they_are_all_busy() -> None:
@@ -118,29 +113,27 @@ def test_what_a_row_costs_is_remembered_while_nothing_commits_and_forgotten_with
     assert row_costs(reading(query(name="another")), told) == {}
 
 
+def of_batch(**known: Any) -> Reading:
+    """One batch of 100 s, which committed 20 s ago."""
+    return reading(query(**{"batches": 1, "busyness": 0.9, "batch": BatchParts(total_s=100.0), "since_commit_s": 20.0, "lag_rows": 9000.0, **known}))
+
+
 def one(uptime_s: float) -> ExecutorReading:
     return ExecutorReading(executor_id="1", host="a", slots=1, uptime_s=uptime_s, busyness=0.5)
 
 
-def with_batch(**known: Any) -> Reading:
-    """One batch of 100 s, which committed 20 s ago."""
-    usual = {"name": "q", "state": "running", "trigger": Trigger(interval_s=5.0), "rate_limit_rows_per_s": None, "batches": 1, "busyness": 0.9}
-    query = QueryReading(**{**usual, "batch": BatchParts(total_s=100.0), "since_commit_s": 20.0, "lag_rows": 9000.0, **known})
-    return blank_reading(NOW_S, queries=(query,))
-
-
 @pytest.mark.parametrize(("uptime_s", "share"), [(600.0, 1.0), (120.0, 1.0), (70.0, 0.5), (20.0, 0.0), (5.0, 0.0)])
 def test_it_is_the_share_of_the_window_since_it_came_which_ends_now_where_nothing_waits(uptime_s: float, share: float) -> None:
-    assert presence(one(uptime_s), with_batch()) == pytest.approx(share)
-    assert presence(one(50.0), with_batch(lag_rows=0.0)) == pytest.approx(0.5)
+    assert presence(one(uptime_s), of_batch()) == pytest.approx(share)
+    assert presence(one(50.0), of_batch(lag_rows=0.0)) == pytest.approx(0.5)
 
 
 def test_of_several_queries_the_busier_counts_for_more() -> None:
-    long, short = with_batch(busyness=0.6).queries[0], with_batch(name="short", busyness=0.2, batch=BatchParts(total_s=2.0), since_commit_s=1.0).queries[0]
+    long, short = of_batch(busyness=0.6).queries[0], of_batch(name="short", busyness=0.2, batch=BatchParts(total_s=2.0), since_commit_s=1.0).queries[0]
     assert presence(one(70.0), blank_reading(NOW_S, queries=(long, short))) == pytest.approx((0.6 * 0.5 + 0.2 * 1.0) / 0.8)
 
 
 @given(uptime_s=st.floats(0.0, 1e4))
-def test_where_no_batch_is_told_everybody_was_there(uptime_s: float) -> None:
-    for nothing in (blank_reading(NOW_S), with_batch(batch=None, batches=0), with_batch(busyness=None)):
+def test_without_a_known_batch_every_executor_was_present(uptime_s: float) -> None:
+    for nothing in (blank_reading(NOW_S), of_batch(batch=None, batches=0), of_batch(busyness=None)):
         assert presence(one(uptime_s), nothing) == 1.0

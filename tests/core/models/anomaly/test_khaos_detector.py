@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 from conformance import DETECTS, World, conforming
-from disturbed_plant import DisturbedPlant
+from disturbed_plant import DisturbedPlant, watched
 
 from penstock.core.domain.disturbance import UNANNOUNCED, Disturbance
 from penstock.core.models.anomaly.keeping_up import FlowSeen
 from penstock.core.models.anomaly.khaos_detector import ThroughputAndLag, named, score_detected
 from penstock.core.models.anomaly.online_arima import OnlineArima
-from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.score import Score
 from penstock.stores.codec import decode, encode
@@ -29,12 +29,13 @@ def world(rng: random.Random) -> World:
 TestConformance = conforming(empty=SMALL, world=world, unscored=DETECTS)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_anomaly_lasts_from_the_outage_until_the_backlog_is_gone(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "missing"), [(0, False), (1, False), (2, False), (4, True)])
+def test_the_anomaly_lasts_from_the_outage_until_the_backlog_is_gone_even_where_readings_are_missing(seed: int, missing: bool) -> None:
     seen, (end_s,) = DisturbedPlant(seed=seed, outages=((STRUCK_S, OUTAGE_S),)).run(700.0)
+    if missing:
+        seen = [replace(each, throughput_rows_per_s=None, lag_rows=None) if STRUCK_S + 5 < each.at_s < STRUCK_S + 50 else each for each in seen]
     longest = max(QUICK.learn(seen).measured, key=lambda each: each.recovery_s)
-    assert longest.started_s == pytest.approx(STRUCK_S, abs=1.0)
-    assert longest.recovered_s == pytest.approx(end_s, abs=3.0)
+    assert longest.started_s == pytest.approx(STRUCK_S, abs=1.0) and longest.recovered_s == pytest.approx(end_s, abs=3.0)
 
 
 def test_following_the_anomaly_ends_it_within_the_outage() -> None:
@@ -52,8 +53,7 @@ def test_nothing_is_judged_while_it_trains() -> None:
 
 def test_health_gives_few_and_short_false_alarms() -> None:
     seen, _ = DisturbedPlant(seed=2, outages=()).run(1300.0)
-    measured = QUICK.learn(seen).measured
-    assert sum(each.recovery_s for each in measured) < 0.02 * 1000.0
+    assert sum(each.recovery_s for each in QUICK.learn(seen).measured) < 0.02 * 1000.0
 
 
 def test_an_outage_that_lasts_stays_open_and_the_state_goes_through_json_in_the_middle_of_it() -> None:
@@ -61,20 +61,10 @@ def test_an_outage_that_lasts_stays_open_and_the_state_goes_through_json_in_the_
     half = QUICK.learn(seen[:450])
     assert half.anomalous_since_s == pytest.approx(STRUCK_S, abs=1.0)
     again = decode(ThroughputAndLag, encode(half))
-    assert again == half
-    assert again.learn(seen[450:]) == QUICK.learn(seen)
-
-
-def test_missing_readings_end_no_anomaly() -> None:
-    seen, (end_s,) = DisturbedPlant(seed=4, outages=((STRUCK_S, OUTAGE_S),)).run(700.0)
-    holes = [replace(each, throughput_rows_per_s=None, lag_rows=None) if STRUCK_S + 5 < each.at_s < STRUCK_S + 50 else each for each in seen]
-    longest = max(QUICK.learn(holes).measured, key=lambda each: each.recovery_s)
-    assert longest.started_s == pytest.approx(STRUCK_S, abs=1.0)
-    assert longest.recovered_s == pytest.approx(end_s, abs=3.0)
+    assert again == half and again.learn(seen[450:]) == QUICK.learn(seen)
 
 
 OUTAGES = ((600.0, 20.0), (1200.0, 60.0), (2000.0, 120.0))
-KHAOS = ThroughputAndLag(training_s=300.0)
 
 
 def three_outages(seed: int) -> tuple[list[FlowSeen], list[RecoveryMeasured]]:
@@ -82,25 +72,13 @@ def three_outages(seed: int) -> tuple[list[FlowSeen], list[RecoveryMeasured]]:
     return list(seen), [RecoveryMeasured(kind="executor_loss", started_s=at_s, recovered_s=end_s) for (at_s, _), end_s in zip(OUTAGES, ends, strict=True)]
 
 
-def watched(seen: list[FlowSeen]) -> list[RecoveryMeasured]:
-    watch, measured = RecoveryWatch(), []
-    for each in seen:
-        watch, more = watch.read(each)
-        measured += more
-    return measured
-
-
-def plain(seen: list[FlowSeen]) -> tuple[RecoveryMeasured, ...]:
-    """The plain reading of Khaos: throughput alone, and the model follows what it sees."""
-    return replace(KHAOS, follow=True).learn([replace(each, lag_rows=None) for each in seen]).measured
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_both_detectors_are_nearer_to_the_truth_than_a_constant_and_the_plain_reading_of_the_paper(seed: int) -> None:
+    """The plain reading of Khaos: throughput alone, and the model follows what it sees."""
     seen, true = three_outages(seed)
-    for found in (watched(seen), KHAOS.learn(seen).measured):
-        score = score_detected(true, found, plain(seen))
-        assert isinstance(score, Score) and score.paper_mape is not None
+    plain = replace(QUICK, follow=True).learn([replace(each, lag_rows=None) for each in seen]).measured
+    for found in (watched(seen)[1], QUICK.learn(seen).measured):
+        score = score_detected(true, found, plain)
         assert score.mape < 0.05 < min(score.constant_mape, score.paper_mape) and score.never == 0
 
 
@@ -114,7 +92,7 @@ def test_a_recovery_that_was_not_found_is_an_error_of_100_percent() -> None:
 def test_a_recovery_that_coincides_with_a_failure_that_is_known_gets_its_name_and_its_beginning() -> None:
     seen, true = three_outages(1)
     known = [Disturbance(kind="executor_loss", at_s=each.started_s) for each in true]
-    found = [named(each, known, within_s=5.0) for each in KHAOS.learn(seen).measured if each.recovery_s > 10.0]
+    found = [named(each, known, within_s=5.0) for each in QUICK.learn(seen).measured if each.recovery_s > 10.0]
     assert [(each.kind, each.started_s, each.alone) for each in found] == [("executor_loss", each.started_s, True) for each in true]
 
 

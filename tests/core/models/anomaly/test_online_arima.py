@@ -28,10 +28,8 @@ TestConformance = conforming(empty=OnlineArima(lags=3), world=world, unscored=DE
 
 
 def test_it_learns_a_law_without_noise_exactly() -> None:
-    values = [100.0 + 10.0 * sin(0.3 * t) for t in range(400)]
-    model = OnlineArima(lags=4).learn(values[:-1])
-    answer = model.predict()
-    assert answer.value == pytest.approx(values[-1], abs=0.05)
+    *seen, last = [100.0 + 10.0 * sin(0.3 * t) for t in range(400)]
+    assert OnlineArima(lags=4).learn(seen).predict().value == pytest.approx(last, abs=0.05)
 
 
 def test_it_beats_the_last_value_on_a_series_whose_changes_go_on() -> None:
@@ -48,9 +46,7 @@ def test_it_beats_the_last_value_on_a_series_whose_changes_go_on() -> None:
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_the_unit_does_not_matter(differences: int, factor: float) -> None:
     values = wandering(random.Random(2), 120)
-    plain = OnlineArima(lags=5, differences=differences).learn(values).predict()
-    scaled = OnlineArima(lags=5, differences=differences).learn([value * factor for value in values]).predict()
-    assert isinstance(plain, Estimate) and isinstance(scaled, Estimate)
+    plain, scaled = (OnlineArima(lags=5, differences=differences).learn([value * unit for value in values]).predict() for unit in (1.0, factor))
     assert scaled.value == pytest.approx(plain.value * factor, rel=1e-5)
     assert scaled.high - scaled.low == pytest.approx((plain.high - plain.low) * factor, rel=1e-3)
 
@@ -58,12 +54,9 @@ def test_the_unit_does_not_matter(differences: int, factor: float) -> None:
 def test_missing_values_widen_the_bounds_and_the_next_value_narrows_them_again() -> None:
     values = wandering(random.Random(3), 200)
     model = OnlineArima().learn(values)
-    widths = []
-    for seen in ([], [None], [None] * 5, [None, values[-1]]):
-        answer = model.learn(seen).predict()
-        widths.append(answer.high - answer.low)
-    assert widths[0] < widths[1] < widths[2]
-    assert widths[3] == pytest.approx(widths[0], rel=0.2)
+    answers = [model.learn(seen).predict() for seen in ([], [None], [None] * 5, [None, values[-1]])]
+    widths = [answer.high - answer.low for answer in answers]
+    assert widths[0] < widths[1] < widths[2] and widths[3] == pytest.approx(widths[0], rel=0.2)
 
 
 def test_bounds_several_steps_ahead_hold_the_truth() -> None:
@@ -78,9 +71,7 @@ def test_bounds_several_steps_ahead_hold_the_truth() -> None:
 def test_a_jump_is_unexpected_and_an_ordinary_value_is_not() -> None:
     values = wandering(random.Random(4), 500)
     model = OnlineArima().learn(values[:-1])
-    assert model.unexpected(values[-1]) is False
-    assert model.unexpected(values[-1] / 2) is True
-    assert OnlineArima().unexpected(1.0) is None
+    assert [model.unexpected(values[-1]), model.unexpected(values[-1] / 2), OnlineArima().unexpected(1.0)] == [False, True, None]
 
 
 def test_a_series_that_never_moves_is_expected_to_stay() -> None:

@@ -1,19 +1,18 @@
 import csv
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conformance import DETECTS, World, conforming
-from disturbed_plant import DisturbedPlant
+from disturbed_plant import DisturbedPlant, watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.domain.disturbance import UNANNOUNCED, Disturbance, DisturbanceKind
 from penstock.core.models.anomaly.keeping_up import FlowSeen
-from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
+from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.stores.codec import decode, encode
 
 LOSS: DisturbanceKind = "executor_loss"
@@ -29,90 +28,69 @@ def world(rng: random.Random) -> World:
 TestConformance = conforming(empty=RecoveryWatch(), world=world, unscored=DETECTS)
 
 
-def watch(
-    seen: Sequence[FlowSeen], announced: dict[float, DisturbanceKind] | None = None, start: RecoveryWatch | None = None
-) -> tuple[RecoveryWatch, list[RecoveryMeasured]]:
-    measured: list[RecoveryMeasured] = []
-    recovery = start or RecoveryWatch()
-    for reading in seen:
-        if announced and reading.at_s in announced:
-            recovery = recovery.disturbed(reading.at_s, announced[reading.at_s])
-        recovery, more = recovery.read(reading)
-        measured.extend(more)
-    return recovery, measured
-
-
 @pytest.mark.parametrize("lag_known", [True, False])
 @pytest.mark.parametrize("step_s", [1.0, 5.0, 15.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_recovery_is_when_the_backlog_is_gone(lag_known: bool, step_s: float, seed: int) -> None:
     seen, (end_s,) = DisturbedPlant(seed=seed, step_s=step_s, outages=((600.0, 60.0),)).run(1200.0)
     seen = seen if lag_known else [replace(each, lag_rows=None) for each in seen]
-    recovery, measured = watch(seen, {600.0: LOSS})
-    assert [(each.kind, each.started_s, each.alone) for each in measured] == [(LOSS, 600.0, True)]
-    assert measured[0].recovered_s == pytest.approx(end_s, abs=2 * step_s)
-    assert recovery.open == ()
+    recovery, (measured,) = watched(seen, {600.0: LOSS})
+    assert (measured.kind, measured.started_s, measured.alone) == (LOSS, 600.0, True)
+    assert measured.recovered_s == pytest.approx(end_s, abs=2 * step_s) and recovery.open == ()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_unannounced_disturbance_is_detected(seed: int) -> None:
     seen, (end_s,) = DisturbedPlant(seed=seed, outages=((600.0, 60.0),)).run(1200.0)
-    _, measured = watch(seen)
-    assert [each.kind for each in measured] == [UNANNOUNCED]
-    assert measured[0].started_s == pytest.approx(600.0, abs=1.0)
-    assert measured[0].recovered_s == pytest.approx(end_s, abs=3.0)
+    _, (measured,) = watched(seen)
+    assert (measured.kind, measured.started_s, measured.recovered_s) == (UNANNOUNCED, pytest.approx(600.0, abs=1.0), pytest.approx(end_s, abs=3.0))
 
 
 def test_two_disturbances_in_one_recovery_are_both_measured_and_neither_alone() -> None:
     seen, (end_s,) = DisturbedPlant(seed=1, outages=((600.0, 60.0), (700.0, 30.0))).run(1400.0)
-    _, measured = watch(seen, {600.0: LOSS, 700.0: UP})
+    _, measured = watched(seen, {600.0: LOSS, 700.0: UP})
     assert [(each.kind, each.started_s, each.alone) for each in measured] == [(LOSS, 600.0, False), (UP, 700.0, False)]
     assert all(each.recovered_s == pytest.approx(end_s, abs=3.0) for each in measured)
 
 
 def test_two_disturbances_with_a_recovery_between_are_each_alone() -> None:
     seen, ends = DisturbedPlant(seed=2, outages=((600.0, 30.0), (900.0, 30.0))).run(1400.0)
-    _, measured = watch(seen, {600.0: LOSS, 900.0: LOSS})
+    _, measured = watched(seen, {600.0: LOSS, 900.0: LOSS})
     assert [each.alone for each in measured] == [True, True]
     assert [each.recovered_s for each in measured] == pytest.approx(ends, abs=3.0)
 
 
 def test_a_job_that_never_recovers_stays_open() -> None:
     seen, _ = DisturbedPlant(seed=3, capacity=1010.0, outages=((600.0, 60.0),)).run(4000.0)
-    recovery, measured = watch(seen, {600.0: LOSS})
-    assert measured == []
-    assert [(each.kind, each.at_s) for each in recovery.open] == [(LOSS, 600.0)]
+    recovery, measured = watched(seen, {600.0: LOSS})
+    assert measured == [] and [(each.kind, each.at_s) for each in recovery.open] == [(LOSS, 600.0)]
 
 
 def test_the_anomaly_does_not_teach_what_is_healthy() -> None:
     seen, _ = DisturbedPlant(seed=4, outages=((600.0, 300.0),)).run(850.0)
-    before, _ = watch(seen[:600])
-    after, _ = watch(seen[600:], {600.0: LOSS}, before)
-    assert after.keeping_up.moments == before.keeping_up.moments
-    assert after.lag_s == before.lag_s
+    before, _ = watched(seen[:600])
+    after, _ = watched(seen[600:], {600.0: LOSS}, before)
+    assert after.keeping_up.moments == before.keeping_up.moments and after.lag_s == before.lag_s
 
 
 def test_missing_readings_neither_end_nor_prolong_a_recovery() -> None:
     seen, (end_s,) = DisturbedPlant(seed=5, outages=((600.0, 60.0),)).run(1200.0)
-    holes = [
-        replace(each, workload_rows_per_s=None, throughput_rows_per_s=None, lag_rows=None) if each.at_s % 3 == 1 or 605 <= each.at_s < 650 else each
-        for each in seen
-    ]
-    _, measured = watch(holes, {600.0: LOSS})
-    assert len(measured) == 1 and measured[0].recovered_s == pytest.approx(end_s, abs=4.0)
+    unknown = dict.fromkeys(("workload_rows_per_s", "throughput_rows_per_s", "lag_rows"))
+    holes = [replace(each, **unknown) if each.at_s % 3 == 1 or 605 <= each.at_s < 650 else each for each in seen]
+    _, (measured,) = watched(holes, {600.0: LOSS})
+    assert measured.recovered_s == pytest.approx(end_s, abs=4.0)
 
 
 def test_a_lag_that_swings_with_the_batches_is_healthy() -> None:
     seen, (end_s,) = DisturbedPlant(seed=6, interval_s=10.0, outages=((600.0, 60.0),)).run(1200.0)
-    _, measured = watch(seen)
-    assert [each.kind for each in measured] == [UNANNOUNCED]
-    assert measured[0].recovered_s == pytest.approx(end_s, abs=10.0)
+    _, (measured,) = watched(seen)
+    assert (measured.kind, measured.recovered_s) == (UNANNOUNCED, pytest.approx(end_s, abs=10.0))
 
 
 def test_a_rescaling_that_does_not_show_took_no_longer_than_a_reading() -> None:
     seen, _ = DisturbedPlant(seed=7, outages=()).run(900.0)
-    _, measured = watch(seen, {600.0: UP})
-    assert len(measured) == 1 and measured[0].recovery_s <= 3.0
+    _, (measured,) = watched(seen, {600.0: UP})
+    assert measured.recovery_s <= 3.0
 
 
 def late_throughput(at_s: float, lag_rows: float | None) -> FlowSeen:
@@ -123,30 +101,29 @@ def late_throughput(at_s: float, lag_rows: float | None) -> FlowSeen:
 
 def test_a_throughput_above_a_falling_load_is_no_catching_up_where_nothing_waits() -> None:
     waits = {at_s: 5000.0 if 122.0 <= at_s < 130.0 else 0.0 for at_s in map(float, range(0, 220, 2))}
-    _, measured = watch([late_throughput(at_s, lag_rows) for at_s, lag_rows in waits.items()], {120.0: UP})
+    _, measured = watched([late_throughput(at_s, lag_rows) for at_s, lag_rows in waits.items()], {120.0: UP})
     assert [(each.kind, each.recovery_s) for each in measured] == [(UP, pytest.approx(10.0, abs=4.0))]
-    _, without_lag = watch([late_throughput(at_s, None) for at_s in waits], {120.0: UP})
+    _, without_lag = watched([late_throughput(at_s, None) for at_s in waits], {120.0: UP})
     assert without_lag == [], "without a lag it looks like catching up"
 
 
 def test_a_disturbance_may_show_late() -> None:
     seen, (end_s,) = DisturbedPlant(seed=8, outages=((640.0, 60.0),)).run(1200.0)
-    _, measured = watch(seen, {600.0: UP})
-    assert [each.started_s for each in measured] == [600.0]
-    assert measured[0].recovered_s == pytest.approx(end_s, abs=3.0)
+    _, (measured,) = watched(seen, {600.0: UP})
+    assert measured.started_s == 600.0 and measured.recovered_s == pytest.approx(end_s, abs=3.0)
 
 
 def test_a_new_normal_is_learnt_after_a_false_alarm_has_been_given_up() -> None:
     healthy, _ = DisturbedPlant(seed=9, step_s=5.0, outages=()).run(6000.0)
     changed = [replace(each, throughput_rows_per_s=(each.throughput_rows_per_s or 0.0) * (1.0 if each.at_s < 600 else 0.8), lag_rows=None) for each in healthy]
-    recovery, measured = watch(changed)
+    recovery, measured = watched(changed)
     assert measured == [] and recovery.open == ()
     assert recovery.keeping_up.moments.mean_y == pytest.approx(200.0, abs=10.0)
 
 
 def test_health_raises_no_alarm() -> None:
     for seed in range(3):
-        recovery, measured = watch(DisturbedPlant(seed=seed, outages=()).run(2000.0)[0])
+        recovery, measured = watched(DisturbedPlant(seed=seed, outages=()).run(2000.0)[0])
         assert measured == [] and recovery.open == ()
 
 
@@ -154,32 +131,26 @@ def test_health_raises_no_alarm() -> None:
 @given(st.integers(0, 899), st.integers(0, 10))
 def test_its_state_goes_through_json_at_any_moment(cut: int, seed: int) -> None:
     seen, _ = DisturbedPlant(seed=seed, step_s=10.0, outages=((300.0, 60.0), (400.0, 20.0))).run(900.0)
-    before, early = watch([each for each in seen if each.at_s < cut])
+    before, early = watched([each for each in seen if each.at_s < cut])
     again = decode(RecoveryWatch, encode(before))
     assert again == before
-    after, late = watch([each for each in seen if each.at_s >= cut], start=again)
-    assert (after, early + late) == watch(seen)
+    after, late = watched([each for each in seen if each.at_s >= cut], start=again)
+    assert (after, early + late) == watched(seen)
 
 
-def announced_late(seconds: float, same_within_s: float) -> list[RecoveryMeasured]:
-    """An executor is lost at 600 s; that is counted when readings have shown it for a while, as having struck so many seconds after it did."""
+@pytest.mark.parametrize(
+    ("late_s", "found"), [(0.0, [(LOSS, 600.0, True)]), (40.0, [(UNANNOUNCED, 600.0, False), (LOSS, 640.0, False)])], ids=["the same", "another one"]
+)
+def test_a_failure_that_is_counted_after_readings_have_shown_it_is_the_same_disturbance_unless_it_came_long_after(
+    late_s: float, found: list[tuple[DisturbanceKind, float, bool]]
+) -> None:
+    """An executor is lost at 600 s; that is counted when readings have shown it for a while, as having struck `late_s` after it did."""
     seen, _ = DisturbedPlant(seed=3, outages=((600.0, 60.0),)).run(1200.0)
-    recovery, measured = RecoveryWatch(), []
-    for reading in seen:
-        if reading.at_s == 600.0 + max(seconds, 10.0):
-            assert [each.kind for each in recovery.open] == [UNANNOUNCED]
-            recovery = recovery.disturbed(600.0 + seconds, LOSS, same_within_s=same_within_s)
-        recovery, more = recovery.read(reading)
-        measured += more
-    return measured
-
-
-def test_a_failure_that_is_counted_after_readings_have_shown_it_is_one_disturbance() -> None:
-    assert [(each.kind, each.started_s, each.alone) for each in announced_late(0.0, 15.0)] == [(LOSS, 600.0, True)]
-
-
-def test_a_failure_long_after_an_anomaly_began_is_another_one() -> None:
-    assert [(each.kind, each.alone) for each in announced_late(40.0, 15.0)] == [(UNANNOUNCED, False), (LOSS, False)]
+    counted = 600 + int(max(late_s, 10.0))
+    shown, early = watched(seen[:counted])
+    assert [each.kind for each in shown.open] == [UNANNOUNCED]
+    _, measured = watched(seen[counted:], start=shown.disturbed(600.0 + late_s, LOSS, same_within_s=15.0))
+    assert [(each.kind, pytest.approx(each.started_s, abs=1.0), each.alone) for each in early + measured] == found
 
 
 RECORD = Path("/work/shared/data/daedalus_anomaly.csv")
@@ -222,16 +193,9 @@ def rescalings(seen: list[FlowSeen]) -> list[tuple[float, float]]:
 def test_every_recorded_rescaling_is_seen_and_its_recovery_found(announced: bool) -> None:
     for name, seen in recorded().items():
         truth = rescalings(seen)
-        assert truth, name
-        measured: list[RecoveryMeasured] = []
-        recovery = RecoveryWatch()
-        for reading in seen:
-            if announced and any(reading.at_s == onset for onset, _ in truth):
-                recovery = recovery.disturbed(reading.at_s, "rescale_up")
-            recovery, more = recovery.read(reading)
-            measured.extend(each for each in more if each.kind == "rescale_up" or not announced)
-        assert len(measured) == len(truth), name
+        recovery, found = watched(seen, {onset: UP for onset, _ in truth} if announced else {})
+        measured = [each for each in found if each.kind == UP or not announced]
+        assert truth and len(measured) == len(truth) and recovery.open == (), name
         for (onset, back), each in zip(truth, measured, strict=True):
             assert each.started_s == onset if announced else onset - 2 * AT_MOST_OFF_S <= each.started_s <= onset
             assert each.recovered_s == pytest.approx(back, abs=AT_MOST_OFF_S), f"{name} at {onset}"
-        assert recovery.open == ()

@@ -10,19 +10,21 @@ from hypothesis import strategies as st
 from penstock.core.models.capacity.batch_cost import MOST_ALIKE, MOST_BATCHES, BatchCost, BatchMeasured, evenly, fit_durations
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.score import Score
 
 TRUE = BatchLaw(overhead_s=0.6, row_s=0.0012, partitions=12)
 EMPTY = BatchCost(partitions=12)
 
 
+def batch(law: BatchLaw, rows: float, scaleout: int, times: float = 1.0, **known: float) -> BatchMeasured:
+    return BatchMeasured(rows=rows, duration_s=law.duration_s(rows, scaleout) * times, scaleout=scaleout, **known)
+
+
 def measured(law: BatchLaw, chance: random.Random, count: int = 60, noise: float = 0.06, warm_up: int = 6) -> list[BatchMeasured]:
-    """Batches of a job whose rate and scale-out move, the first of them slow."""
+    """Batches of a job whose rate and scale-out change, the first of them slow."""
     batches = []
     for number in range(count):
-        rows, scaleout = chance.uniform(800, 6000), 1 + number * 4 // count
-        slow = chance.uniform(1.5, 3.0) if number < warm_up else 1.0
-        batches.append(BatchMeasured(rows=rows, duration_s=law.duration_s(rows, scaleout) * slow * chance.lognormvariate(0, noise), scaleout=scaleout))
+        rows, slow = chance.uniform(800, 6000), chance.uniform(1.5, 3.0) if number < warm_up else 1.0
+        batches.append(batch(law, rows, 1 + number * 4 // count, slow * chance.lognormvariate(0, noise)))
     return batches
 
 
@@ -38,7 +40,7 @@ TestCapacityConforms = conforming(empty=EMPTY, world=lambda chance: world(chance
 @given(st.floats(0.05, 5), st.floats(1e-5, 1e-2), st.integers(1, 30), st.integers(1, 4))
 def test_exact_batches_give_the_exact_law(overhead_s: float, row_s: float, partitions: int, cores: int) -> None:
     law = BatchLaw(overhead_s=overhead_s, row_s=row_s, partitions=partitions, cores_per_executor=cores)
-    seen = [BatchMeasured(rows=rows, duration_s=law.duration_s(rows, s), scaleout=s) for rows in (100, 1000, 5000) for s in (1, 2, 5)]
+    seen = [batch(law, rows, s) for rows in (100, 1000, 5000) for s in (1, 2, 5)]
     model = BatchCost(partitions=partitions, cores_per_executor=cores).learn(seen)
     assert model.predict(3000, 3).value == pytest.approx(law.duration_s(3000, 3), rel=1e-4)
     assert model.capacity(3, 10.0).value == pytest.approx(law.capacity_rows_per_s(3, 10.0), rel=1e-4)
@@ -53,8 +55,7 @@ def test_a_fifth_of_slow_batches_moves_the_law_by_no_more_than_noise(seed: int) 
 
 def test_one_huge_cold_first_batch_does_not_decide_the_slope() -> None:
     steady = measured(TRUE, random.Random(5), count=30, noise=0.02, warm_up=0)
-    cold = BatchMeasured(rows=200_000, duration_s=3 * TRUE.duration_s(200_000, 1), scaleout=1)
-    assert EMPTY.learn([cold, *steady]).capacity(4, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.04)
+    assert EMPTY.learn([batch(TRUE, 200_000, 1, times=3.0), *steady]).capacity(4, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(4, 5.0), rel=0.04)
 
 
 @settings(max_examples=20)
@@ -62,8 +63,7 @@ def test_one_huge_cold_first_batch_does_not_decide_the_slope() -> None:
 def test_value_and_bounds_rise_with_rows_and_fall_with_executors(seed: int, rows: float, more: float, scaleout: int, added: int) -> None:
     model = EMPTY.learn(measured(TRUE, random.Random(seed), count=20))
     answers = [model.predict(rows, scaleout), model.predict(rows + more, scaleout), model.predict(rows, scaleout + added)]
-    assert all(isinstance(each, Estimate) for each in answers)
-    some, longer, wider = (np.array([each.value, each.low, each.high]) for each in answers if isinstance(each, Estimate))
+    some, longer, wider = (np.array([each.value, each.low, each.high]) for each in answers)
     assert (some <= longer).all() and (wider <= some).all()
 
 
@@ -77,16 +77,14 @@ def test_batches_of_one_size_only_are_not_enough_and_it_says_so() -> None:
 
 
 def test_one_size_on_two_scaleouts_tells_overhead_from_cost() -> None:
-    seen = [BatchMeasured(rows=4000, duration_s=TRUE.duration_s(4000, s), scaleout=s) for s in (2, 4) for _ in range(4)]
-    assert EMPTY.learn(seen).capacity(6, 5.0).value == pytest.approx(TRUE.capacity_rows_per_s(6, 5.0), rel=1e-4)
+    assert EMPTY.learn([batch(TRUE, 4000, s) for s in (2, 4) for _ in range(4)]).capacity(6, 5.0).value == pytest.approx(
+        TRUE.capacity_rows_per_s(6, 5.0), rel=1e-4
+    )
 
 
 def test_a_steady_day_does_not_push_out_the_sizes_that_tell_overhead_from_cost() -> None:
-    early = measured(TRUE, random.Random(3), count=40, warm_up=0)
-    steady = [BatchMeasured(rows=2000, duration_s=TRUE.duration_s(2000, 4), scaleout=4)] * 9000
-    model = EMPTY.learn(early).learn(steady)
-    assert len(model.batches) <= 40 + MOST_ALIKE
-    assert isinstance(model.capacity(4, 5.0), Estimate)
+    model = EMPTY.learn(measured(TRUE, random.Random(3), count=40, warm_up=0)).learn([batch(TRUE, 2000, 4)] * 9000)
+    assert len(model.batches) <= 40 + MOST_ALIKE and isinstance(model.capacity(4, 5.0), Estimate)
 
 
 def test_it_keeps_a_bounded_number_of_batches_whatever_it_sees_and_in_any_batching() -> None:
@@ -112,50 +110,31 @@ def test_a_batch_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
 
 
 def test_measured_skew_is_a_factor_on_the_cost_of_a_row() -> None:
-    chance = random.Random(7)
-    skewed = replace(TRUE, skew=2.0)
-    seen = []
+    chance, seen, truth = random.Random(7), [], replace(TRUE, skew=2.0).capacity_rows_per_s(4, 5.0)
     for _ in range(60):
         rows, scaleout, skew = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([1.6, 2.0, 2.4])
-        seen.append(BatchMeasured(rows=rows, duration_s=replace(TRUE, skew=skew).duration_s(rows, scaleout), scaleout=scaleout, skew=skew))
-    model = EMPTY.learn(seen)
-    assert model.capacity(4, 5.0).value == pytest.approx(skewed.capacity_rows_per_s(4, 5.0), rel=1e-3)
-    unseen = EMPTY.learn([replace(each, skew=1.0) for each in seen])
-    assert unseen.capacity(4, 5.0).value == pytest.approx(skewed.capacity_rows_per_s(4, 5.0), rel=0.1)
+        seen.append(batch(replace(TRUE, skew=skew), rows, scaleout, skew=skew))
+    assert EMPTY.learn(seen).capacity(4, 5.0).value == pytest.approx(truth, rel=1e-3)
+    assert EMPTY.learn([replace(each, skew=1.0) for each in seen]).capacity(4, 5.0).value == pytest.approx(truth, rel=0.1), "skew was not measured"
 
 
-def with_tasks(per_task_s: float) -> list[BatchMeasured]:
+@pytest.mark.parametrize(("per_task_s", "tasks", "within"), [(0.02, 30, 0.05), (0.0, 100, 0.1)], ids=["it grows", "it is constant"])
+def test_the_overhead_is_found_where_the_number_of_tasks_varies_whether_it_grows_with_them_or_not(per_task_s: float, tasks: int, within: float) -> None:
+    def law(partitions: int) -> BatchLaw:
+        return replace(TRUE, partitions=partitions, overhead_s=TRUE.overhead_s + per_task_s * partitions)
+
     chance, seen = random.Random(8), []
     for _ in range(80):
-        rows, scaleout, tasks = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([4, 8, 16, 40])
-        law = replace(TRUE, partitions=tasks, overhead_s=TRUE.overhead_s + per_task_s * tasks)
-        seen.append(BatchMeasured(rows=rows, duration_s=law.duration_s(rows, scaleout) * chance.lognormvariate(0, 0.02), scaleout=scaleout, tasks=tasks))
-    return seen
-
-
-def test_an_overhead_that_grows_with_the_tasks_is_found_where_they_vary() -> None:
-    truth = replace(TRUE, partitions=30, overhead_s=TRUE.overhead_s + 0.02 * 30)
-    assert BatchCost(partitions=30).learn(with_tasks(0.02)).predict(100, 4).value == pytest.approx(truth.duration_s(100, 4), rel=0.05)
-
-
-def test_an_overhead_that_does_not_grow_with_the_tasks_stays_constant() -> None:
-    assert BatchCost(partitions=100).learn(with_tasks(0.0)).predict(100, 4).value == pytest.approx(TRUE.overhead_s, rel=0.1)
-
-
-def test_a_limit_of_rows_caps_the_capacity() -> None:
-    seen = measured(TRUE, random.Random(9))
-    assert BatchCost(partitions=12, limit_rows=1000.0).learn(seen).capacity(6, 5.0).value == 200
+        rows, scaleout, each = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([4, 8, 16, 40])
+        seen.append(batch(law(each), rows, scaleout, chance.lognormvariate(0, 0.02), tasks=each))
+    assert BatchCost(partitions=tasks).learn(seen).predict(100, 4).value == pytest.approx(law(tasks).duration_s(100, 4), rel=within)
 
 
 def test_its_score_beats_the_constant_and_the_line_without_waves() -> None:
     chance, law = random.Random(10), BatchLaw(overhead_s=0.55, row_s=0.0011, partitions=4)
-    batches = []
-    for _ in range(60):
-        rows, scaleout = chance.uniform(1000, 12000), chance.randint(1, 4)
-        batches.append(BatchMeasured(rows=rows, duration_s=law.duration_s(rows, scaleout) * chance.lognormvariate(0, 0.03), scaleout=scaleout))
+    batches = [batch(law, chance.uniform(1000, 12000), chance.randint(1, 4), chance.lognormvariate(0, 0.03)) for _ in range(60)]
     score = BatchCost(partitions=4).learn(batches).score()
-    assert isinstance(score, Score) and score.held_out == 60 and score.paper_mape is not None
-    assert score.mape < 0.04 < 1.5 * score.mape + 0.02 < score.paper_mape < score.constant_mape
+    assert score.held_out == 60 and score.mape < 0.04 < 1.5 * score.mape + 0.02 < score.paper_mape < score.constant_mape
 
 
 def test_noise_that_lasts_over_many_batches_widens_the_bounds() -> None:
@@ -163,12 +142,9 @@ def test_noise_that_lasts_over_many_batches_widens_the_bounds() -> None:
     fresh = measured(TRUE, chance, count=200, noise=0.06, warm_up=0)
     for each in fresh:
         drift = 0.9 * drift + chance.gauss(0, 0.06 * (1 - 0.81) ** 0.5)
-        lasting.append(replace(each, duration_s=TRUE.duration_s(each.rows, each.scaleout) * (1 + drift)))
-    widths = []
-    for seen in (fresh, lasting):
-        answer = EMPTY.learn(seen).capacity(4, 5.0)
-        widths.append((answer.high - answer.low) / answer.value)
-    assert widths[1] > 1.5 * widths[0]
+        lasting.append(batch(TRUE, each.rows, each.scaleout, 1 + drift))
+    narrow, wide = (EMPTY.learn(seen).capacity(4, 5.0) for seen in (fresh, lasting))
+    assert (wide.high - wide.low) / wide.value > 1.5 * (narrow.high - narrow.low) / narrow.value
 
 
 LOADS = np.linspace(10.0, 500.0, 40)

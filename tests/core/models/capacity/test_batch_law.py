@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from laws import LAWS
 
@@ -21,20 +21,17 @@ FREE_LAWS = st.builds(
 SCALEOUTS = st.integers(1, 40)
 
 
-@settings(max_examples=40)
-@given(FREE_LAWS, st.floats(0, 1e6), st.floats(0, 1e6), SCALEOUTS)
-def test_more_rows_never_take_a_shorter_time(law: BatchLaw, some: float, more: float, scaleout: int) -> None:
-    assert law.duration_s(some, scaleout) <= law.duration_s(some + more, scaleout)
+@given(FREE_LAWS, st.floats(0, 1e6), st.floats(0, 1e6), SCALEOUTS, SCALEOUTS)
+def test_more_rows_never_take_a_shorter_time_and_more_executors_never_take_longer(law: BatchLaw, some: float, more: float, few: int, added: int) -> None:
+    assert law.duration_s(some, few + added) <= law.duration_s(some, few) <= law.duration_s(some + more, few)
 
 
-@settings(max_examples=40)
-@given(FREE_LAWS, st.floats(0, 1e6), SCALEOUTS, SCALEOUTS)
-def test_more_executors_never_take_longer_and_never_carry_less(law: BatchLaw, rows: float, few: int, more: int) -> None:
-    assert law.duration_s(rows, few + more) <= law.duration_s(rows, few)
-    assert law.capacity_rows_per_s(few + more, 10.0) >= law.capacity_rows_per_s(few, 10.0)
+@given(FREE_LAWS, SCALEOUTS, SCALEOUTS, st.floats(0.1, 60.0), st.floats(0.1, 60.0))
+def test_more_executors_or_a_longer_interval_never_carry_less_without_a_limit(law: BatchLaw, few: int, added: int, interval_s: float, longer_s: float) -> None:
+    carried = law.capacity_rows_per_s(few, interval_s)
+    assert carried <= law.capacity_rows_per_s(few + added, interval_s) and carried <= law.capacity_rows_per_s(few, interval_s + longer_s) * (1 + 1e-12)
 
 
-@settings(max_examples=40)
 @given(FREE_LAWS, st.floats(1, 1e6), SCALEOUTS, SCALEOUTS)
 def test_two_scaleouts_tie_exactly_if_their_waves_are_equal(law: BatchLaw, rows: float, one: int, other: int) -> None:
     assert (law.waves(one) == law.waves(other)) == (law.capacity_rows_per_s(one, 10.0) == law.capacity_rows_per_s(other, 10.0))
@@ -42,43 +39,30 @@ def test_two_scaleouts_tie_exactly_if_their_waves_are_equal(law: BatchLaw, rows:
         assert law.duration_s(rows, one) == law.duration_s(rows, other)
 
 
-@settings(max_examples=40)
-@given(FREE_LAWS, SCALEOUTS, st.floats(0.1, 60.0), st.floats(0.1, 60.0))
-def test_a_longer_interval_never_carries_less_without_a_limit(law: BatchLaw, scaleout: int, interval_s: float, longer_s: float) -> None:
-    assert law.capacity_rows_per_s(scaleout, interval_s) <= law.capacity_rows_per_s(scaleout, interval_s + longer_s) * (1 + 1e-12)
-
-
-@settings(max_examples=40)
 @given(FREE_LAWS, SCALEOUTS, st.floats(6.0, 60.0))
 def test_a_batch_of_one_interval_at_capacity_just_fills_the_interval(law: BatchLaw, scaleout: int, interval_s: float) -> None:
     rows = law.capacity_rows_per_s(scaleout, interval_s) * interval_s
     assert law.duration_s(rows, scaleout) == pytest.approx(interval_s)
 
 
-def test_an_interval_no_longer_than_the_overhead_carries_nothing() -> None:
-    law = BatchLaw(overhead_s=2.0, row_s=0.001, partitions=4)
-    assert [law.capacity_rows_per_s(4, each) for each in (1.0, 2.0)] == [0, 0]
-    assert law.utilization_at_saturation(1.0) == 0
+@pytest.mark.parametrize(
+    ("known", "interval_s", "capacity"),
+    [
+        pytest.param({"overhead_s": 2.0}, 1.0, 0.0, id="an interval shorter than the overhead"),
+        pytest.param({"overhead_s": 2.0}, 2.0, 0.0, id="an interval as long as the overhead"),
+        pytest.param({}, 10.0, 900.0, id="no limit"),
+        pytest.param({"limit_rows": 2000.0}, 10.0, 200.0, id="a limit that an interval reaches"),
+        pytest.param({"limit_rows": 50_000.0}, 10.0, 900.0, id="a limit that takes longer than the interval"),
+        pytest.param({"row_s": 0.0}, 10.0, math.inf, id="rows that cost nothing"),
+        pytest.param({"row_s": 0.0, "limit_rows": 50.0}, 10.0, 5.0, id="rows that cost nothing under a limit"),
+    ],
+)
+def test_the_capacity_is_that_of_a_batch_that_fills_the_interval_under_the_limit(known: dict[str, float], interval_s: float, capacity: float) -> None:
+    law = BatchLaw(**{"overhead_s": 1.0, "row_s": 0.001, "partitions": 1, **known})
+    assert law.capacity_rows_per_s(1, interval_s) == pytest.approx(capacity)
+    assert (law.utilization_at_saturation(interval_s) == 0) == (capacity == 0)
 
 
-def test_a_limit_of_rows_caps_the_capacity_by_the_longer_of_interval_and_batch() -> None:
-    free = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    small, large = (BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1, limit_rows=each) for each in (2000.0, 50_000.0))
-    assert small.capacity_rows_per_s(1, 10.0) == 200
-    assert large.capacity_rows_per_s(1, 10.0) == free.capacity_rows_per_s(1, 10.0) == pytest.approx(900)
-
-
-def test_rows_that_cost_nothing_are_carried_without_end_but_for_a_limit() -> None:
-    assert BatchLaw(overhead_s=1.0, row_s=0.0, partitions=1).capacity_rows_per_s(1, 10.0) == math.inf
-    assert BatchLaw(overhead_s=1.0, row_s=0.0, partitions=1, limit_rows=50.0).capacity_rows_per_s(1, 10.0) == 5
-
-
-def test_a_capacity_without_an_interval_is_refused() -> None:
-    with pytest.raises(ValueError, match="above 0 s"):
-        BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1).capacity_rows_per_s(1, 0.0)
-
-
-@settings(max_examples=40)
 @given(FREE_LAWS, SCALEOUTS, st.floats(6.0, 60.0))
 def test_the_busiest_executor_at_saturation_is_busy_as_long_as_its_tasks_run(law: BatchLaw, scaleout: int, interval_s: float) -> None:
     (busiest,) = law.busiest_at_saturation(interval_s, np.array([scaleout])).tolist()
@@ -94,14 +78,14 @@ def test_an_infinite_answer_of_some_likely_laws_is_an_infinite_bound() -> None:
 
 
 @given(size=st.integers(1, 300), tasks=st.integers(1, 500), slots=st.integers(1, 16))
-def test_the_smallest_size_alike_needs_as_many_waves_and_one_less_needs_more(size: int, tasks: int, slots: int) -> None:
+def test_the_fewest_executors_alike_need_as_many_waves_and_one_less_needs_more(size: int, tasks: int, slots: int) -> None:
     least = least_alike(size, tasks, slots)
     assert 1 <= least <= size and waves(tasks, least * slots) == waves(tasks, size * slots)
     assert least == 1 or waves(tasks, (least - 1) * slots) > waves(tasks, size * slots)
 
 
 @given(LAWS, st.lists(st.floats(0.3, 3.0), min_size=1, max_size=12), st.floats(0.5, 20.0))
-def test_many_sizes_are_estimated_as_each_would_be(best: BatchLaw, times: list[float], interval_s: float) -> None:
+def test_many_scale_outs_are_estimated_as_each_would_be(best: BatchLaw, times: list[float], interval_s: float) -> None:
     laws = LikelyLaws(best=best, drawn=tuple(replace(best, row_s=best.row_s * each, overhead_s=best.overhead_s / each) for each in times))
     sizes = [1, 2, 3, 7, 20, 60]
     one_by_one = [laws.estimate(lambda law, size=size: law.capacity_rows_per_s(size, interval_s)) for size in sizes]  # type: ignore[misc]
@@ -116,13 +100,11 @@ def test_a_limit_of_rows_caps_the_capacities_of_any_model(law: BatchLaw, interva
     assert [said.value.tolist(), said.high.tolist()] == [[min(900.0, each) for each in most], [min(1e9, each) for each in most]]
 
 
-def test_a_size_without_slots_takes_no_batches() -> None:
+def test_no_slots_or_no_interval_is_refused() -> None:
+    law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=4)
     with pytest.raises(ValueError, match="4 tasks on 0 slots"):
         waves(4, np.array([1, 0]))
+    for capacity in (lambda: law.capacity_rows_per_s(1, 0.0), lambda: capacities_by_laws(LikelyLaws(best=law, drawn=(law,)), [1], 0.0)):
+        with pytest.raises(ValueError, match="above 0 s"):
+            capacity()
     assert waves(4, np.array([], dtype=int)).tolist() == []
-
-
-def test_a_query_without_an_interval_has_no_such_capacity() -> None:
-    law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=4)
-    with pytest.raises(ValueError, match="above 0 s"):
-        capacities_by_laws(LikelyLaws(best=law, drawn=(law,)), [1], 0.0)

@@ -1,17 +1,16 @@
 import math
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from worker_moments import moved
 
 from penstock.core.models.capacity.beliefs import UNSEEN_SPREAD, Remembered, beliefs_elsewhere
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.capacity.worker_lines import CapacityLine
-from penstock.core.models.capacity.worker_readings import WorkersReading
-from penstock.core.models.estimate import Estimate, student_estimate
+from penstock.core.models.estimate import student_estimate
 from penstock.selftest.worlds.workers import Workers, rising
 
 LINES = st.builds(
@@ -43,19 +42,12 @@ def test_each_scale_out_is_predicted_from_the_average_per_worker(line: CapacityL
 
 
 def learnt(*scaleouts: int) -> JobCapacity:
-    """A job that stayed at each of these for a while."""
+    """A job that stayed at each of these for a while, an hour after the one before and with other executors."""
     model = JobCapacity()
     for number, scaleout in enumerate(scaleouts):
         workers = Workers(proportions=(1.0,) * scaleout, speeds=(1000.0,) * scaleout, idle=0.0, utilization_noise=0.01, throughput_noise=0.01)
-        seen = workers.ramp(random.Random(number), rising(0.1, 0.5, 20))
-        model = model.learn([moved(reading, number) for reading in seen])
+        model = model.learn(moved(workers.ramp(random.Random(number), rising(0.1, 0.5, 20)), later_s=3600.0 * number, prefix=f"{number}-"))
     return model
-
-
-def moved(reading: WorkersReading, number: int) -> WorkersReading:
-    """An hour later than the one before, by other executors."""
-    named = tuple(replace(worker, worker=f"{number}-{worker.worker}") for worker in reading.workers)
-    return replace(reading, at_s=reading.at_s + 3600.0 * number, workers=named)
 
 
 def test_scale_outs_seen_before_and_never_are_answered_together_as_alone() -> None:
@@ -64,4 +56,4 @@ def test_scale_outs_seen_before_and_never_are_answered_together_as_alone() -> No
     assert [each.scaleout for each in model.remembered] == [2, 3, 6] and model.stay is not None and model.stay.scaleout == 6
     together = model.predict_each(sizes, busy)
     alone = [model.predict(at_utilization=float(at), scaleout=size) for size, at in zip(sizes, busy, strict=True)]
-    assert all(isinstance(each, Estimate) for each in alone) and together.each() == alone
+    assert together.each() == alone

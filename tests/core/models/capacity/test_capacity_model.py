@@ -6,11 +6,11 @@ import pytest
 from conformance import World, conforming
 from hypothesis import given
 from hypothesis import strategies as st
+from worker_moments import moment
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.capacity.capacity_model import MICRO_BATCH, UTILIZATION, CapacityModel, CapacitySeen, choose_capacity_model, proven_by
-from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
 
 LAW = BatchLaw(overhead_s=1.0, row_s=0.0012, partitions=12)
@@ -18,24 +18,14 @@ INTERVAL_S = 5.0
 EMPTY = CapacityModel(by_batches=BatchCost(partitions=12))
 
 
-def turn(
-    chance: random.Random, at_s: float, rate: float, scaleout: int, *, cpu_noise: float = 0.01, time_noise: float = 0.02, since_s: float | None = None
-) -> CapacitySeen:
+def turn(chance: random.Random, at_s: float, rate: float, scaleout: int, *, cpu_noise: float = 0.01, time_noise: float = 0.02) -> CapacitySeen:
     """Three batches of a job whose tasks are spread evenly: the busiest executor has ceil(P/s) of them."""
     rows = rate * INTERVAL_S
-    batches = tuple(
-        BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, scaleout) * chance.lognormvariate(0.0, time_noise), scaleout=scaleout) for _ in range(3)
-    )
+    times = [LAW.duration_s(rows, scaleout) * chance.lognormvariate(0.0, time_noise) for _ in range(3)]
     tasks = [12 // scaleout + (worker < 12 % scaleout) for worker in range(scaleout)]
-    workers = tuple(
-        WorkerReading(
-            worker=f"{scaleout}-{worker}",
-            utilization=max(0.0, count * rows / 12 * LAW.row_s / INTERVAL_S + chance.gauss(0.0, cpu_noise)),
-            throughput_rows_per_s=rate * count / 12,
-        )
-        for worker, count in enumerate(tasks)
-    )
-    return CapacitySeen(workers=WorkersReading(at_s=at_s, scaleout=scaleout, since_change_s=since_s, workers=workers), batches=batches)
+    workers = [(max(0.0, count * rows / 12 * LAW.row_s / INTERVAL_S + chance.gauss(0.0, cpu_noise)), rate * count / 12) for count in tasks]
+    batches = tuple(BatchMeasured(rows=rows, duration_s=duration_s, scaleout=scaleout) for duration_s in times)
+    return CapacitySeen(workers=moment(at_s, *workers, prefix=f"{scaleout}-"), batches=batches)
 
 
 def turns(chance: random.Random, scaleout: int = 3, count: int = 21, begin_s: float = 0.0, **noise: float) -> list[CapacitySeen]:
@@ -95,8 +85,8 @@ def test_the_regression_is_not_used_before_there_are_a_few_batches() -> None:
 def test_batches_of_one_size_leave_the_regression_and_the_reason_is_passed_on() -> None:
     chance = random.Random(4)
     model = EMPTY.learn([turn(chance, 15.0 * number, 2000.0, 3) for number in range(12)])
-    assert model.choice(3, INTERVAL_S).model == UTILIZATION and "batches of one size only" in model.choice(3, INTERVAL_S).why
-    assert isinstance(model.capacity(3, INTERVAL_S), Estimate)
+    choice = model.choice(3, INTERVAL_S)
+    assert choice.model == UTILIZATION and "batches of one size only" in choice.why and isinstance(model.capacity(3, INTERVAL_S), Estimate)
 
 
 def test_without_whole_readings_of_the_workers_the_batch_cost_answers() -> None:
@@ -114,19 +104,19 @@ def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_wor
 
 
 def test_a_limit_of_rows_caps_the_answer() -> None:
-    earned = CapacityModel(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(turns(random.Random(7), cpu_noise=0.002, time_noise=0.15))
-    assert earned.capacity(3, INTERVAL_S).value == 200.0
+    for noise in ({"cpu_noise": 0.002, "time_noise": 0.15}, {}):
+        earned = CapacityModel(by_batches=BatchCost(partitions=12, limit_rows=1000.0)).learn(turns(random.Random(7), **noise))
+        assert earned.capacity(3, INTERVAL_S).value == 200.0
 
 
-def one_worker(at_s: float, utilization: float, rows_per_s: float, scaleout: int = 1) -> CapacitySeen:
-    workers = tuple(WorkerReading(worker=f"{scaleout}-{n}", utilization=utilization, throughput_rows_per_s=rows_per_s / scaleout) for n in range(scaleout))
-    return CapacitySeen(workers=WorkersReading(at_s=at_s, scaleout=scaleout, since_change_s=None, workers=workers))
+def alike(at_s: float, utilization: float, rows_per_s: float, scaleout: int = 1) -> CapacitySeen:
+    return CapacitySeen(workers=moment(at_s, *[(utilization, rows_per_s / scaleout)] * scaleout, prefix=f"{scaleout}-"))
 
 
-def test_what_a_size_has_carried_it_can_carry_however_unsure_its_line_is() -> None:
+def test_what_executors_have_carried_they_can_carry_however_unsure_their_line_is() -> None:
     chance = random.Random(8)
-    few = [one_worker(5.0 * number, chance.uniform(0.2, 0.9), 45.0 + number) for number in range(8)]
-    model = CapacityModel().learn([*few, *(one_worker(60.0 + 5.0 * number, 0.5, 90.0, scaleout=2) for number in range(8))])
+    few = [alike(5.0 * number, chance.uniform(0.2, 0.9), 45.0 + number) for number in range(8)]
+    model = CapacityModel().learn([*few, *(alike(60.0 + 5.0 * number, 0.5, 90.0, scaleout=2) for number in range(8))])
     line = model.by_utilization.predict(scaleout=1)
     assert isinstance(line, Estimate) and line.low == 0.0, "the line alone leaves open whether it can carry anything"
     for interval_s in (10.0, None):
@@ -135,10 +125,10 @@ def test_what_a_size_has_carried_it_can_carry_however_unsure_its_line_is() -> No
     assert "it has carried at least 48 rows/s" in model.choice(1, 10.0).why
 
 
-def test_what_a_size_has_carried_is_half_forgotten_when_its_line_is() -> None:
-    learnt = CapacityModel().by_utilization.learn([one_worker(15.0 * number, 0.5, 100.0).workers for number in range(8)])
+def test_what_executors_have_carried_is_half_forgotten_when_their_line_is() -> None:
+    learnt = CapacityModel().by_utilization.learn([alike(15.0 * number, 0.5, 100.0).workers for number in range(8)])
     assert learnt.carried() == pytest.approx({1: 100.0})
-    later = learnt.learn([one_worker(learnt.half_life_s + 15.0 * number, 0.5, 150.0, scaleout=2).workers for number in range(9)])
+    later = learnt.learn([alike(learnt.half_life_s + 15.0 * number, 0.5, 150.0, scaleout=2).workers for number in range(9)])
     assert later.carried() == pytest.approx({1: 50.0, 2: 150.0}, rel=0.02)
 
 
@@ -149,14 +139,11 @@ def sure(value: float, share: float) -> Estimates:
 @pytest.mark.parametrize(
     ("batches", "utilization", "model"), [(0.1, 0.3, MICRO_BATCH), (0.2, 0.2, MICRO_BATCH), (0.2, 0.11, MICRO_BATCH), (0.2, 0.05, UTILIZATION)]
 )
-def test_the_physical_form_answers_unless_the_regression_is_far_surer(batches: float, utilization: float, model: str) -> None:
+def test_the_physical_form_answers_unless_the_regression_is_far_surer_and_not_zero(batches: float, utilization: float, model: str) -> None:
+    assert choose_capacity_model(sure(1000.0, 0.9), sure(0.0, 0.0)).model == MICRO_BATCH
     choice = choose_capacity_model(sure(1000.0, batches), sure(800.0, utilization))
     assert choice.model == model and ("far surer" in choice.why) == (model == UTILIZATION)
     assert f"1,000 rows/s, ± {100 * batches:.0f} %" in choice.why and f"800 rows/s, ± {100 * utilization:.0f} %" in choice.why
-
-
-def test_a_regression_with_a_capacity_of_zero_is_not_chosen() -> None:
-    assert choose_capacity_model(sure(1000.0, 0.9), sure(0.0, 0.0)).model == MICRO_BATCH
 
 
 SHORT_S = 2.0
@@ -186,30 +173,25 @@ def test_two_batches_prove_nothing_and_a_lucky_one_neither() -> None:
     assert usual is not None and with_luck == usual
 
 
-def test_a_size_that_carries_its_load_is_not_said_to_fail_by_a_line_through_few_utilisations() -> None:
+def test_executors_that_carry_their_load_are_not_said_to_fail_by_a_line_through_few_utilisations() -> None:
     """Rows and durations hardly move, so that the cost of a row is open; utilisation falls while executors warm up, so that its line is wrong."""
     seen = []
     for number in range(12):
         rows = 2100.0 + 10.0 * number
-        workers = tuple(WorkerReading(worker=str(each), utilization=0.75 - 0.01 * number, throughput_rows_per_s=rows / SHORT_S / 4) for each in range(4))
         batch = BatchMeasured(rows=rows, duration_s=1.35 - 0.005 * number, scaleout=4, tasks=12)
-        seen.append(CapacitySeen(workers=WorkersReading(at_s=2.0 * number, scaleout=4, since_change_s=None, workers=workers), batches=(batch,)))
+        seen.append(replace(alike(2.0 * number, 0.75 - 0.01 * number, rows / SHORT_S, scaleout=4), batches=(batch,)))
     model = CapacityModel(by_batches=BatchCost(partitions=12)).learn(seen)
     answer = model.capacity(4, SHORT_S)
-    assert isinstance(answer, Estimate) and answer.value >= 2100.0 * SHORT_S / 1.35 / SHORT_S
-    assert answer.low > 1200.0
+    assert answer.value >= 2100.0 * SHORT_S / 1.35 / SHORT_S and answer.low > 1200.0
     assert "the batches prove at least" in model.choice(4, SHORT_S).why
 
 
-def test_of_a_nearly_idle_job_smaller_sizes_are_known_as_what_a_worker_took_among_many_it_takes_among_few() -> None:
-    """Two percent busy, and CPU that is noise for the most part: a line through that says nothing of other sizes."""
-    rng = random.Random(3)
-    seen = []
+def test_of_a_nearly_idle_job_fewer_executors_each_carry_at_least_what_each_carried_among_many() -> None:
+    """Two percent busy, and CPU that is noise for the most part: a line through that says nothing of fewer executors."""
+    rng, seen = random.Random(3), []
     for number in range(20):
-        rates = [rng.uniform(80.0, 120.0) for _ in range(12)]
-        workers = tuple(WorkerReading(worker=str(each), utilization=0.02 + rng.gauss(0.0, 0.004), throughput_rows_per_s=rates[each]) for each in range(12))
-        seen.append(CapacitySeen(workers=WorkersReading(at_s=15.0 * number, scaleout=12, since_change_s=None, workers=workers)))
-    model = CapacityModel().learn(seen)
-    for size in (1, 3, 6):
-        answer = model.capacity(size, None)
-        assert isinstance(answer, Estimate) and answer.value >= answer.low >= 0.8 * 100.0 * size
+        workers = [(0.02 + rng.gauss(0.0, 0.004), rng.uniform(80.0, 120.0)) for _ in range(12)]
+        seen.append(CapacitySeen(workers=moment(15.0 * number, *workers)))
+    for executors in (1, 3, 6):
+        answer = CapacityModel().learn(seen).capacity(executors, None)
+        assert answer.value >= answer.low >= 0.8 * 100.0 * executors

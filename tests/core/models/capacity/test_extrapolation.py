@@ -4,7 +4,6 @@ import pytest
 
 from penstock.core.models.capacity.extrapolation import quiet, score_extrapolation
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.score import Score
 from penstock.selftest.worlds.workers import rising, skewed
 
 
@@ -12,8 +11,7 @@ def test_the_score_is_beside_that_of_a_constant_and_of_the_paper() -> None:
     chance = random.Random(2)
     readings = skewed(chance, utilization_noise=0.02).ramp(chance, rising(0.05, 0.95, 120))
     score = score_extrapolation(readings, max_utilization=0.5)
-    assert isinstance(score, Score) and score.paper_mape is not None
-    assert score.mape < 0.05 < score.constant_mape
+    assert score.paper_mape is not None and score.mape < 0.05 < score.constant_mape
     assert score.held_out == len(readings) - len(quiet(readings, 0.5))
 
 

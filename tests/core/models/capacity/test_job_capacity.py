@@ -2,6 +2,7 @@ import csv
 import random
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from statistics import mean
 
@@ -9,9 +10,10 @@ import pytest
 from conformance import World, conforming
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worker_moments import moment, moved
 
 from penstock.core.models.capacity.job_capacity import JobCapacity, Method
-from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
+from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading, as_arrays
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.selftest.worlds.workers import Workers, rising, skewed, waving
 
@@ -19,22 +21,9 @@ QUIET = Workers(proportions=(1.0, 0.8, 0.6), speeds=(1000.0, 1000.0, 1000.0), id
 METHODS: list[Method] = ["utilization_law", "daedalus"]
 
 
-def moved(readings: list[WorkersReading], *, later_s: float, prefix: str) -> list[WorkersReading]:
-    """The same at a later time, by other executors."""
-    return [
-        replace(reading, at_s=reading.at_s + later_s, workers=tuple(replace(worker, worker=prefix + worker.worker) for worker in reading.workers))
-        for reading in readings
-    ]
-
-
 def world(chance: random.Random, utilization_noise: float = 0.03) -> World:
     workers = skewed(chance, utilization_noise=utilization_noise)
     return World(seen=workers.ramp(chance, rising(0.1, 0.5, 80)), truth=workers.capacity)
-
-
-def half_the_workers(chance: random.Random) -> World:
-    whole = world(chance)
-    return World(seen=whole.seen, truth=0.5 * whole.truth * (1.0 + chance.gauss(0.0, 0.08)))
 
 
 STEADY = "there is room for rows that come to cost more, and here they do not"
@@ -59,12 +48,14 @@ def late(chance: random.Random) -> World:
     """Utilisation is the average of the minute before, and throughput is not."""
     workers = skewed(chance, 3)
     ramp = workers.ramp(chance, waving(0.1, 0.5, 60))
-    before = [ramp[max(0, place - 3) : place + 1] for place in range(len(ramp))]
-    seen = [
-        replace(each, workers=tuple(replace(w, utilization=mean(r.workers[number].utilization for r in window)) for number, w in enumerate(each.workers)))
-        for each, window in zip(ramp, before, strict=True)
-    ]
+    busy, _ = as_arrays(ramp)
+    means = [busy[max(0, place - 3) : place + 1].mean(axis=0).tolist() for place in range(len(ramp))]
+    seen = [replace(each, workers=tuple(map(at_utilization, each.workers, mean))) for each, mean in zip(ramp, means, strict=True)]
     return World(seen=seen, truth=workers.capacity)
+
+
+def at_utilization(worker: WorkerReading, utilization: float) -> WorkerReading:
+    return replace(worker, utilization=utilization)
 
 
 TestConformanceWhereUtilisationComesLater = conforming(empty=JobCapacity(), world=late, wide=STEADY)
@@ -82,7 +73,12 @@ def idle_apart(chance: random.Random) -> World:
 TestConformanceWhereIdleDiffersByWorker = conforming(empty=JobCapacity(), world=idle_apart)
 
 
-# Twelve workers were seen, and six are asked for: the truth is half the capacity, give or take the split of the data.
+def half_the_workers(chance: random.Random) -> World:
+    """Twelve workers were seen, and six are asked for: the truth is half the capacity, give or take the split of the data."""
+    whole = world(chance)
+    return World(seen=whole.seen, truth=0.5 * whole.truth * (1.0 + chance.gauss(0.0, 0.08)))
+
+
 TestConformanceAtAnotherScaleout = conforming(empty=JobCapacity(), world=half_the_workers, ask=lambda model: model.predict(scaleout=6))
 TestConformanceOfThePaper = conforming(empty=JobCapacity(method="daedalus"), world=lambda chance: world(chance, utilization_noise=0.003), wide=STEADY)
 
@@ -125,12 +121,9 @@ def test_idle_that_differs_by_worker_costs_less_than_five_per_cent() -> None:
 def test_workers_that_differ_beyond_belief_are_taken_for_alike() -> None:
     """One that is full cannot become busier: its line is flat, and says that it is full without any load."""
     workers = replace(QUIET, throughput_noise=0.02)
-    full = [
-        replace(reading, workers=(replace(reading.workers[0], utilization=0.98), *reading.workers[1:]))
-        for reading in workers.ramp(random.Random(0), waving(0.9, 1.0, 60))
-    ]
-    throughput = mean(sum(worker.throughput_rows_per_s for worker in reading.workers) for reading in full)
-    assert JobCapacity().learn(full).predict().value == pytest.approx(throughput / 0.98, rel=0.02)
+    ramp = workers.ramp(random.Random(0), waving(0.9, 1.0, 60))
+    full = [replace(reading, workers=(at_utilization(reading.workers[0], 0.98), *reading.workers[1:])) for reading in ramp]
+    assert JobCapacity().learn(full).predict().value == pytest.approx(mean(map(total, full)) / 0.98, rel=0.02)
 
 
 def test_noise_of_utilisation_does_not_bend_the_law_as_it_bends_the_paper() -> None:
@@ -151,10 +144,9 @@ def test_a_few_glitches_change_little() -> None:
     seen = workers.ramp(chance, rising(0.1, 0.5, 80))
     spoiled = list(seen)
     for index in (5, 21, 22, 50, 79):
-        broken = [
-            replace(worker, utilization=0.95, throughput_rows_per_s=0.0) if index % 2 or worker.worker == "03" else worker for worker in seen[index].workers
-        ]
-        spoiled[index] = replace(seen[index], workers=tuple(broken))
+        broken = (index % 2 or worker.worker == "03" for worker in seen[index].workers)
+        workers = (replace(each, utilization=0.95, throughput_rows_per_s=0.0) if bad else each for each, bad in zip(seen[index].workers, broken, strict=True))
+        spoiled[index] = replace(seen[index], workers=tuple(workers))
     assert JobCapacity().learn(spoiled).predict().value == pytest.approx(JobCapacity().learn(seen).predict().value, rel=0.02)
 
 
@@ -169,8 +161,7 @@ def test_warming_up_and_incomplete_readings_are_left_out() -> None:
 def test_one_level_of_load_gives_the_ratio_with_wide_bounds() -> None:
     model = JobCapacity().learn(QUIET.ramp(random.Random(0), [0.4] * 20))
     estimate = model.predict()
-    assert estimate.value == pytest.approx(2400.0)
-    assert estimate.low < 2200.0 and estimate.high > 2600.0
+    assert estimate.value == pytest.approx(2400.0) and estimate.low < 2200.0 and estimate.high > 2600.0
 
 
 def test_an_unseen_scaleout_is_the_average_and_less_sure_the_further_away() -> None:
@@ -194,12 +185,10 @@ def test_a_scaleout_seen_before_is_remembered_and_fades_into_the_average() -> No
 
 def test_new_executors_at_the_same_scaleout_begin_anew_and_lean_on_memory() -> None:
     first = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
-    slower = replace(QUIET, speeds=(900.0, 900.0, 900.0))
-    second = moved(slower.ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="new")
+    second = moved(replace(QUIET, speeds=(900.0, 900.0, 900.0)).ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="new")
     model = JobCapacity().learn(first)
     assert model.learn(second[:2]).predict().value == pytest.approx(2400.0)
-    assert model.learn(second).predict().value == pytest.approx(2160.0, rel=0.02)
-    assert len(model.learn(second).workers()) == 3
+    assert model.learn(second).predict().value == pytest.approx(2160.0, rel=0.02) and len(model.learn(second).workers()) == 3
 
 
 @settings(max_examples=20)
@@ -218,23 +207,13 @@ def test_rescales_are_learnt_the_same_in_any_batching(scaleouts: list[int], size
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_idle_workers_and_idle_jobs_give_no_nonsense(method: Method) -> None:
+def test_workers_that_process_nothing_are_ignored_and_alone_give_no_capacity_of_zero(method: Method) -> None:
     idle = WorkerReading(worker="z", utilization=0.0, throughput_rows_per_s=0.0)
     with_idle = [replace(reading, scaleout=4, workers=(*reading.workers, idle)) for reading in QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))]
     assert JobCapacity(method=method).learn(with_idle).predict().value == pytest.approx(2400.0)
-    nothing = [WorkersReading(at_s=15.0 * i, scaleout=1, since_change_s=None, workers=(idle,)) for i in range(9)]
-    assert isinstance(JobCapacity(method=method).learn(nothing).predict(), NotReady)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_workers_that_process_nothing_are_no_capacity_of_zero(method: Method) -> None:
-    busy = [WorkersReading(at_s=15.0 * i, scaleout=1, since_change_s=None, workers=(reading_of(0.1 + 0.02 * i),)) for i in range(12)]
-    answer = JobCapacity(method=method).learn(busy).predict()
-    assert isinstance(answer, NotReady) and answer.why == "no worker processed anything in them"
-
-
-def reading_of(utilization: float) -> WorkerReading:
-    return WorkerReading(worker="a", utilization=utilization, throughput_rows_per_s=0.0)
+    assert isinstance(JobCapacity(method=method).learn([moment(15.0 * i, (0.0, 0.0)) for i in range(9)]).predict(), NotReady)
+    busy = [moment(15.0 * i, (0.1 + 0.02 * i, 0.0)) for i in range(12)]
+    assert JobCapacity(method=method).learn(busy).predict() == NotReady(why="no worker processed anything in them")
 
 
 def test_the_same_readings_in_less_time_make_it_less_sure() -> None:
@@ -259,21 +238,16 @@ def test_throughput_is_predicted_from_the_mean_utilisation_and_not_from_the_high
     assert mean(each.value for each in said if isinstance(each, Estimate)) == pytest.approx(0.8 * workers.capacity, rel=0.03)
 
 
-def test_settled_it_answers_the_same() -> None:
+def test_settled_it_answers_the_same_and_before_anything_was_learnt_there_are_no_workers_and_no_skew() -> None:
     model = JobCapacity().learn(QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20)))
     assert model.waiting and not model.settled().waiting
     assert model.settled().predict() == model.predict() and model.settled().workers() == model.workers()
-
-
-def test_before_anything_was_learnt_there_are_no_workers_and_no_skew() -> None:
-    assert JobCapacity().workers() == ()
-    assert isinstance(JobCapacity().skew(), NotReady)
+    assert JobCapacity().workers() == () and isinstance(JobCapacity().skew(), NotReady)
 
 
 def alone(*seen: tuple[float, float]) -> list[WorkersReading]:
     """One worker, read every minute, with these utilisations and throughputs."""
-    workers = [WorkerReading(worker="1", utilization=utilization, throughput_rows_per_s=rate) for utilization, rate in seen]
-    return [WorkersReading(at_s=60.0 * number, scaleout=1, since_change_s=None, workers=(worker,)) for number, worker in enumerate(workers)]
+    return [moment(60.0 * number, each) for number, each in enumerate(seen)]
 
 
 @settings(max_examples=30)
@@ -314,13 +288,13 @@ MEASURED = Path("/work/shared/data/workers_p12_saturated.csv")
 with_measured = pytest.mark.skipif(not MEASURED.exists(), reason="the measured data is not here")
 
 
+@cache
 def measured() -> list[WorkersReading]:
     moments: dict[float, list[WorkerReading]] = defaultdict(list)
     with MEASURED.open() as lines:
         for row in csv.DictReader(lines):
-            moments[float(row["t_s"])].append(
-                WorkerReading(worker=row["worker"], utilization=float(row["cpu"]), throughput_rows_per_s=float(row["throughput"]))
-            )
+            worker = WorkerReading(worker=row["worker"], utilization=float(row["cpu"]), throughput_rows_per_s=float(row["throughput"]))
+            moments[float(row["t_s"])].append(worker)
     return [WorkersReading(at_s=at_s, scaleout=len(each), since_change_s=None, workers=tuple(each)) for at_s, each in sorted(moments.items())]
 
 
@@ -334,19 +308,11 @@ def busiest(reading: WorkersReading) -> float:
 
 @with_measured
 @pytest.mark.parametrize("method", METHODS)
-def test_at_the_utilisation_measured_the_capacity_is_the_throughput_measured(method: Method) -> None:
-    readings = measured()
-    estimate = JobCapacity(method=method).learn(readings).predict(at_utilization=mean(map(busiest, readings)))
-    assert estimate.value == pytest.approx(mean(map(total, readings)), rel=0.03)
-
-
-@with_measured
-@pytest.mark.parametrize("method", METHODS)
-def test_the_first_minutes_predict_the_rest(method: Method) -> None:
-    readings = measured()
-    first, rest = readings[: len(readings) // 3], readings[len(readings) // 3 :]
-    estimate = JobCapacity(method=method).learn(first).predict(at_utilization=mean(map(busiest, rest)))
-    assert estimate.value == pytest.approx(mean(map(total, rest)), rel=0.1)
+def test_at_the_utilisation_measured_the_capacity_is_the_throughput_measured_and_the_first_minutes_predict_the_rest(method: Method) -> None:
+    whole, third = measured(), len(measured()) // 3
+    for learnt, asked, within in ((whole, whole, 0.03), (whole[:third], whole[third:], 0.1)):
+        estimate = JobCapacity(method=method).learn(learnt).predict(at_utilization=mean(map(busiest, asked)))
+        assert estimate.value == pytest.approx(mean(map(total, asked)), rel=within)
 
 
 @with_measured

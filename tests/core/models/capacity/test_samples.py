@@ -1,21 +1,27 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from worker_moments import moment, moved
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
 from penstock.core.models.capacity.job_capacity import JobCapacity
 from penstock.core.models.capacity.samples import MOST_ALIKE, MOST_WORKERS, PARTS
-from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
+from penstock.core.models.capacity.worker_readings import WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.selftest.worlds.workers import rising, skewed, waving
 
 
 def steady(utilization: float, times: int) -> list[WorkersReading]:
     """One worker that processes 1,000 rows/s at full utilisation."""
-    worker = WorkerReading(worker="1", utilization=utilization, throughput_rows_per_s=1000.0 * utilization)
-    return [WorkersReading(at_s=0.0, scaleout=1, since_change_s=None, workers=(worker,))] * times
+    return [moment(0.0, (utilization, 1000.0 * utilization))] * times
+
+
+def noisy(seed: int) -> list[WorkersReading]:
+    chance = random.Random(seed)
+    return skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120))
 
 
 def test_a_worker_without_noise_is_predicted_exactly_and_a_constant_is_not() -> None:
@@ -25,19 +31,14 @@ def test_a_worker_without_noise_is_predicted_exactly_and_a_constant_is_not() -> 
 
 
 def test_the_busiest_third_is_predicted_by_the_rest_with_less_error_than_the_papers_regression_where_utilisation_is_noisy() -> None:
-    scores = []
-    for seed in range(12):
-        chance = random.Random(seed)
-        scores.append(JobCapacity().learn(skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120))).score())
-    law, paper, constant = (sum(each) / len(scores) for each in zip(*((s.mape, s.paper_mape or 0.0, s.constant_mape) for s in scores), strict=True))
+    scores = [JobCapacity().learn(noisy(seed)).score() for seed in range(12)]
+    law, paper, constant = np.mean([(score.mape, score.paper_mape, score.constant_mape) for score in scores], axis=0)
     assert law < paper < constant
 
 
 def test_the_papers_method_reports_the_papers_error_as_its_own() -> None:
-    chance = random.Random(1)
-    seen = skewed(chance, utilization_noise=0.05).ramp(chance, rising(0.1, 0.6, 120))
-    score = JobCapacity(method="daedalus").learn(seen).score()
-    assert score.mape == score.paper_mape == JobCapacity().learn(seen).score().paper_mape
+    score = JobCapacity(method="daedalus").learn(noisy(1)).score()
+    assert score.mape == score.paper_mape == JobCapacity().learn(noisy(1)).score().paper_mape
 
 
 def test_what_is_kept_is_bounded_and_the_same_in_any_batching() -> None:
@@ -54,8 +55,7 @@ def test_of_many_workers_a_few_are_kept_and_of_many_stays_the_last_that_tell_som
     chance, model = random.Random(4), JobCapacity()
     for number, moments in enumerate((30, 30, 2, 30, 30)):
         seen = skewed(chance, 20).ramp(chance, rising(0.1, 0.6, moments))
-        named = [replace(reading, workers=tuple(replace(each, worker=f"{number}-{each.worker}") for each in reading.workers)) for reading in seen]
-        model = model.learn(named)
+        model = model.learn(moved(seen, later_s=0.0, prefix=f"{number}-"))
     assert [stay.workers[0][0] for stay in model.samples] == ["1", "3", "4"]
     assert all(len(stay.workers) == MOST_WORKERS == len(sample.utilization) for stay in model.samples for sample in stay.samples)
 
@@ -65,7 +65,7 @@ def test_a_steady_load_pushes_out_nothing_that_was_seen_at_others() -> None:
     assert [each.mean_utilization for each in model.samples[0].samples] == [0.3] * 3 + [0.8] * MOST_ALIKE
 
 
-def test_readings_that_are_all_alike_tell_no_error() -> None:
+def test_readings_that_are_all_alike_have_no_error() -> None:
     answer = JobCapacity().learn(steady(0.5, 100)).score()
     assert isinstance(answer, NotReady) and "equally busy" in answer.why
 

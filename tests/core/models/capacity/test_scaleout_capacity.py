@@ -1,16 +1,17 @@
 import math
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from conformance import World, conforming
+from conformance import Conformance, World, conforming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.capacity.scaleout_curve import Form, Point, fitted, left_out_error
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.score import Score, mape
+from penstock.core.models.score import mape
 
 FORMS: tuple[Form, Form] = ("line", "power")
 SCALEOUTS = (2, 5, 8, 11, 14, 17, 20, 24)
@@ -27,30 +28,8 @@ def power(scaleout: float) -> float:
 def measured(
     truth: Callable[[float], float], scaleouts: tuple[int, ...] = SCALEOUTS, chance: random.Random | None = None, noise: float = 0.04
 ) -> list[ScaleoutMeasured]:
-    return [
-        ScaleoutMeasured(scaleout=scaleout, throughput_rows_per_s=truth(scaleout) * (1.0 + (chance.gauss(0.0, noise) if chance else 0.0)))
-        for scaleout in scaleouts
-    ]
-
-
-TestConformanceOnALine = conforming(
-    empty=ScaleoutCapacity(),
-    world=lambda chance: World(seen=measured(line, chance=chance), truth=line(12)),
-    ask=lambda model: model.predict(12),
-    wide="the bounds are those of one more measurement, and this truth has no noise",
-)
-TestConformanceOnAPowerLawExtrapolated = conforming(
-    empty=ScaleoutCapacity(),
-    world=lambda chance: World(seen=measured(power, (2, 4, 6, 8, 8, 10), chance), truth=power(24)),
-    ask=lambda model: model.predict(24),
-)
-TestConformanceOfASinglePoint = conforming(
-    empty=ScaleoutCapacity(),
-    world=lambda chance: World(seen=measured(power, (4,), chance), truth=power(8)),
-    ask=lambda model: model.predict(8),
-    taught=lambda model, seen: model.learn(measured(power)),
-    wide="one measurement says nothing of the form, and this one is nearly proportional",
-)
+    noisy = [truth(scaleout) * (1.0 + (chance.gauss(0.0, noise) if chance else 0.0)) for scaleout in scaleouts]
+    return [ScaleoutMeasured(scaleout=scaleout, throughput_rows_per_s=rate) for scaleout, rate in zip(scaleouts, noisy, strict=True)]
 
 
 def saturating(scaleout: float) -> float:
@@ -66,17 +45,21 @@ def flat(scaleout: float) -> float:
     return min(5000.0 * scaleout, 20_000.0)
 
 
-TestConformanceWhereCapacityBends = conforming(
-    empty=ScaleoutCapacity(),
-    world=lambda chance: World(seen=measured(saturating, (1, 2, 4, 6, 8), chance, noise=0.02), truth=saturating(12)),
-    ask=lambda model: model.predict(12),
-)
-TestConformanceBeyondAPlateau = conforming(
-    empty=ScaleoutCapacity(),
-    world=lambda chance: World(seen=measured(flat, (1, 2, 4, 6, 8), chance, noise=0.03), truth=flat(16)),
-    ask=lambda model: model.predict(16),
-    wide="a slope that noise could hide in the tie is in the bounds, and this truth has none",
-)
+def conforming_at(asked: int, truth: Callable[[float], float], scaleouts: tuple[int, ...], noise: float = 0.04, **case: Any) -> type[Conformance]:
+    def world(chance: random.Random) -> World:
+        return World(seen=measured(truth, scaleouts, chance, noise), truth=truth(asked))
+
+    return conforming(empty=ScaleoutCapacity(), world=world, ask=lambda model: model.predict(asked), **case)
+
+
+PRECISE = "the bounds are those of one more measurement, and this truth has no noise"
+ONE = "one measurement says nothing of the form, and this one is nearly proportional"
+HIDDEN = "a slope that noise could hide in the tie is in the bounds, and this truth has none"
+TestConformanceOnALine = conforming_at(12, line, SCALEOUTS, wide=PRECISE)
+TestConformanceOnAPowerLawExtrapolated = conforming_at(24, power, (2, 4, 6, 8, 8, 10))
+TestConformanceOfASinglePoint = conforming_at(8, power, (4,), taught=lambda model, seen: model.learn(measured(power)), wide=ONE)
+TestConformanceWhereCapacityBends = conforming_at(12, saturating, (1, 2, 4, 6, 8), noise=0.02)
+TestConformanceBeyondAPlateau = conforming_at(16, flat, (1, 2, 4, 6, 8), noise=0.03, wide=HIDDEN)
 
 
 @pytest.mark.parametrize("truth", [saturating, universal])
@@ -99,13 +82,13 @@ def test_predictions_on_a_plateau_are_its_level_and_below_it_never_more() -> Non
     assert level == pytest.approx(20_000.0, rel=0.03)
     assert all(model.predict(scaleout).value == level for scaleout in (4, 5, 12, 16, 24, 100))
     assert all(model.predict(scaleout).value <= level for scaleout in (1, 2, 3))
-    score = model.score()
-    assert isinstance(score, Score) and score.mape < 0.06 < score.constant_mape
+    assert model.score().mape < 0.06 < model.score().constant_mape
 
 
-def test_bounds_of_a_plateau_widen_beyond_what_was_measured() -> None:
-    model = ScaleoutCapacity().learn(measured(flat, (1, 2, 4, 8)))
-    widths = [model.predict(scaleout).high / model.predict(scaleout).low for scaleout in (8, 16, 64)]
+@pytest.mark.parametrize(("seen", "scaleouts"), [(measured(flat, (1, 2, 4, 8)), (8, 16, 64)), (measured(power, chance=random.Random(1)), (24, 48, 96))])
+def test_bounds_widen_away_from_what_was_measured_also_on_a_plateau(seen: list[ScaleoutMeasured], scaleouts: tuple[int, ...]) -> None:
+    model = ScaleoutCapacity().learn(seen)
+    widths = [model.predict(scaleout).high / model.predict(scaleout).low for scaleout in scaleouts]
     assert widths == sorted(widths) and widths[0] < widths[2]
 
 
@@ -126,23 +109,15 @@ def test_measurements_that_repeat_exactly_have_an_answer() -> None:
         assert model.predict(8).low <= model.predict(8).value <= model.predict(8).high
 
 
-@pytest.mark.parametrize(("truth", "form"), [(line, "line"), (power, "power")])
-def test_the_form_is_found_and_exact_without_noise(truth: Callable[[float], float], form: str) -> None:
+@pytest.mark.parametrize(
+    ("truth", "form", "parameters"),
+    [(line, "line", {"intercept": 15_000.0, "slope": 8_000.0}), (power, "power", {"factor": 14_000.0, "exponent": 0.8})],
+)
+def test_the_form_and_its_parameters_are_found_and_exact_without_noise(truth: Callable[[float], float], form: str, parameters: dict[str, float]) -> None:
     model = ScaleoutCapacity().learn(measured(truth))
-    assert model.form == form
+    assert model.form == form and model.parameters == pytest.approx(parameters)
     assert [model.predict(scaleout).value for scaleout in (1, 12, 30)] == pytest.approx([truth(1), truth(12), truth(30)])
-
-
-def test_the_parameters_are_those_of_the_form() -> None:
-    assert ScaleoutCapacity().learn(measured(line)).parameters == {"intercept": pytest.approx(15_000.0), "slope": pytest.approx(8_000.0)}
-    assert ScaleoutCapacity().learn(measured(power)).parameters == {"factor": pytest.approx(14_000.0), "exponent": pytest.approx(0.8)}
     assert ScaleoutCapacity().form is None and ScaleoutCapacity().parameters == {}
-
-
-def test_bounds_widen_away_from_what_was_measured() -> None:
-    model = ScaleoutCapacity().learn(measured(power, chance=random.Random(1)))
-    widths = [model.predict(scaleout).high / model.predict(scaleout).low for scaleout in (24, 48, 96)]
-    assert widths == sorted(widths)
 
 
 def test_one_scaleout_means_proportion_and_two_a_curve_through_both() -> None:
@@ -156,30 +131,21 @@ def test_one_scaleout_means_proportion_and_two_a_curve_through_both() -> None:
 
 
 def test_repetitions_are_left_out_together() -> None:
-    repeated = ScaleoutCapacity().learn([*measured(line), *measured(line)])
-    once = ScaleoutCapacity().learn(measured(line))
-    score = repeated.score()
-    assert score == once.score() and score.held_out == len(SCALEOUTS)
-
-
-def test_the_score_of_three_scale_outs_is_that_of_their_form() -> None:
-    three = ScaleoutCapacity().learn(measured(line, (2, 4, 8)))
-    score = three.score()
-    assert three.form == "line" and isinstance(score, Score) and score.mape < 1e-9
+    repeated, once = (ScaleoutCapacity().learn(measured(line) * times) for times in (2, 1))
+    assert repeated.score() == once.score() and repeated.score().held_out == len(SCALEOUTS)
 
 
 def test_where_a_line_without_a_scale_out_falls_below_zero_there_the_score_is_that_of_the_power_law() -> None:
     rates = {4: 500.0, 6: 1000.0, 9: 4000.0, 10: 5000.0, 12: 7000.0}
     seen = [ScaleoutMeasured(scaleout=s, throughput_rows_per_s=rate) for s, rate in rates.items()]
     left_out = [ScaleoutCapacity().learn([each for each in seen if each.scaleout != s]).predict(s).value for s in rates]
-    score = ScaleoutCapacity().learn(seen).score()
-    assert isinstance(score, Score) and score.mape == pytest.approx(mape(left_out, list(rates.values()))) and left_out[0] > 0
+    assert ScaleoutCapacity().learn(seen).score().mape == pytest.approx(mape(left_out, list(rates.values()))) and left_out[0] > 0
 
 
-def test_the_score_is_beside_that_of_a_constant_and_of_the_line() -> None:
-    score = ScaleoutCapacity().learn(measured(power)).score()
-    assert isinstance(score, Score) and score.paper_mape is not None
+def test_the_score_is_that_of_the_form_beside_that_of_a_constant_and_of_the_line() -> None:
+    score, three = ScaleoutCapacity().learn(measured(power)).score(), ScaleoutCapacity().learn(measured(line, (2, 4, 8)))
     assert score.mape < 1e-9 < score.paper_mape < score.constant_mape
+    assert three.form == "line" and three.score().mape < 1e-9
 
 
 @settings(max_examples=30)
@@ -199,7 +165,7 @@ def test_leaving_one_out_is_a_fit_to_the_others() -> None:
 
 def test_very_many_scaleouts_are_left_out_in_parts() -> None:
     score = ScaleoutCapacity().learn(measured(power, tuple(range(1, 2001)), random.Random(2))).score()
-    assert isinstance(score, Score) and score.held_out == 2000 and score.mape == pytest.approx(0.032, abs=0.004)
+    assert score.held_out == 2000 and score.mape == pytest.approx(0.032, abs=0.004)
 
 
 def test_where_a_line_falls_below_zero_the_power_law_answers() -> None:

@@ -1,8 +1,8 @@
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from worker_moments import moved
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.capacity.worker_readings import WINDOW, WarmUp, WorkersReading, glitches, leading_glitches, warm_ups, without
@@ -72,10 +72,7 @@ def test_a_file_too_short_to_tell_is_kept_whole() -> None:
 
 def test_every_set_of_workers_has_a_warm_up_of_its_own() -> None:
     first = seen(1, "rising", warm_after_s=90.0)
-    later = [
-        replace(reading, at_s=reading.at_s + 1800.0, workers=tuple(replace(worker, worker="new" + worker.worker) for worker in reading.workers))
-        for reading in seen(2, "a sine", warm_after_s=90.0)
-    ]
+    later = moved(seen(2, "a sine", warm_after_s=90.0), later_s=1800.0, prefix="new")
     assert [found.from_s for found in warm_ups([*first, *later])] == [0.0, 1800.0]
 
 
