@@ -24,14 +24,9 @@ def lines() -> list[str]:
     return streaming_log(length_s=300.0, changes={150.0: 4})
 
 
-def seen(log: EventLog) -> tuple[LoggedApplication, list[Observation]]:
-    application = LoggedApplication()
-    return application, list(observations(log, application, 15.0))
-
-
 def seen_in(path: Path) -> tuple[LoggedApplication, list[Observation]]:
-    (log,) = logs_at([path])
-    return seen(log)
+    (log,), application = logs_at([path]), LoggedApplication()
+    return application, list(observations(log, application, 15.0))
 
 
 def batches(looks: list[Observation]) -> list[BatchFact]:
@@ -115,8 +110,7 @@ def test_a_log_that_is_damaged_in_the_middle_is_read_up_to_there_and_reported(tm
 
 
 def test_a_log_that_has_become_shorter_meanwhile_is_read_to_its_end(tmp_path: Path, lines: list[str]) -> None:
-    path = written(tmp_path / "app-1.zstd", lines[:100], "zstd")
-    assert list(torn_frames(path, "zstd", 1 << 30)) == []
+    assert list(torn_frames(written(tmp_path / "app-1.zstd", lines[:100], "zstd"), "zstd", 1 << 30)) == []
 
 
 def test_streams_that_follow_each_other_are_one_log(tmp_path: Path, lines: list[str]) -> None:
@@ -183,25 +177,24 @@ def test_progress_without_work_is_idleness_as_spark_logged_it_before_version_3_5
     assert idle == QueryIdle(at_s=done.started_s, query_id=event_logs.QUERY_ID)
 
 
-def progressed(number: int, started_s: float, rows: int, behind: float | None) -> QueryProgressed:
-    return QueryProgressed(at_s=started_s + 1, query_id="q", name=None, batch_id=number, started_s=started_s, rows=rows, behind_rows=behind)
+def committed(query_id: str, name: str | None, rows: int, behind: list[float | None]) -> LoggedQuery:
+    """A query that commits this many rows every 10 s and leaves these behind."""
+    query = LoggedQuery(query_id, name, 0.0)
+    for number, each in enumerate(behind):
+        batch = {"batch_id": number, "started_s": 10.0 * number, "rows": rows, "behind_rows": each}
+        query.committed(QueryProgressed(at_s=10.0 * number + 1, query_id="q", name=None, **batch))
+    return query
 
 
 def test_rows_that_a_batch_left_behind_have_waited_since_they_came() -> None:
-    query = LoggedQuery("8d268dc2-bc9c", None, 0.0)
-    for number, behind in enumerate((0.0, 500.0, 1000.0, 1500.0)):
-        query.committed(progressed(number, 10.0 * number, 500, behind))
-    facts = query.facts()
-    assert facts.name == "query 8d268dc2"
-    assert facts.newest_rows == 3500.0 and facts.processed_rows == 2000.0 and facts.counted_s == 30.0
+    facts = committed("8d268dc2-bc9c", None, 500, [0.0, 500.0, 1000.0, 1500.0]).facts()
+    assert (facts.name, facts.newest_rows, facts.processed_rows, facts.counted_s) == ("query 8d268dc2", 3500.0, 2000.0, 30.0)
     (sample,) = facts.batches[3].arrivals
     assert (sample.wall_s[0], sample.wall_s[-1]) == (10.0, 15.0), "the batch began at 30: they had waited through another"
 
 
 def test_a_query_that_has_nothing_to_read_counts_as_up_to_date() -> None:
-    query = LoggedQuery("q", "words", 0.0)
-    for number in range(2):
-        query.committed(progressed(number, 10.0 * number, 100, None))
+    query = committed("q", "words", 100, [None, None])
     query.idle(40.0)
     facts = query.facts()
     assert (facts.newest_rows, facts.processed_rows, facts.counted_s, facts.idle_s) == (200.0, 200.0, 40.0, 40.0)
@@ -225,9 +218,8 @@ def test_the_trigger_is_the_grid_on_which_batches_start() -> None:
 
 def test_batches_of_one_length_whose_tasks_run_all_the_time_are_real_time_mode() -> None:
     starts_s = [60.4 * number for number in range(10)]
-    assert rhythm(starts_s, 60.0, task_s=59.5).is_real_time
-    assert not rhythm(starts_s, 60.0, task_s=40.0).is_real_time
-    assert not rhythm(starts_s, 1.0, task_s=1.0).is_real_time
+    found = [rhythm(starts_s, length_s, task_s).is_real_time for length_s, task_s in ((60.0, 59.5), (60.0, 40.0), (1.0, 1.0))]
+    assert found == [True, False, False]
 
 
 def test_a_few_odd_batches_do_not_hide_real_time_mode() -> None:

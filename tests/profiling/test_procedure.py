@@ -24,9 +24,8 @@ class FakeCopy:
 
     def __init__(self, executors: int, clock: Clock, running: set[int], said: list[str], *, tells_lag: bool, tells_latency: bool, times: float) -> None:
         self._executors, self._clock, self._running, self._said, self._times = executors, clock, running, said, times
-        self._rate_rows_per_s = 0.0
         self._tells_lag, self._tells_latency = tells_lag, tells_latency
-        self._lag_rows, self._at_s = 0.0, clock.now_s()
+        self._rate_rows_per_s, self._lag_rows, self._at_s = 0.0, 0.0, clock.now_s()
 
     def read(self) -> Reading:
         self._said.append(f"read {self._executors}")
@@ -55,10 +54,10 @@ class FakeCopy:
 
 
 class FakeTestbed:
-    """Copies, and what was asked of them in its order; each counts a row so many times, or tells nothing of what arrives."""
+    """Copies, and what was asked of them in its order; each counts a row `times`, or does not know what arrives where that is 0."""
 
     def __init__(self, clock: FakeClock, *, tells_lag: bool = True, tells_latency: bool = True, times: float = 0.0) -> None:
-        self._clock, self._tells_lag, self._tells_latency, self._times = clock, tells_lag, tells_latency, times
+        self._clock, self._known = clock, {"tells_lag": tells_lag, "tells_latency": tells_latency, "times": times}
         self.said: list[str] = []
         self.running: set[int] = set()
 
@@ -66,17 +65,16 @@ class FakeTestbed:
         executors = configuration.executors
         self.said.append(f"launch {executors}")
         self.running.add(executors)
-        told = {"tells_lag": self._tells_lag, "tells_latency": self._tells_latency}
-        return FakeCopy(executors, self._clock, self.running, self.said, **told, times=self._times)
+        return FakeCopy(executors, self._clock, self.running, self.said, **self._known)
 
 
 def plan(sizes: Iterable[int] = (1, 2, 4), first: float = 80.0, step: float = 80.0, most_rates: int = 30) -> ProfilePlan:
     return ProfilePlan(sizes=tuple(sizes), first_rate=first, step_rate=step, most_rates=most_rates)
 
 
-def run(asked: ProfilePlan, **tells: bool) -> tuple[Profiled, FakeTestbed]:
+def run(asked: ProfilePlan, **known: float) -> tuple[Profiled, FakeTestbed]:
     clock = FakeClock()
-    testbed = FakeTestbed(clock, **tells)
+    testbed = FakeTestbed(clock, **known)
     return profile(testbed, clock, asked), testbed
 
 
@@ -90,8 +88,7 @@ def test_the_order_is_rate_by_rate_and_at_each_all_living_copies_are_read_in_tur
     assert steps[:7] == ["launch 1", "launch 2", "launch 4", "rate 80", "read 1", "read 2", "read 4"]
     asked = [said for said in steps if not said.startswith("read")]
     assert asked[3:] == ["rate 80", "rate 160", "stop 1", "rate 240", "stop 2", "rate 320", "rate 400", "rate 480", "stop 4"]
-    after_first_stop = steps[steps.index("stop 1") :]
-    assert "read 1" not in after_first_stop
+    assert "read 1" not in steps[steps.index("stop 1") :]
 
 
 def test_a_copy_that_does_not_keep_up_is_stopped_and_its_row_is_the_last_of_its_size() -> None:
@@ -104,7 +101,7 @@ def test_a_copy_that_does_not_keep_up_is_stopped_and_its_row_is_the_last_of_its_
 
 @settings(max_examples=25, deadline=None)
 @given(sizes=st.sets(st.integers(1, 24), min_size=1, max_size=5), step=st.floats(20.0, 700.0))
-def test_the_knee_of_every_size_is_the_first_rate_at_which_more_than_a_second_of_rows_waits_in_the_end(sizes: set[int], step: float) -> None:
+def test_the_knee_of_every_copy_is_the_first_rate_at_which_more_than_a_second_of_rows_waits_in_the_end(sizes: set[int], step: float) -> None:
     asked = plan(sorted(sizes), step, step, most_rates=200)
     found, _ = run(asked)
     rates = list(asked.rates())
@@ -115,8 +112,7 @@ def test_the_knee_of_every_size_is_the_first_rate_at_which_more_than_a_second_of
 
 def test_what_settles_is_not_measured() -> None:
     found, testbed = run(plan(sizes=(4,), most_rates=1))
-    assert testbed.said.count("read 4") == 20 + 8
-    assert verdicts(found.rows, 4) == [(80.0, True)]
+    assert testbed.said.count("read 4") == 20 + 8 and verdicts(found.rows, 4) == [(80.0, True)]
     assert found.rows[0].latency_s == pytest.approx(0.22)
 
 
@@ -127,13 +123,12 @@ def test_a_copy_is_paid_for_from_its_launch_to_its_stop() -> None:
 
 def test_sizes_that_carry_everything_are_stopped_after_the_last_rate() -> None:
     found, testbed = run(plan(most_rates=2))
-    assert verdicts(found.rows, 4) == [(80.0, True), (160.0, True)]
-    assert testbed.running == set()
+    assert verdicts(found.rows, 4) == [(80.0, True), (160.0, True)] and testbed.running == set()
     assert found.worker_seconds == pytest.approx(840.0 * (1 + 2 + 4))
 
 
 @pytest.mark.parametrize("sizes", [pytest.param((1, 2, 3, 4, 8), marks=pytest.mark.slow), (2, 4), (3,)])
-def test_where_no_lag_is_told_latencies_are_compared_with_each_other_and_then_with_their_own(sizes: tuple[int, ...]) -> None:
+def test_without_a_known_lag_latencies_are_compared_with_each_other_and_then_with_their_own(sizes: tuple[int, ...]) -> None:
     found, _ = run(plan(sizes, 50.0, 50.0), tells_lag=False)
     for size in sizes:
         assert verdicts(found.rows, size)[-1] == (EACH_ROWS_PER_S * size + 50.0, False)
@@ -142,9 +137,7 @@ def test_where_no_lag_is_told_latencies_are_compared_with_each_other_and_then_wi
 
 def test_a_copy_that_tells_no_latency_is_stopped_by_its_lag_and_leaves_no_rows() -> None:
     found, testbed = run(plan(), tells_latency=False)
-    assert found.rows == ()
-    assert "rate 480" in testbed.said
-    assert "rate 560" not in testbed.said
+    assert found.rows == () and "rate 480" in testbed.said and "rate 560" not in testbed.said
 
 
 def test_whatever_happens_no_copy_is_left_running() -> None:
@@ -178,8 +171,6 @@ def test_a_plan_that_cannot_be_is_refused(wrong: dict[str, object], why: str) ->
 
 
 def test_a_job_that_counts_a_row_more_than_once_is_profiled_by_the_rows_that_it_counts() -> None:
-    clock = FakeClock()
-    plan = ProfilePlan(sizes=(2, 4), first_rate=100.0, step_rate=100.0, most_rates=2)
-    twice = profile(FakeTestbed(clock, times=2.0), clock, plan)
-    once = profile(FakeTestbed(clock, times=1.001), clock, plan)
-    assert {row.rate_rows_per_s for row in twice.rows} == {200.0, 400.0} and {row.rate_rows_per_s for row in once.rows} == {100.0, 200.0}
+    for times, rates in ((2.0, {200.0, 400.0}), (1.001, {100.0, 200.0})):
+        found, _ = run(plan((2, 4), 100.0, 100.0, most_rates=2), times=times)
+        assert {row.rate_rows_per_s for row in found.rows} == rates

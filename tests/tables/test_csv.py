@@ -1,5 +1,7 @@
+import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,18 +9,18 @@ import pytest
 from penstock.core.errors import UserMistake
 from penstock.tables.csv import Column, read_csv
 
+Read = Callable[..., dict[str, Any]]
 TRACE = (Column(name="t"), Column(name="rate", lowest=0))
 WORKERS = (Column(name="worker", text=True), Column(name="utilization", lowest=0, highest=1), Column(name="scaleout", lowest=1, whole=True, optional=True))
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[[str], Path]:
-    def write(text: str) -> Path:
-        path = tmp_path / "given.csv"
-        path.write_text(text)
-        return path
+def read(tmp_path: Path) -> Read:
+    def read(text: str, columns: tuple[Column, ...] = TRACE) -> dict[str, Any]:
+        (tmp_path / "given.csv").write_bytes(text.encode())
+        return read_csv(tmp_path / "given.csv", columns)
 
-    return write
+    return read
 
 
 @pytest.mark.parametrize(
@@ -33,26 +35,22 @@ def written(tmp_path: Path) -> Callable[[str], Path]:
         ('"t", "load, in rows/s",rate,,,x,x\n0,7,1,,,5,6\n', [1.0]),
     ],
 )
-def test_named_columns_are_read_and_other_columns_and_blank_lines_skipped(tmp_path: Path, text: str, rates: list[float]) -> None:
-    path = tmp_path / "given.csv"
-    path.write_bytes(text.encode())
-    found = read_csv(path, TRACE)
+def test_named_columns_are_read_and_other_columns_and_blank_lines_skipped(read: Read, text: str, rates: list[float]) -> None:
+    found = read(text)
     assert found["t"].tolist() == list(range(len(rates))) and found["rate"].tolist() == rates and set(found) == {"t", "rate"}
 
 
-def test_texts_are_names_and_an_optional_column_may_be_absent(written: Callable[[str], Path]) -> None:
-    found = read_csv(written("worker,utilization\n7,0.5\nw2,1\n"), WORKERS)
-    assert found["worker"].tolist() == ["7", "w2"] and "scaleout" not in found
-
-
-def test_an_empty_cell_is_missing_where_that_is_allowed(written: Callable[[str], Path]) -> None:
-    columns = (Column(name="t"), Column(name="rate", lowest=0, may_lack=True))
-    assert np.isnan(read_csv(written("t,rate\n0,1\n1,\n"), columns)["rate"][1])
-
-
-def test_true_and_false_are_numbers(written: Callable[[str], Path]) -> None:
-    valid = Column(name="valid", lowest=0, highest=1, truth=True)
-    assert read_csv(written("valid\ntrue\n0\nFalse\n"), (valid,))["valid"].tolist() == [1.0, 0.0, 0.0]
+@pytest.mark.parametrize(
+    ("columns", "text", "found"),
+    [
+        (WORKERS, "worker,utilization\n7,0.5\nw2,1\n", {"worker": ["7", "w2"], "utilization": [0.5, 1.0]}),
+        ((Column(name="t"), Column(name="rate", lowest=0, may_lack=True)), "t,rate\n0,1\n1,\n", {"t": [0.0, 1.0], "rate": [1.0, math.nan]}),
+        ((Column(name="valid", lowest=0, highest=1, truth=True),), "valid\ntrue\n0\nFalse\n", {"valid": [1.0, 0.0, 0.0]}),
+    ],
+    ids=["texts are names and an optional column may be absent", "an empty cell is missing where that is allowed", "true and false are numbers"],
+)
+def test_a_column_is_read_by_its_kind(read: Read, columns: tuple[Column, ...], text: str, found: dict[str, Any]) -> None:
+    np.testing.assert_equal({name: values.tolist() for name, values in read(text, columns).items()}, found)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +80,9 @@ def test_true_and_false_are_numbers(written: Callable[[str], Path]) -> None:
         ("t,rate\n   \n", "it has a header and no rows; give it measurements"),
     ],
 )
-def test_a_bad_file_is_one_line(written: Callable[[str], Path], text: str, said: str) -> None:
+def test_a_bad_file_is_one_line(read: Read, text: str, said: str) -> None:
     with pytest.raises(UserMistake) as raised:
-        read_csv(written(text), TRACE)
+        read(text)
     assert said in str(raised.value) and "given.csv" in str(raised.value) and "\n" not in str(raised.value)
 
 
@@ -95,6 +93,6 @@ def test_a_file_that_is_not_there_a_folder_and_one_of_bytes_are_one_line(tmp_pat
             read_csv(tmp_path / name, TRACE)
 
 
-def test_a_whole_number_is_asked_for_where_one_is_needed(written: Callable[[str], Path]) -> None:
+def test_a_whole_number_is_asked_for_where_one_is_needed(read: Read) -> None:
     with pytest.raises(UserMistake, match=r'scaleout is "2\.5", a whole number of at least 1 is needed'):
-        read_csv(written("worker,utilization,scaleout\na,0.5,2.5\n"), WORKERS)
+        read("worker,utilization,scaleout\na,0.5,2.5\n", WORKERS)

@@ -1,11 +1,12 @@
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.worker_readings import WorkersReading
-from penstock.tables.workers import LONGEST_LACK, read_workers
+from penstock.tables.workers import LONGEST_LACK, WorkersTable, read_workers
 
 Row = tuple[float, str, object, object]
 
@@ -14,10 +15,14 @@ def rows(moments: range, workers: str, begin_s: float = 0.0) -> list[Row]:
     return [(begin_s + 15.0 * moment, worker, round(0.001 * moment + 0.1, 4), 100.0 + moment) for moment in moments for worker in workers]
 
 
-def readings(folder: Path, given: list[Row]) -> list[WorkersReading]:
+def table(folder: Path, given: list[Row], header: str = "t_s,worker,utilization,throughput", **options: Any) -> WorkersTable:
     path = folder / "workers.csv"
-    path.write_text("t_s,worker,utilization,throughput\n" + "\n".join(",".join(map(str, row)) for row in given))
-    return list(read_workers(path).readings)
+    path.write_text(f"{header}\n" + "\n".join(",".join(map(str, row)) for row in given))
+    return read_workers(path, **options)
+
+
+def readings(folder: Path, given: list[Row]) -> list[WorkersReading]:
+    return list(table(folder, given).readings)
 
 
 def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
@@ -118,11 +123,9 @@ def test_workers_that_all_others_replaced_in_the_last_moments_are_gone(tmp_path:
 
 
 def test_a_row_without_a_number_is_a_reading_that_was_not_made_of_a_worker_that_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "workers.csv"
     given = [(t, w, "" if w == "b" and 5 <= t / 15 < 15 else u, z if (t, w) != (0.0, "a") else "") for t, w, u, z in rows(range(20), "abc")]
-    path.write_text("t_s,worker,utilization,throughput\n" + "\n".join(",".join(map(str, row)) for row in given))
-    table = read_workers(path)
-    assert table.lacking == 11 and len(table.readings) == 9 and {(each.scaleout, each.since_change_s) for each in table.readings} == {(3, None)}
+    found = table(tmp_path, given)
+    assert found.lacking == 11 and len(found.readings) == 9 and {(each.scaleout, each.since_change_s) for each in found.readings} == {(3, None)}
 
 
 def test_a_worker_of_which_nothing_was_read_is_named(tmp_path: Path) -> None:
@@ -137,6 +140,5 @@ def test_workers_read_at_moments_of_their_own_are_joined(tmp_path: Path) -> None
 
 
 def test_one_row_is_one_moment_and_columns_may_have_other_names(tmp_path: Path) -> None:
-    path = tmp_path / "workers.csv"
-    path.write_text("t_s,worker,cpu,throughput\n0,a,0.5,10\n")
-    assert [each.workers[0].utilization for each in read_workers(path, columns={"utilization": "cpu"}).readings] == [0.5]
+    (found,) = table(tmp_path, [(0.0, "a", 0.5, 10.0)], "t_s,worker,cpu,throughput", columns={"utilization": "cpu"}).readings
+    assert found.workers[0].utilization == 0.5

@@ -65,14 +65,10 @@ def test_the_trace_runs_on_under_an_override() -> None:
     assert schedule.newest_at(60) == 200 + 40 * 500 and schedule.newest_at(70) == 200 + 40 * 500 + 650
 
 
-def test_an_override_from_before_the_epoch_holds_from_the_epoch_on() -> None:
-    schedule = constant(100).with_override(EPOCH_S - 60, 7)
-    assert schedule.newest_at(EPOCH_S) == 0 and schedule.newest_at(EPOCH_S + 10) == 70
-
-
-def test_the_rate_factor_is_for_the_trace_and_not_for_overrides() -> None:
-    schedule = constant(100, rate_factor=3).with_override(EPOCH_S + 10, 100)
-    assert schedule.newest_at(EPOCH_S + 10) == 3000 and schedule.newest_at(EPOCH_S + 20) == 4000
+def test_an_override_from_before_the_epoch_holds_from_the_epoch_on_and_the_rate_factor_is_not_for_overrides() -> None:
+    early, scaled = constant(100).with_override(EPOCH_S - 60, 7), constant(100, rate_factor=3).with_override(EPOCH_S + 10, 100)
+    assert [early.newest_at(EPOCH_S + after_s) for after_s in (0, 10)] == [0, 70]
+    assert [scaled.newest_at(EPOCH_S + after_s) for after_s in (10, 20)] == [3000, 4000]
 
 
 def test_an_override_that_starts_before_another_or_is_no_rate_is_refused() -> None:
@@ -147,9 +143,8 @@ def test_a_slice_knows_the_arrivals_of_its_range(schedule: Schedule, after_s: fl
 
 
 def test_a_slice_of_a_month_is_small_and_nearly_right() -> None:
-    schedule = (
-        Schedule.begin(TraceRecipe(shape="diurnal + spikes + noise"), EPOCH_S).with_override(EPOCH_S + 86_400, 0).with_override(EPOCH_S + 5 * 86_400, None)
-    )
+    schedule = Schedule.begin(TraceRecipe(shape="diurnal + spikes + noise"), EPOCH_S)
+    schedule = schedule.with_override(EPOCH_S + 86_400, 0).with_override(EPOCH_S + 5 * 86_400, None)
     end = schedule.newest_at(EPOCH_S + 30 * 86_400)
     cut = schedule.slice(0, end)
     positions = np.linspace(0, end - 1, 50_000).astype(np.int64)
@@ -158,20 +153,16 @@ def test_a_slice_of_a_month_is_small_and_nearly_right() -> None:
     assert np.median(off_s) < 30 and (np.diff(cut.arrival_of(positions)) >= 0).all()
 
 
-def test_a_slice_answers_only_for_its_range() -> None:
+def test_a_slice_answers_only_for_its_range_which_has_rows_that_arrive() -> None:
     cut = constant(100).slice(10, 20)
     assert cut.arrival_of(np.array([10, 19])).tolist() == pytest.approx([EPOCH_S + 0.11, EPOCH_S + 0.2], abs=1e-6)
     assert cut.arrival_of(np.array([], dtype=np.int64)).tolist() == []
     for outside in (9, 20):
         with pytest.raises(ValueError, match="not all in 10 to 19"):
             cut.arrival_of(np.array([outside]))
-
-
-def test_a_slice_of_no_rows_or_of_rows_that_never_arrive_is_refused() -> None:
-    with pytest.raises(ValueError, match="no range"):
-        constant(100).slice(5, 5)
-    with pytest.raises(ValueError, match="never arrives"):
-        constant(0).slice(0, 1)
+    for rate, first, end, why in ((100, 5, 5, "no range"), (0, 0, 1, "never arrives")):
+        with pytest.raises(ValueError, match=why):
+            constant(rate).slice(first, end)
 
 
 @given(schedules(), AFTER_S)
@@ -203,9 +194,8 @@ def test_the_same_trace_written_differently_goes_on() -> None:
     ],
 )
 def test_a_checkpoint_refuses_another_trace(recipe: TraceRecipe, key: str) -> None:
-    state = Schedule.begin(TraceRecipe(shape="constant(100)"), EPOCH_S).state()
     with pytest.raises(UserMistake, match=f"trace: {key}: found .*cannot change, use another checkpoint"):
-        Schedule.resume(recipe, state)
+        Schedule.resume(recipe, constant(100).state())
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,8 @@ def test_noise_is_even_and_stays_within_its_amplitude() -> None:
     assert abs(np.corrcoef(rate[1:], rate[:-1])[0, 1]) < 0.02
 
 
-def test_noise_stands_still_between_draws() -> None:
+def test_noise_stands_still_between_draws_and_is_another_with_another_seed() -> None:
+    assert rates("noise(100) + constant(1k)", 0, 1, 2, seed=1) != rates("noise(100) + constant(1k)", 0, 1, 2, seed=2)
     rate = np.array(rates("constant(1k) + noise(100, every=10)", *range(100), seed=1)).reshape(10, 10)
     assert (rate == rate[:, :1]).all() and len(set(rate[:, 0])) == 10
 
@@ -88,10 +89,6 @@ def test_from_when_it_is_settled_a_shape_does_not_move(text: str, moments: list[
 def test_a_shape_reads_back_what_it_prints(text: str) -> None:
     shape = parse_shape(text, 9)
     assert parse_shape(str(shape), 9) == shape
-
-
-def test_another_seed_is_another_trace() -> None:
-    assert rates("noise(100) + constant(1k)", 0, 1, 2, seed=1) != rates("noise(100) + constant(1k)", 0, 1, 2, seed=2)
 
 
 def test_parameters_come_with_units_by_name_by_position_or_by_default() -> None:

@@ -308,7 +308,7 @@ def busiest(reading: WorkersReading) -> float:
 
 @with_measured
 @pytest.mark.parametrize("method", METHODS)
-def test_at_the_utilisation_measured_the_capacity_is_the_throughput_measured_and_the_first_minutes_predict_the_rest(method: Method) -> None:
+def test_at_the_utilisation_measured_the_capacity_is_the_throughput_measured_also_of_later_minutes(method: Method) -> None:
     whole, third = measured(), len(measured()) // 3
     for learnt, asked, within in ((whole, whole, 0.03), (whole[:third], whole[third:], 0.1)):
         estimate = JobCapacity(method=method).learn(learnt).predict(at_utilization=mean(map(busiest, asked)))

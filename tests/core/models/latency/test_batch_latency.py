@@ -13,7 +13,6 @@ from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.latency.batch_latency import MOST_LATENCIES, BatchLatency, LatencyMeasured, latencies_by_law_s, settled_batches_s, stretch
-from penstock.core.models.score import Score
 
 CHEAP_LAWS = st.builds(BatchLaw, overhead_s=st.floats(0.05, 3.0), row_s=st.floats(1e-5, 1e-2), partitions=st.integers(1, 40))
 INTERVALS = st.floats(0.1, 30.0)
@@ -51,9 +50,8 @@ def test_the_interval_is_kept_exactly_up_to_capacity(law: BatchLaw, share: float
 @given(CHEAP_LAWS, SHARES, SHARES, INTERVALS, SCALEOUTS, SCALEOUTS)
 def test_by_law_it_rises_with_the_rate_and_falls_with_executors(law: BatchLaw, one: float, other: float, interval_s: float, scaleout: int, added: int) -> None:
     few, many = (rate_at(law, share, scaleout) for share in sorted((one, other)))
-    calm = latency_by_law_s(law, rate_rows_per_s=few, interval_s=interval_s, scaleout=scaleout)
-    busy = latency_by_law_s(law, rate_rows_per_s=many, interval_s=interval_s, scaleout=scaleout)
-    wide = latency_by_law_s(law, rate_rows_per_s=many, interval_s=interval_s, scaleout=scaleout + added)
+    asked = ((few, scaleout), (many, scaleout), (many, scaleout + added))
+    calm, busy, wide = (latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=s) for rate, s in asked)
     assert calm <= busy * (1 + 1e-9) and wide <= busy * (1 + 1e-9)
 
 
@@ -87,25 +85,24 @@ def test_the_mean_and_the_quantiles_are_those_of_simulated_batches() -> None:
         assert latency_by_law_s(law, **asked, quantile=quantile) == pytest.approx(settled[int(quantile * len(settled))], rel=0.005)  # type: ignore[arg-type]
 
 
-def test_a_quantile_outside_of_0_and_1_is_refused() -> None:
+def test_a_quantile_outside_of_0_and_1_and_a_latency_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="quantile"):
         latency_by_law_s(BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1), rate_rows_per_s=1.0, interval_s=1.0, scaleout=1, quantile=95)
+    with pytest.raises(ValueError, match="cannot be"):
+        LatencyMeasured(interval_s=1.0, rate_rows_per_s=1.0, latency_s=0.0)
 
 
 def test_bounds_of_the_batch_cost_reach_the_latency() -> None:
-    law, chance = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12), random.Random(1)
-    seen = []
-    for _ in range(30):
-        rows = chance.uniform(500, 9000)
-        seen.append(BatchMeasured(rows=rows, duration_s=law.duration_s(rows, 4) * chance.lognormvariate(0, 0.1), scaleout=4))
-    model = BatchLatency(cost=BatchCost(partitions=12), quantile=0.95).learn(seen)
-    widths = [answer.high / answer.low for answer in (predicted(model, rate, 2.0, 4) for rate in (500.0, 2500.0, 3900.0))]
+    model = BatchLatency(cost=BatchCost(partitions=12), quantile=0.95).learn(batches(random.Random(1), noise=0.1))
+    widths = [answer.high / answer.low for answer in (predicted(model, rate, 2.0, 4) for rate in (500.0, 2000.0, 3000.0))]
     assert widths[2] == max(widths) > min(widths) > 1
     assert predicted(model, 9000.0, 2.0, 4).value == math.inf
 
 
 @given(st.lists(LAWS, min_size=1, max_size=4), st.floats(0.0, 1e5), st.floats(0.0, 20.0), st.none() | st.floats(0.0, 1.0))
-def test_laws_and_sizes_asked_together_get_the_answers_they_get_alone(laws: list[BatchLaw], rate: float, interval_s: float, quantile: float | None) -> None:
+def test_laws_and_scale_outs_asked_together_get_the_answers_they_get_alone(
+    laws: list[BatchLaw], rate: float, interval_s: float, quantile: float | None
+) -> None:
     laws = [replace(law, partitions=laws[0].partitions, cores_per_executor=laws[0].cores_per_executor) for law in laws]
     alone = [[latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=size, quantile=quantile) for size in SIZES] for law in laws]
     assert latencies_by_law_s(laws, rate_rows_per_s=rate, interval_s=interval_s, scaleouts=np.array(SIZES), quantile=quantile).tolist() == alone
@@ -121,8 +118,7 @@ def test_one_wild_latency_does_not_decide_it() -> None:
 
 
 def test_a_latency_that_rises_more_slowly_than_the_physical_one_is_followed() -> None:
-    found = stretch(PHYSICAL, 2 * PHYSICAL**0.8).at(PHYSICAL)
-    assert found == pytest.approx(2 * PHYSICAL**0.8, rel=0.03)
+    assert stretch(PHYSICAL, 2 * PHYSICAL**0.8).at(PHYSICAL) == pytest.approx(2 * PHYSICAL**0.8, rel=0.03)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -153,8 +149,8 @@ def latencies(chance: random.Random, count: int = 30, factor: float = 1.0, noise
     rows = []
     for _ in range(count):
         interval_s, rate, scaleout = chance.choice([1.0, 2.0, 5.0, 10.0, 20.0]), chance.uniform(100, 1500), chance.choice([3, 4, 6])
-        truth = latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout)
-        rows.append(LatencyMeasured(interval_s=interval_s, rate_rows_per_s=rate, scaleout=scaleout, latency_s=factor * truth * chance.lognormvariate(0, noise)))
+        latency_s = factor * truth(rate, interval_s, scaleout) * chance.lognormvariate(0, noise)
+        rows.append(LatencyMeasured(interval_s=interval_s, rate_rows_per_s=rate, scaleout=scaleout, latency_s=latency_s))
     return rows
 
 
@@ -167,18 +163,17 @@ def batches(chance: random.Random, count: int = 30, noise: float = 0.05) -> list
 
 
 def mixed(chance: random.Random, factor: float) -> list[BatchMeasured | LatencyMeasured]:
-    both: list[BatchMeasured | LatencyMeasured] = [*batches(chance), *latencies(chance, factor=factor)]
+    both = [*batches(chance), *latencies(chance, factor=factor)]
     chance.shuffle(both)
     return both
 
 
-def truth(rate: float, interval_s: float, scaleout: int) -> float:
-    return latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout)
+def truth(rate: float, interval_s: float, scaleout: int, quantile: float | None = None) -> float:
+    return latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout, quantile=quantile)
 
 
 def predicted(model: BatchLatency, rate: float, interval_s: float, scaleout: int) -> Estimate:
-    answer = model.predict(rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout)
-    return answer
+    return model.predict(rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout)
 
 
 TestCorrectedConforms = conforming(
@@ -221,13 +216,12 @@ def test_latency_rises_with_the_rate_and_falls_with_executors(seed: int, one: fl
 
 
 def test_it_predicts_an_interval_that_was_never_measured() -> None:
-    short: list[BatchMeasured | LatencyMeasured] = [each for each in latencies(random.Random(3), count=80) if each.interval_s < 20]
-    assert predicted(EMPTY.learn(batches(random.Random(3)) + short), 1000.0, 20.0, 4).value == pytest.approx(truth(1000.0, 20.0, 4), rel=0.08)
+    short = [each for each in latencies(random.Random(3), count=80) if each.interval_s < 20]
+    assert predicted(EMPTY.learn([*batches(random.Random(3)), *short]), 1000.0, 20.0, 4).value == pytest.approx(truth(1000.0, 20.0, 4), rel=0.08)
 
 
 def test_its_score_beats_the_plane_where_latencies_are_those_of_micro_batches() -> None:
     score = EMPTY.learn(mixed(random.Random(4), 1.2)).score()
-    assert isinstance(score, Score) and score.paper_mape is not None
     assert score.mape < 0.08 and score.mape < score.paper_mape < score.constant_mape and score.held_out == 30
 
 
@@ -237,25 +231,19 @@ def test_its_score_loses_to_the_plane_where_latencies_do_not_come_from_micro_bat
         interval_s, rate = chance.uniform(10, 120), chance.uniform(100, 900)
         seen.append(LatencyMeasured(interval_s=interval_s, rate_rows_per_s=rate, scaleout=4, latency_s=1.5 - 0.004 * interval_s + 2e-4 * rate))
     score = EMPTY.learn(batches(random.Random(5))).learn(seen).score()
-    assert isinstance(score, Score) and score.paper_mape is not None and score.paper_mape < score.mape
+    assert score.paper_mape < score.mape
 
 
 def test_quantiles_are_learnt_as_quantiles() -> None:
-    model, seen = BatchLatency(cost=BatchCost(partitions=12), quantile=0.95).learn(batches(random.Random(1), noise=0.0)), []
-    for interval_s in (2.0, 5.0, 10.0):
-        for rate in (200.0, 800.0, 1400.0):
-            p95 = latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=interval_s, scaleout=4, quantile=0.95)
-            seen.append(LatencyMeasured(interval_s=interval_s, rate_rows_per_s=rate, scaleout=4, latency_s=p95))
-    asked = latency_by_law_s(LAW, rate_rows_per_s=1000.0, interval_s=7.0, scaleout=4, quantile=0.95)
-    assert predicted(model.learn(seen), 1000.0, 7.0, 4).value == pytest.approx(asked, rel=0.01)
+    model = BatchLatency(cost=BatchCost(partitions=12), quantile=0.95).learn(batches(random.Random(1), noise=0.0))
+    places = [(interval_s, rate) for interval_s in (2.0, 5.0, 10.0) for rate in (200.0, 800.0, 1400.0)]
+    seen = [LatencyMeasured(interval_s=i, rate_rows_per_s=rate, scaleout=4, latency_s=truth(rate, i, 4, 0.95)) for i, rate in places]
+    assert predicted(model.learn(seen), 1000.0, 7.0, 4).value == pytest.approx(truth(1000.0, 7.0, 4, 0.95), rel=0.01)
 
 
-def test_without_a_batch_cost_it_has_neither_an_answer_nor_a_score() -> None:
+def test_without_a_batch_cost_or_with_too_few_latencies_it_is_not_ready_and_says_how_many_are_needed() -> None:
     model = EMPTY.learn(latencies(random.Random(1)))
     assert isinstance(model.predict(rate_rows_per_s=1.0, interval_s=1.0), NotReady) and isinstance(model.score(), NotReady)
-
-
-def test_too_few_latencies_have_no_score_and_it_says_how_many_are_needed() -> None:
     answer = EMPTY.learn(batches(random.Random(1))).learn(latencies(random.Random(1), count=4)).score()
     assert isinstance(answer, NotReady) and "5" in answer.why
 
@@ -265,14 +253,8 @@ def test_it_keeps_a_bounded_number_of_latencies_the_newest() -> None:
     assert EMPTY.learn(seen).latencies == tuple(seen[20:])
 
 
-def test_a_latency_that_cannot_be_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot be"):
-        LatencyMeasured(interval_s=1.0, rate_rows_per_s=1.0, latency_s=0.0)
-
-
-def test_sizes_asked_together_get_the_answers_they_get_alone() -> None:
-    batches = [BatchMeasured(rows=rows, duration_s=0.5 + 0.0005 * rows, scaleout=2) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0, 3600.0)]
-    model = BatchLatency(cost=BatchCost(partitions=12)).learn(batches)
+def test_scale_outs_asked_together_get_the_answers_they_get_alone() -> None:
+    model = EMPTY.learn(batches(random.Random(1)))
     asked = {"rate_rows_per_s": Estimate(value=300.0, low=250.0, high=400.0), "interval_s": 5.0}
     together = model.predict_each(**asked, scaleouts=range(1, 15))
     assert isinstance(together, dict) and len({each.value for each in together.values()}) > 3

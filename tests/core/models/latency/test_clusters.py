@@ -9,8 +9,7 @@ from penstock.core.models.latency.clusters import healthy, log_latency
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("spread", [0.05, 0.3])
 def test_healthy_latencies_alone_are_one_group(seed: int, spread: float) -> None:
-    values = np.random.default_rng(seed).normal(0.0, spread, 50)
-    assert healthy(values).all()
+    assert healthy(np.random.default_rng(seed).normal(0.0, spread, 50)).all()
 
 
 @pytest.mark.parametrize("busiest", [0.5, 0.8, 0.9])
@@ -33,12 +32,7 @@ def test_two_groups_closer_than_the_ratio_are_one() -> None:
 
 @settings(max_examples=40)
 @given(st.lists(st.floats(0.01, 100.0), min_size=1, max_size=30), st.floats(0.01, 100.0))
-def test_the_unit_of_latency_changes_no_group(latencies: list[float], factor: float) -> None:
+def test_the_unit_of_latency_changes_no_group_and_normalising_shifts_the_logarithm_and_no_more(latencies: list[float], factor: float) -> None:
     values = np.array(latencies)
     assert healthy(log_latency(values)).tolist() == healthy(log_latency(values * factor)).tolist()
-
-
-@given(st.lists(st.floats(0.01, 100.0), min_size=1, max_size=30))
-def test_normalising_shifts_the_logarithm_and_no_more(latencies: list[float]) -> None:
-    values = np.array(latencies)
     assert np.ptp(log_latency(values) - np.log(values)) == pytest.approx(0.0, abs=1e-9)

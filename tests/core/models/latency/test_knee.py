@@ -20,8 +20,7 @@ def test_a_knee_lies_between_stable_and_unstable_and_its_ceilings_never_fall(pro
     for ceiling in (too_much(found), borderline(found)):
         if ceiling is not None:
             rates = [ceiling.at(scaleout) for scaleout in range(1, 12)]
-            assert all(lower <= higher * (1 + 1e-12) for lower, higher in pairwise(rates))
-            assert rates[0] > 0
+            assert rates[0] > 0 and all(lower <= higher * (1 + 1e-12) for lower, higher in pairwise(rates))
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=6))
@@ -45,10 +44,7 @@ def test_a_larger_scale_out_that_never_failed_carries_at_least_what_it_was_given
     assert ceiling is not None and ceiling.at(4) == 90.0 and ceiling.at(2) == 20.0
 
 
-with_idle = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 8).map(float), st.booleans()), min_size=1, max_size=25)
-
-
-@given(with_idle)
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 8).map(float), st.booleans()), min_size=1, max_size=25))
 def test_a_limit_lies_between_the_last_stable_and_the_first_unstable_rate(profile: list[tuple[int, float, bool]]) -> None:
     found = knees(profile)
     limits = likely_limits(found)

@@ -9,25 +9,21 @@ from penstock.core.models.recovery.arrivals import Arrivals, long_run_level
 from penstock.core.models.recovery.outage import recovery_s
 from penstock.stores.codec import decode, encode
 
-STEPS = st.lists(st.floats(0.01, 100), max_size=8)
 MOMENTS = st.floats(-200, 1000)
+NO_TIMES = ((0.0, math.nan), (0.0, math.inf), (1.0, 0.0), (0.0, 0.0))
 
 
 @st.composite
 def any_arrivals(draw: st.DrawFn) -> Arrivals:
-    steps = draw(STEPS)
+    steps = draw(st.lists(st.floats(0.01, 100), max_size=8))
     rates = draw(st.lists(st.floats(0, 1e5), min_size=len(steps) + 1, max_size=len(steps) + 1))
     return Arrivals.through(np.cumsum([draw(st.floats(-50, 50)), *steps]), rates)
 
 
-def test_the_rate_is_linear_between_points_and_level_outside_of_them() -> None:
+def test_the_rate_is_linear_between_points_and_level_outside_of_them_and_rows_are_the_area_below_it() -> None:
     arrivals = Arrivals.through((10.0, 20.0, 50.0), (100.0, 200.0, 50.0))
     assert [arrivals.rate(each) for each in (-5.0, 10.0, 15.0, 20.0, 35.0, 50.0, 1e9)] == [100.0, 100.0, 150.0, 200.0, 125.0, 50.0, 50.0]
     assert (arrivals.last_s, arrivals.long_run_rate) == (50.0, 50.0)
-
-
-def test_rows_before_between_and_after_the_points_are_the_area_below_the_rate() -> None:
-    arrivals = Arrivals.through((10.0, 20.0, 50.0), (100.0, 200.0, 50.0))
     assert arrivals.rows(0.0, 60.0) == 1000.0 + 1500.0 + 3750.0 + 500.0
     assert (arrivals.rows(0.0, 5.0), arrivals.rows(15.0, 20.0), arrivals.rows(60.0, 70.0), arrivals.rows(30.0, 30.0)) == (500.0, 875.0, 500.0, 0.0)
 
@@ -65,23 +61,11 @@ def test_what_was_measured_counts_before_what_is_forecast() -> None:
 
 @pytest.mark.parametrize(
     ("time_s", "rate"),
-    [
-        ((), ()),
-        ((0.0, 1.0), (1.0,)),
-        ((0.0, 1.0), (1.0, -0.1)),
-        ((0.0, 1.0), (1.0, math.nan)),
-        ((0.0, math.nan), (1.0, 1.0)),
-        ((0.0, math.inf), (1.0, 1.0)),
-        ((1.0, 0.0), (1.0, 1.0)),
-        ((0.0, 0.0), (1.0, 2.0)),
-    ],
+    [((), ()), *(((0.0, 1.0), rate) for rate in ((1.0,), (1.0, -0.1), (1.0, math.nan))), *((times_s, (1.0, 2.0)) for times_s in NO_TIMES)],
 )
 def test_what_is_no_rate_over_time_is_refused(time_s: tuple[float, ...], rate: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="arrivals"):
         Arrivals.through(time_s, rate)
-
-
-def test_rows_of_a_time_that_ends_before_it_starts_are_refused() -> None:
     with pytest.raises(ValueError, match="earlier"):
         Arrivals.constant(1.0).rows(2.0, 1.0)
 
@@ -107,10 +91,9 @@ def noisy(seed: int, level: float, noise: float, count: int = 1800, step_s: floa
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.2])
 @pytest.mark.parametrize("step_s", [1.0, 15.0])
 def test_whether_a_job_ever_recovers_is_not_decided_by_the_noise_of_the_last_reading(noise: float, step_s: float) -> None:
-    enough = [recovery_s(noisy(seed, 90.0, noise, step_s=step_s), 1500.0 * step_s, 100.0, 10.0, 600.0 * step_s) for seed in range(20)]
-    too_little = [recovery_s(noisy(seed, 110.0, noise, step_s=step_s), 1500.0 * step_s, 100.0, 10.0, 600.0 * step_s) for seed in range(20)]
-    assert sum(each < math.inf for each in enough) >= 19
-    assert sum(each == math.inf for each in too_little) >= 19
+    for load, recovers in ((90.0, True), (110.0, False)):
+        found = [recovery_s(noisy(seed, load, noise, step_s=step_s), 1500.0 * step_s, 100.0, 10.0, 600.0 * step_s) for seed in range(20)]
+        assert sum((each < math.inf) == recovers for each in found) >= 19
 
 
 @pytest.mark.parametrize("lasts", [3, 5, 8])
@@ -119,14 +102,12 @@ def test_nor_by_noise_that_lasts_for_some_readings(lasts: int) -> None:
     for seed in range(40):
         noise = np.convolve(np.random.default_rng(seed).normal(0, 0.2, 1800 + lasts - 1), np.full(lasts, lasts**-0.5), mode="valid")
         levels.append(long_run_level(np.arange(1800.0), 90.0 * (1 + noise)))
-    assert sum(each < 100.0 for each in levels) >= 38
-    assert np.median(np.abs(np.array(levels) - 90.0)) < 4.0
+    assert sum(each < 100.0 for each in levels) >= 38 and np.median(np.abs(np.array(levels) - 90.0)) < 4.0
 
 
 def test_the_level_of_a_steady_noisy_load_is_its_mean() -> None:
-    levels = [noisy(seed, 1000.0, 0.1, 1024).long_run_rate for seed in range(40)]
-    assert np.median(np.abs(np.array(levels) - 1000.0)) < 5.0
-    assert np.mean(np.abs(np.array(levels) - 1000.0) < 100.0) >= 0.95
+    off = np.abs([noisy(seed, 1000.0, 0.1, 1024).long_run_rate - 1000.0 for seed in range(40)])
+    assert np.median(off) < 5.0 and np.mean(off < 100.0) >= 0.95
 
 
 @given(st.floats(0.01, 1000), st.integers(1, 200))
@@ -147,17 +128,13 @@ def test_a_forecast_along_a_wave_goes_on_at_its_last_level(phase: float) -> None
 
 
 def test_a_load_that_has_jumped_goes_on_at_its_new_level() -> None:
-    rng = np.random.default_rng(3)
-    rate = np.where(np.arange(2000) < 1800, 100.0, 200.0) * (1 + rng.normal(0, 0.05, 2000))
+    rate = np.where(np.arange(2000) < 1800, 100.0, 200.0) * (1 + np.random.default_rng(3).normal(0, 0.05, 2000))
     assert long_run_level(np.arange(2000.0), rate) == pytest.approx(200.0, rel=0.05)
 
 
 def test_a_noisy_load_that_rises_goes_on_near_where_it_has_come_to() -> None:
-    ends = []
-    for seed in range(20):
-        rising = np.linspace(500.0, 1500.0, 3600) * (1 + np.random.default_rng(seed).normal(0, 0.05, 3600))
-        ends.append(long_run_level(np.arange(3600.0), rising))
-    assert np.median(ends) == pytest.approx(1500.0, rel=0.05)
+    noise = [1 + np.random.default_rng(seed).normal(0, 0.05, 3600) for seed in range(20)]
+    assert np.median([long_run_level(np.arange(3600.0), np.linspace(500.0, 1500.0, 3600) * each) for each in noise]) == pytest.approx(1500.0, rel=0.05)
 
 
 def test_readings_at_uneven_times_show_a_trend_as_a_trend() -> None:

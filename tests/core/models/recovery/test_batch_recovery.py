@@ -43,12 +43,9 @@ def test_it_agrees_with_the_batches_measured_on_spark_after_a_timeout() -> None:
     assert found == pytest.approx(10.0 + 5.9 + 3.9 + 2.7, rel=0.05)
 
 
-def test_the_worst_case_before_the_fault_is_a_cycle_and_a_batch() -> None:
-    assert recovery(LAW, Arrivals.constant(500.0)) == recovery(LAW, Arrivals.constant(500.0), uncommitted=10.0 + 6.0)
-    assert recovery(LAW, Arrivals.constant(500.0)) > recovery(LAW, Arrivals.constant(500.0), uncommitted=10.0)
-
-
-def test_an_overloaded_job_has_left_at_least_one_interval_and_its_batch_uncommitted() -> None:
+def test_the_worst_case_before_the_fault_is_a_cycle_and_a_batch_also_under_overload() -> None:
+    worst, known, short = (recovery(LAW, Arrivals.constant(500.0), uncommitted=each) for each in (None, 10.0 + 6.0, 10.0))
+    assert worst == known > short
     assert worst_uncommitted_s(LAW, rate_rows_per_s=2000.0, interval_s=10.0, scaleout=1) == 42
 
 
@@ -68,28 +65,16 @@ def test_a_longer_downtime_or_more_lag_never_recovers_sooner(rate: float, downti
     assert alone <= recovery(LAW, arrivals, downtime_s, lag_rows=lag_rows) * (1 + 1e-9)
 
 
-def test_without_arrivals_a_job_is_back_when_it_runs_again() -> None:
+def test_without_arrivals_a_job_is_back_when_it_runs_again_and_at_or_above_capacity_never() -> None:
     assert recovery(LAW, Arrivals.constant(0.0)) == 30
+    assert [recovery(LAW, Arrivals.constant(rate)) == math.inf for rate in (899.0, 900.0, 950.0, 1000.0, 5000.0)] == [False, True, True, True, True]
 
 
-def test_at_or_above_capacity_it_never_recovers() -> None:
-    for rate in (900.0, 950.0, 1000.0, 5000.0):
-        assert recovery(LAW, Arrivals.constant(rate)) == math.inf
-    assert recovery(LAW, Arrivals.constant(899.0)) < math.inf
-
-
-def test_a_passing_overload_only_delays_recovery() -> None:
-    passing = Arrivals.through((0.0, 60.0, 300.0, 360.0), (400.0, 2000.0, 2000.0, 400.0))
-    assert recovery(LAW, Arrivals.constant(400.0)) < recovery(LAW, passing) < 3600
-
-
-def test_an_overload_that_comes_after_recovery_does_not_matter() -> None:
-    later = Arrivals.through((0.0, 3600.0, 3700.0), (400.0, 400.0, 5000.0))
-    assert recovery(LAW, later) == pytest.approx(recovery(LAW, Arrivals.constant(400.0)))
-
-
-def test_an_overload_that_stays_is_infinite_if_it_comes_before_recovery() -> None:
+def test_an_overload_delays_recovery_if_it_passes_makes_it_infinite_if_it_stays_and_does_not_matter_after_it() -> None:
+    calm, passing = Arrivals.constant(400.0), Arrivals.through((0.0, 60.0, 300.0, 360.0), (400.0, 2000.0, 2000.0, 400.0))
+    assert recovery(LAW, calm) < recovery(LAW, passing) < 3600
     assert recovery(LAW, Arrivals.through((0.0, 10.0, 20.0), (800.0, 800.0, 5000.0))) == math.inf
+    assert recovery(LAW, Arrivals.through((0.0, 3600.0, 3700.0), (400.0, 400.0, 5000.0))) == pytest.approx(recovery(LAW, calm))
 
 
 @settings(max_examples=40)
@@ -98,10 +83,6 @@ def test_points_that_say_again_what_is_known_change_nothing(rates: list[float], 
     times_s, law = [60.0 * number for number in range(len(rates))], replace(LAW, limit_rows=limit_rows)
     longer = Arrivals.through([*times_s, *(times_s[-1] + 600.0 * number for number in range(1, more + 1))], [*rates, *[rates[-1]] * more])
     assert recovery(law, longer) == pytest.approx(recovery(law, Arrivals.through(times_s, rates)))
-
-
-def test_an_interval_shorter_than_the_overhead_never_recovers() -> None:
-    assert recovery(LAW, Arrivals.constant(10.0), interval_s=0.9) == math.inf
 
 
 @settings(max_examples=40)
@@ -115,23 +96,19 @@ def test_a_limit_of_rows_never_recovers_sooner_and_drains_at_what_full_batches_c
     assert 0.4 * drained < found - 600.0 < 1.5 * drained + 60.0
 
 
-def test_a_limit_below_the_arrivals_of_an_interval_never_recovers() -> None:
-    assert recovery(replace(LAW, limit_rows=4999.0), Arrivals.constant(500.0)) == math.inf
+def test_a_limit_below_the_arrivals_of_an_interval_or_an_interval_shorter_than_the_overhead_never_recovers() -> None:
+    assert recovery(replace(LAW, limit_rows=4999.0), Arrivals.constant(500.0)) == math.inf == recovery(LAW, Arrivals.constant(10.0), interval_s=0.9)
 
 
 def test_a_backlog_of_more_batches_than_are_followed_is_drained_by_the_integral_form() -> None:
-    law = replace(LAW, limit_rows=5100.0)
-    found = recovery(law, Arrivals.constant(500.0), lag_rows=1_000_000.0)
-    assert found == pytest.approx(1_000_000.0 / 10.0, rel=0.05)
+    assert recovery(replace(LAW, limit_rows=5100.0), Arrivals.constant(500.0), lag_rows=1_000_000.0) == pytest.approx(1_000_000.0 / 10.0, rel=0.05)
 
 
 def test_a_negative_downtime_or_no_interval_is_refused() -> None:
-    with pytest.raises(ValueError, match="downtime"):
-        recovery(LAW, Arrivals.constant(1.0), downtime_s=-1.0)
-    with pytest.raises(ValueError, match="interval"):
-        recovery(LAW, Arrivals.constant(1.0), interval_s=0.0)
+    for name, wrong in (("downtime_s", -1.0), ("interval_s", 0.0)):
+        with pytest.raises(ValueError, match=name.removesuffix("_s")):
+            recovery(LAW, Arrivals.constant(1.0), **{name: wrong})
 
 
 def test_the_work_that_a_fault_just_before_a_commit_repeats_depends_on_the_batch() -> None:
-    assert uncommitted_s(10.0, batch_s=2.0) == 12.0
-    assert uncommitted_s(10.0, batch_s=12.0) == 24.0
+    assert [uncommitted_s(10.0, batch_s=each) for each in (2.0, 12.0)] == [12.0, 24.0]

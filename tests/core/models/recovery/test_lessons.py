@@ -1,11 +1,13 @@
 import random
+from dataclasses import replace
 
 import pytest
+from disturbed_plant import watched
 
 from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.models.anomaly.keeping_up import FlowSeen
-from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured, RecoveryWatch
-from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
+from penstock.core.models.estimate import NotReady
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.downtime import Downtimes, DowntimeSeen
 from penstock.core.models.recovery.lessons import Surroundings, downtime_lesson, recovery_lesson
@@ -30,16 +32,9 @@ def readings(rate: float, interval_s: float, seed: int) -> list[FlowSeen]:
     return seen
 
 
-def watched(seen: list[FlowSeen], kind: DisturbanceKind) -> tuple[RecoveryMeasured, Arrivals]:
+def recovered(seen: list[FlowSeen], kind: DisturbanceKind) -> tuple[RecoveryMeasured, Arrivals]:
     """The recovery as it is detected, and the arrivals as they were read."""
-    watch = RecoveryWatch()
-    found: list[RecoveryMeasured] = []
-    for reading in seen:
-        if reading.at_s == STRUCK_S:
-            watch = watch.disturbed(STRUCK_S, kind)
-        watch, more = watch.read(reading)
-        found += more
-    (measured,) = found
+    _, (measured,) = watched(seen, {STRUCK_S: kind})
     return measured, Arrivals.through([each.at_s for each in seen], [each.workload_rows_per_s or 0.0 for each in seen])
 
 
@@ -47,13 +42,12 @@ def test_readings_of_failures_teach_recovery_and_downtime_through_their_detectio
     regression, downtimes = RecoveryRegression(), Downtimes()
     assert isinstance(regression.predict(60.0, 500.0), NotReady) and isinstance(downtimes.predict("executor_loss"), NotReady)
     for seed, (interval_s, rate) in enumerate((interval, rate) for interval in (10.0, 60.0, 120.0) for rate in (300.0, 500.0, 700.0)):
-        measured, arrivals = watched(readings(rate, interval_s, seed), "executor_loss")
+        measured, arrivals = recovered(readings(rate, interval_s, seed), "executor_loss")
         around = Surroundings(arrivals=arrivals, interval_s=interval_s, capacity_rows_per_s=CAPACITY)
         recovery, downtime = recovery_lesson(measured, around), downtime_lesson(measured, around)
         assert recovery is not None and downtime is not None
         regression, downtimes = regression.learn([recovery]), downtimes.learn([downtime])
     recovery_s, downtime_s = regression.predict(90.0, 600.0), downtimes.predict("executor_loss")
-    assert isinstance(recovery_s, Estimate) and isinstance(downtime_s, Estimate)
     assert recovery_s.value == pytest.approx(DOWNTIME_S + 600.0 * (90.0 + DOWNTIME_S) / (CAPACITY - 600.0), rel=0.1)
     assert downtime_s.value == pytest.approx(DOWNTIME_S, rel=0.1)
     assert isinstance(downtimes.predict("driver_restart"), NotReady)
@@ -61,43 +55,37 @@ def test_readings_of_failures_teach_recovery_and_downtime_through_their_detectio
 
 @pytest.mark.parametrize("kind", ["rescale_up", "rescale_down", "task_retry"])
 def test_what_does_not_stop_the_job_teaches_its_downtime_but_no_recovery_from_a_failure(kind: DisturbanceKind) -> None:
-    measured = RecoveryMeasured(kind=kind, started_s=STRUCK_S, recovered_s=STRUCK_S + 60.0)
-    around = Surroundings(arrivals=Arrivals.constant(500.0), interval_s=10.0, repeated_s=0.0, capacity_rows_per_s=CAPACITY)
+    measured, around = replace(LOST, kind=kind, recovered_s=STRUCK_S + 60.0), replace(AROUND, repeated_s=0.0)
     assert recovery_lesson(measured, around) is None
     assert downtime_lesson(measured, around) == DowntimeSeen(kind=kind, downtime_s=30.0)
 
 
-def test_nothing_is_learnt_from_an_unannounced_disturbance() -> None:
-    measured = RecoveryMeasured(kind="unannounced", started_s=STRUCK_S, recovered_s=400.0)
+def test_nothing_is_learnt_from_an_unannounced_disturbance_and_no_recovery_from_one_that_did_not_show() -> None:
+    measured = replace(LOST, kind="unannounced")
     assert recovery_lesson(measured, AROUND) is None and downtime_lesson(measured, AROUND) is None
+    assert recovery_lesson(replace(LOST, recovered_s=STRUCK_S), AROUND) is None
 
 
 def test_two_disturbances_in_one_recovery_teach_only_a_downtime_that_was_observed() -> None:
-    both = RecoveryMeasured(kind="query_restart", started_s=STRUCK_S, recovered_s=400.0, alone=False)
-    observed = Surroundings(arrivals=AROUND.arrivals, interval_s=10.0, downtime_s=12.0)
+    both, observed = replace(LOST, kind="query_restart", alone=False), replace(AROUND, capacity_rows_per_s=None, downtime_s=12.0)
     assert recovery_lesson(both, AROUND) is None and downtime_lesson(both, AROUND) is None
     assert downtime_lesson(both, observed) == DowntimeSeen(kind="query_restart", downtime_s=12.0)
 
 
 def test_an_observed_downtime_counts_before_one_that_is_inferred() -> None:
-    observed = Surroundings(arrivals=AROUND.arrivals, interval_s=10.0, capacity_rows_per_s=CAPACITY, downtime_s=12.0)
-    found = downtime_lesson(LOST, observed), downtime_lesson(LOST, AROUND)
-    assert [each and each.downtime_s for each in found] == [12.0, pytest.approx(45.0)]
+    assert downtime_lesson(LOST, replace(AROUND, downtime_s=12.0)).downtime_s == 12.0
+    assert downtime_lesson(LOST, AROUND).downtime_s == pytest.approx(45.0)
 
 
-def test_without_a_capacity_or_with_one_that_explains_nothing_no_downtime_is_inferred() -> None:
-    assert downtime_lesson(LOST, Surroundings(arrivals=AROUND.arrivals, interval_s=10.0)) is None
-    assert downtime_lesson(LOST, Surroundings(arrivals=AROUND.arrivals, interval_s=10.0, capacity_rows_per_s=400.0)) is None
+@pytest.mark.parametrize("capacity", [None, 400.0])
+def test_without_a_capacity_or_with_one_that_explains_nothing_no_downtime_is_inferred(capacity: float | None) -> None:
+    assert downtime_lesson(LOST, replace(AROUND, capacity_rows_per_s=capacity)) is None
 
 
 def test_the_rate_of_a_recovery_is_the_mean_from_the_last_commit_until_its_end() -> None:
     rising = Arrivals.through((290.0, 400.0), (100.0, 650.0))
     lesson = recovery_lesson(LOST, Surroundings(arrivals=rising, interval_s=10.0, scaleout=3))
     assert lesson.rate_rows_per_s == pytest.approx(375.0) and lesson.scaleout == 3
-
-
-def test_a_disturbance_that_did_not_show_is_no_recovery() -> None:
-    assert recovery_lesson(RecoveryMeasured(kind="executor_loss", started_s=STRUCK_S, recovered_s=STRUCK_S), AROUND) is None
 
 
 @pytest.mark.parametrize(("interval_s", "capacity"), [(0.0, 1.0), (1.0, 0.0), (float("nan"), 1.0)])

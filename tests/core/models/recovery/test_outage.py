@@ -27,6 +27,9 @@ def arrivals_up_to(draw: st.DrawFn, highest: float) -> Arrivals:
 OUTAGES = st.builds(Outage, at_s=st.floats(-50, 500), interval_s=st.floats(0, 120), downtime_s=st.floats(0, 200), lag_rows=st.floats(0, 20_000))
 
 
+DOWN = Outage(at_s=0.0, interval_s=10.0, downtime_s=110.0)
+
+
 def daedalus_recovery_s(arrivals: Arrivals, outage: Outage, capacity: float) -> float:
     """Daedalus sec. 3.4 in continuous time: when the spare capacity since the restart has made up for the backlog."""
     return drained_s(arrivals, outage.back_s, outage.backlog_rows(arrivals), capacity) - outage.at_s
@@ -40,8 +43,7 @@ def closed_form_s(outage: Outage, rate: float, capacity: float) -> float:
 def test_the_backlog_is_what_came_since_the_last_commit_until_the_restart_and_the_lag() -> None:
     arrivals = Arrivals.through((0.0, 100.0), (0.0, 100.0))
     outage = Outage(at_s=20.0, interval_s=10.0, downtime_s=30.0, lag_rows=7.0)
-    assert outage.back_s == 50.0
-    assert outage.backlog_rows(arrivals) == pytest.approx((50.0**2 - 10.0**2) / 2 + 7.0)
+    assert outage.back_s == 50.0 and outage.backlog_rows(arrivals) == pytest.approx((50.0**2 - 10.0**2) / 2 + 7.0)
 
 
 @pytest.mark.parametrize(
@@ -70,20 +72,18 @@ def test_a_peak_of_spare_capacity_between_two_points_is_enough() -> None:
     assert drained_s(arrivals, 0.0, 26.0, 100.0) == math.inf
 
 
-def test_no_backlog_is_gone_at_once_even_under_overload() -> None:
+def test_no_backlog_is_gone_at_once_even_under_overload_and_without_capacity_nothing_is_ever_gone() -> None:
     assert drained_s(Arrivals.constant(500.0), 7.0, 0.0, 100.0) == 7.0
+    assert [drained_s(Arrivals.constant(0.0), 0.0, 1.0, capacity) for capacity in (0.0, -5.0)] == [math.inf] * 2
+    assert phoebe_recovery_s(Arrivals.constant(1.0), DOWN, 0.0) == math.inf
 
 
-def test_without_capacity_nothing_is_ever_gone() -> None:
-    assert drained_s(Arrivals.constant(0.0), 0.0, 1.0, 0.0) == math.inf
-    assert drained_s(Arrivals.constant(0.0), 0.0, 1.0, -5.0) == math.inf
-    assert phoebe_recovery_s(Arrivals.constant(1.0), Outage(at_s=0.0, interval_s=10.0, downtime_s=10.0), 0.0) == math.inf
-
-
-@pytest.mark.parametrize("capacity", [math.nan, math.inf])
-def test_a_capacity_that_is_no_number_is_refused(capacity: float) -> None:
-    with pytest.raises(ValueError, match="capacity"):
-        drained_s(Arrivals.constant(1.0), 0.0, 1.0, capacity)
+def test_a_capacity_that_is_no_number_or_a_stopping_rule_that_never_stops_is_refused() -> None:
+    for capacity in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="capacity"):
+            drained_s(Arrivals.constant(1.0), 0.0, 1.0, capacity)
+    with pytest.raises(ValueError, match="stop"):
+        phoebe_recovery_s(Arrivals.constant(1.0), DOWN, 10.0, stop_s=0.0)
 
 
 def test_a_slope_that_is_nearly_flat_loses_no_precision() -> None:
@@ -116,17 +116,14 @@ def test_for_a_constant_rate_the_number_of_points_does_not_matter(outage: Outage
 
 
 def test_the_example_of_the_notes_is_exact_and_the_paper_stops_within_a_second_of_it() -> None:
-    outage, arrivals = Outage(at_s=0.0, interval_s=10.0, downtime_s=110.0), Arrivals.constant(51.0)
-    assert phoebe_recovery_s(arrivals, outage, 100.0) == pytest.approx(110 + 120 * 0.51 / 0.49, rel=1e-12)
-    assert 0 < phoebe_recovery_s(arrivals, outage, 100.0) - phoebe_recovery_s(arrivals, outage, 100.0, tail=False) < 1.0
+    exact_s, paper_s = (phoebe_recovery_s(Arrivals.constant(51.0), DOWN, 100.0, tail=tail) for tail in (True, False))
+    assert exact_s == pytest.approx(110 + 120 * 0.51 / 0.49, rel=1e-12) and 0 < exact_s - paper_s < 1.0
 
 
 def test_it_is_smooth_over_the_utilisation() -> None:
-    outage = Outage(at_s=0.0, interval_s=10.0, downtime_s=110.0)
-    times_s = [phoebe_recovery_s(Arrivals.constant(busy), outage, 100.0) for busy in range(45, 96)]
-    assert times_s == pytest.approx([closed_form_s(outage, busy, 100.0) for busy in range(45, 96)], rel=1e-9)
-    below_80 = times_s[: 80 - 45 + 1 : 2]
-    assert all(0 < later / earlier - 1 < 0.12 for earlier, later in pairwise(below_80))
+    times_s = [phoebe_recovery_s(Arrivals.constant(busy), DOWN, 100.0) for busy in range(45, 96)]
+    assert times_s == pytest.approx([closed_form_s(DOWN, busy, 100.0) for busy in range(45, 96)], rel=1e-9)
+    assert all(0 < later / earlier - 1 < 0.12 for earlier, later in pairwise(times_s[: 80 - 45 + 1 : 2])), "up to 80 %"
 
 
 @settings(max_examples=50)
@@ -201,32 +198,21 @@ def test_an_overload_that_passes_lengthens_the_recovery_and_one_that_stays_makes
 def test_an_overload_after_the_recovery_does_not_make_it_infinite() -> None:
     arrivals = Arrivals.through((0.0, 600.0, 700.0), (20.0, 20.0, 500.0))
     outage = Outage(at_s=0.0, interval_s=10.0, downtime_s=60.0)
-    expected_s = 60 + 70 * 0.2 / 0.8
-    assert [phoebe_recovery_s(arrivals, outage, 100.0), daedalus_recovery_s(arrivals, outage, 100.0)] == pytest.approx([expected_s, expected_s])
+    assert [form(arrivals, outage, 100.0) for form in (phoebe_recovery_s, daedalus_recovery_s)] == pytest.approx([60 + 70 * 0.2 / 0.8] * 2)
 
 
 def test_a_rate_just_below_the_capacity_is_answered_without_counting_to_it() -> None:
-    outage = Outage(at_s=0.0, interval_s=10.0, downtime_s=110.0)
-    arrivals = Arrivals.constant(100.0 * (1 - 1e-9))
-    assert phoebe_recovery_s(arrivals, outage, 100.0) == pytest.approx(120e9, rel=1e-3)
-    assert phoebe_recovery_s(arrivals, outage, 100.0, tail=False) == pytest.approx(119e9, rel=1e-3)
-
-
-def test_a_stopping_rule_that_never_stops_is_refused() -> None:
-    with pytest.raises(ValueError, match="stop"):
-        phoebe_recovery_s(Arrivals.constant(1.0), Outage(at_s=0.0, interval_s=1.0, downtime_s=1.0), 10.0, stop_s=0.0)
+    for tail, expected_s in ((True, 120e9), (False, 119e9)):
+        assert phoebe_recovery_s(Arrivals.constant(100.0 * (1 - 1e-9)), DOWN, 100.0, tail=tail) == pytest.approx(expected_s, rel=1e-3)
 
 
 @settings(max_examples=50)
 @given(arrivals_up_to(95.0), OUTAGES)
-def test_the_downtime_is_found_again_in_the_recovery_it_caused(arrivals: Arrivals, outage: Outage) -> None:
+def test_the_downtime_is_found_again_in_the_recovery_it_caused_and_not_in_one_too_short_for_its_backlog(arrivals: Arrivals, outage: Outage) -> None:
     found_s = recovery_s(arrivals, outage.at_s, 100.0, outage.interval_s, outage.downtime_s, outage.lag_rows)
     again_s = implied_downtime_s(arrivals, outage.at_s, 100.0, outage.interval_s, found_s + 1e-9, outage.lag_rows)
     assert again_s is not None or outage.downtime_s < 1e-4
     assert (again_s or 0.0) == pytest.approx(outage.downtime_s, abs=1e-4)
-
-
-def test_a_recovery_too_short_for_its_backlog_implies_no_downtime() -> None:
     assert implied_downtime_s(Arrivals.constant(90.0), 0.0, 100.0, 60.0, 10.0) is None
 
 

@@ -26,18 +26,13 @@ def outage_s(downtime: float, repeated: float, utilization: float) -> float:
 
 
 def test_a_rescale_that_stops_the_job_is_an_outage_of_its_own_downtime() -> None:
-    seen = under(300.0, downtimes_s=DOWNTIMES_S)
-    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(40.0, 10.0, 0.5))
-    assert recovery_after_s(seen, 4) == pytest.approx(outage_s(60.0, 10.0, 0.75))
-    assert recovery_after_s(under(150.0, downtimes_s=DOWNTIMES_S), 2) == pytest.approx(outage_s(20.0, 10.0, 0.75))
+    for load, executors, outage in ((300.0, 6, (40.0, 10.0, 0.5)), (300.0, 4, (60.0, 10.0, 0.75)), (150.0, 2, (20.0, 10.0, 0.75))):
+        assert recovery_after_s(under(load, downtimes_s=DOWNTIMES_S), executors) == pytest.approx(outage_s(*outage))
+    lagging = under(300.0, downtimes_s=DOWNTIMES_S, lag_rows=6000.0)
+    assert recovery_after_s(lagging, 6) == pytest.approx(outage_s(40.0, 10.0, 0.5) + 6000.0 / 300.0), "the lag that is there is worked off too"
 
 
-def test_the_lag_that_is_there_is_worked_off_too() -> None:
-    seen = under(300.0, downtimes_s=DOWNTIMES_S, lag_rows=6000.0)
-    assert recovery_after_s(seen, 6) == pytest.approx(outage_s(40.0, 10.0, 0.5) + 6000.0 / 300.0)
-
-
-def test_a_live_rescale_costs_a_failure_at_the_new_size_unless_its_transition_is_worse() -> None:
+def test_a_live_rescale_costs_a_failure_with_the_new_executors_unless_its_transition_is_worse() -> None:
     assert recovery_after_s(batches(300.0), 6) == pytest.approx(outage_s(5.0, 10.0 + 2.0 * 4 / 6, 0.5))
     overload = batches(450.0)
     assert recovery_after_s(overload, 12) == pytest.approx(40.0 + 40.0 * 50.0 / 750.0)
@@ -54,7 +49,7 @@ def test_a_failure_of_micro_batches_repeats_two_batches_at_worst() -> None:
     assert repeated_s(under(100.0)) == 10.0
 
 
-def test_a_smaller_size_is_charged_with_the_longer_batches_that_it_would_have() -> None:
+def test_fewer_executors_are_charged_with_the_longer_batches_that_they_would_have() -> None:
     assert repeated_s(batches(100.0), 4.0) == 18.0
     assert recovery_after_s(batches(50.0), 1) == pytest.approx(outage_s(5.0, 18.0, 0.5))
 
@@ -67,7 +62,7 @@ def test_a_failure_of_micro_batches_whose_cost_is_known_is_caught_up_with_batch_
     assert recovery_from_failure_s(batches(500.0, downtimes_s={"executor_loss": 16.0}), 1, 900.0) != pytest.approx(42.5), "as if it flowed"
 
 
-def test_sizes_that_take_equally_many_waves_recover_alike_and_each_as_it_would_alone() -> None:
+def test_executors_that_take_equally_many_waves_recover_alike_and_each_as_it_would_alone() -> None:
     law = BatchLaw(overhead_s=1.0, row_s=0.01, partitions=12, cores_per_executor=2)
     seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
     found = {}
@@ -102,16 +97,13 @@ def rescale(now: float, new: float, *, lag: float = 0.0, ready: float = 30.0) ->
     return LiveRescale(at_s=0.0, ready_after_s=ready, capacity_now_rows_per_s=now, capacity_new_rows_per_s=new, excess_lag_rows=lag)
 
 
-def test_what_the_present_size_cannot_do_waits_for_the_new_one() -> None:
+def test_what_the_present_executors_cannot_do_waits_for_the_new_ones() -> None:
     assert transition_s(Arrivals.constant(120.0), rescale(100.0, 200.0)) == 30.0 + 20.0 * 30 / 80
     assert transition_s(Arrivals.constant(120.0), rescale(100.0, 200.0, lag=400.0)) == 30.0 + (400.0 + 20.0 * 30) / 80
 
 
-def test_a_job_that_keeps_up_on_its_way_has_nothing_to_recover_from() -> None:
+def test_a_transition_without_lag_takes_no_time_and_too_few_new_executors_never_recover() -> None:
     assert transition_s(Arrivals.constant(80.0), rescale(100.0, 90.0)) == 0.0
-
-
-def test_a_new_size_that_does_not_suffice_never_recovers_from_a_lag() -> None:
     assert transition_s(Arrivals.constant(120.0), rescale(100.0, 110.0)) == math.inf
 
 
@@ -124,7 +116,7 @@ def test_rows_above_a_level_are_the_integral_of_what_exceeds_it(rates: list[floa
 
 
 @given(RATES, st.floats(1, 300), st.floats(0, 100))
-def test_a_larger_new_size_never_means_a_longer_transition(rates: list[float], new: float, more: float) -> None:
+def test_more_new_executors_never_mean_a_longer_transition(rates: list[float], new: float, more: float) -> None:
     arrivals = Arrivals.through((0.0, 10.0, 25.0, 40.0), rates)
     assert transition_s(arrivals, rescale(100.0, new + more, lag=50.0)) <= transition_s(arrivals, rescale(100.0, new, lag=50.0)) * (1 + 1e-6) + 1e-4
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from penstock.core.models.arrays import Floats
-from penstock.core.models.score import Score
 from penstock.core.models.surrogate.choice import choose, groups_of
 from penstock.core.models.surrogate.crossvalidation import LeaveOut, Trials, interval_groups
 from penstock.core.models.surrogate.linear import LogLinear, Plane
@@ -50,8 +49,7 @@ def test_scoring_never_fits_a_form_to_held_out_rows() -> None:
     seen, flat = np.arange(1.0, 21.0), Flat()
     for leave_out, fold in ((LeaveOut.ONE, 1), (LeaveOut.INTERVAL, 5)):
         flat.shown.clear()
-        score = Study(GRID, seen, [flat]).score(leave_out)
-        assert isinstance(score, Score) and score.held_out == 20
+        assert Study(GRID, seen, [flat]).score(leave_out).held_out == 20
         assert max(len(shown) for shown in flat.shown) == 20 - fold
 
 
@@ -66,7 +64,7 @@ class Endless(Flat):
 def test_infinite_answers_are_counted_and_each_is_an_error_of_100_per_cent() -> None:
     study = Study(GRID, np.full(20, 80.0), [Endless()])
     score = study.score(LeaveOut.INTERVAL)
-    assert isinstance(score, Score) and (score.never, score.held_out) == (4, 20) and score.mape == pytest.approx((16 * 0.25 + 4 * 1.0) / 20)
+    assert (score.never, score.held_out) == (4, 20) and score.mape == pytest.approx((16 * 0.25 + 4 * 1.0) / 20)
     assert study.candidates(LeaveOut.INTERVAL) == {Endless().name: pytest.approx(score.mape)}
 
 
@@ -97,5 +95,4 @@ def test_rows_of_one_interval_are_held_out_row_by_row() -> None:
 
 def test_a_fit_to_the_same_rows_is_made_once() -> None:
     flat, trials = Flat(), Trials(GRID, RATES)
-    assert trials.fit(flat, ALL) is trials.fit(flat, ALL)
-    assert len(flat.shown) == 1
+    assert trials.fit(flat, ALL) is trials.fit(flat, ALL) and len(flat.shown) == 1

@@ -17,7 +17,8 @@ def test_a_residual_that_all_intervals_share_is_predicted_for_a_held_out_one() -
     assert smooth is not None and np.abs(smooth.at(GRID.where(held)) - WAVE[held]).mean() < 0.06
 
 
-def test_far_from_all_rows_nothing_is_corrected() -> None:
+def test_far_from_all_rows_and_with_few_rows_nothing_is_corrected() -> None:
+    assert smooth_residual(GRID.where(np.arange(60) < 7), WAVE[:7]) is None
     smooth = smooth_residual(GRID, WAVE)
     assert smooth is not None and smooth.at(point(60, 1e5, None))[0] == pytest.approx(0, abs=1e-9)
 
@@ -33,10 +34,6 @@ def test_one_outlier_is_hardly_corrected() -> None:
     spoilt[20] = 1.1
     smooth = smooth_residual(GRID, spoilt)
     assert smooth is None or np.abs(smooth.at(GRID)).max() < 0.15
-
-
-def test_few_rows_correct_nothing() -> None:
-    assert smooth_residual(GRID.where(np.arange(60) < 7), WAVE[:7]) is None
 
 
 def test_a_corrected_form_is_better_than_the_form_where_the_form_is_wrong() -> None:
