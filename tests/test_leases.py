@@ -1,5 +1,3 @@
-"""A lease has one holder, and dies with him."""
-
 import signal
 import stat
 import subprocess

@@ -1,5 +1,3 @@
-"""Executors import Penstock too: what only a driver needs must not be needed there."""
-
 import subprocess
 import sys
 

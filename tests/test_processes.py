@@ -1,5 +1,3 @@
-"""Children end when they are told to, and with their parent."""
-
 import os
 import subprocess
 import sys

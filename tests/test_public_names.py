@@ -1,5 +1,3 @@
-"""Code that only tests call is removed: every public name in src has a caller there."""
-
 import ast
 import re
 from collections import Counter

@@ -1,5 +1,3 @@
-"""A text that names a function finds it, or says in one line why not."""
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Another process of the same user reaches a driver host; nobody else does, and nobody can break it."""
-
 import json
 import os
 import socket

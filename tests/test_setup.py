@@ -1,5 +1,3 @@
-"""`tools/setup` sees to Python and Java: each is found, or installed, or asked for in one sentence."""
-
 import os
 import shutil
 import subprocess

@@ -1,5 +1,3 @@
-"""A command line that makes no sense is one line and exit code 2."""
-
 import sys
 
 import pytest

@@ -1,5 +1,3 @@
-"""`penstock audit`: a table for people, one JSON object for machines, a picture, and a line for each log that is none."""
-
 from pathlib import Path
 
 import event_logs
@@ -45,16 +43,9 @@ def test_people_get_a_row_a_job_then_a_row_a_policy(logs: Path) -> None:
     done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["audit", str(logs), "--promise-latency-ms", "9000"], catch_exceptions=False)
     shown = done.stdout
     for words in (
-        "1 streaming job, in executor-hours",
-        "counts (app-counts)",
-        "wasted h",
-        "saves h",
-        "simulator on the recorded run",
-        "confidence: low",
-        "±: how far the simulator is off on the recorded run, the policy's executors where a row costs as much, or as little",
-        "±: ≥ for at least",
-        "note: ",
-    ):
+        "1 streaming job, in executor-hours", "counts (app-counts)", "wasted h", "saves h", "simulator on the recorded run", "confidence: low",
+        "±: how far the simulator is off on the recorded run, the policy's executors where a row costs as much, or as little", "±: ≥ for at least", "note: ",
+    ):  # fmt: skip
         assert words in shown
     assert [line.split()[0] for line in shown.splitlines() if line.strip().startswith(("static", "hpa"))] == ["static", "hpa"]
     static, hpa = (line.split() for line in shown.splitlines() if line.strip().startswith(("static", "hpa")))

@@ -1,5 +1,3 @@
-"""What `make demo` prints and draws at its end."""
-
 from io import StringIO
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""On a terminal of eighty columns no command cuts a number or a name."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""`penstock explain`: the decision that is meant, in words and numbers, with how its predictions turned out."""
-
 import re
 from dataclasses import replace
 from datetime import datetime

@@ -1,5 +1,3 @@
-"""`penstock forecast`: how well the load of a trace is predicted."""
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`penstock grade`: a row a kind, and what good is."""
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,18 +38,8 @@ def test_a_row_a_kind_and_lead(history: Path) -> None:
 def test_people_are_told_what_good_is(history: Path) -> None:
     text = " ".join(shown("--file", history).split())
     for words in (
-        "load 60 s ahead",
-        "load 900 s ahead",
-        "recovery from rescale up",
-        "≤ 25%",
-        "≤ 35%",
-        "+10%",
-        "-25%",
-        "good",
-        "off",
-        "few",
-        "about 80% within",
-    ):
+        "load 60 s ahead", "load 900 s ahead", "recovery from rescale up", "≤ 25%", "≤ 35%", "+10%", "-25%", "good", "off", "few", "about 80% within",
+    ):  # fmt: skip
         assert words in text
     assert "None" not in text
 

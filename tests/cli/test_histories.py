@@ -1,5 +1,3 @@
-"""A recorded job in Real-Time Mode whose executors have less of the CPU than slots: simulated like it was, for `replay --policy` and `simulate --like`."""
-
 from dataclasses import replace
 from pathlib import Path
 

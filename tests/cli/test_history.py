@@ -1,5 +1,3 @@
-"""`penstock history` tells what happened, and counts what happens all the time."""
-
 from dataclasses import asdict
 from pathlib import Path
 

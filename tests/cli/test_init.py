@@ -1,5 +1,3 @@
-"""`penstock init` writes a job that is right, and nothing over what is there."""
-
 import ast
 import re
 import tomllib

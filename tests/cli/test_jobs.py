@@ -1,5 +1,3 @@
-"""A command finds the job it means."""
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Where a broker or a feeder by hand keeps things, and that nothing is left of it."""
-
 import tempfile
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""A policy of the owner's may give reasons that Penstock does not know: they are shown in its words, or by their code."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""The autopilot in a line or two, from the job's status and from events as they come."""
-
 from io import StringIO
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`penstock readiness`: a shadow beside what was run, and ready or why not."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""`penstock recovery`: how long a fault on a trace would take; a bad trace or option is one line or a right answer."""
-
 from pathlib import Path
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""`penstock replay`: the same decisions byte for byte, or what another policy would have made of a recorded run."""
-
 import json
 import shutil
 import sqlite3
@@ -49,11 +47,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     memory.append(START_S, events=[started])
     terms = Terms(
-        limits=Limits(min_executors=3, max_executors=8, start_executors=6),
-        promises=Promises(latency_p95_s=9.0, recovery_s=300.0),
-        config=config,
+        limits=Limits(min_executors=3, max_executors=8, start_executors=6), promises=Promises(latency_p95_s=9.0, recovery_s=300.0), config=config,
         autopilot=Autopilot(mode="active", policy="hpa", rollback=False),
-    )
+    )  # fmt: skip
     controller = Controller(source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=Configuration(executors=6))
     for _ in range(120):
         clock.wait(10.0)

@@ -1,5 +1,3 @@
-"""A picture that cannot be written is refused before anything is computed."""
-
 import os
 from pathlib import Path
 

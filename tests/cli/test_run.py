@@ -1,5 +1,3 @@
-"""How `penstock run` ends, as an exit code."""
-
 import threading
 from types import SimpleNamespace
 

@@ -1,5 +1,3 @@
-"""One recorded history gives the same numbers through all commands: each number has one definition."""
-
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,11 +36,9 @@ from penstock.stores.recorder import this_penstock
 START_S, READING_S, WINDOW_S = 1_700_000_000.0, 10.0, 40.0
 PROMISES = Promises(latency_p95_s=6.5, recovery_s=20.0)
 TERMS = Terms(
-    limits=Limits(max_executors=6),
-    promises=PROMISES,
-    config=Config(reading_interval_s=READING_S, reading_window_s=WINDOW_S),
+    limits=Limits(max_executors=6), promises=PROMISES, config=Config(reading_interval_s=READING_S, reading_window_s=WINDOW_S),
     autopilot=Autopilot(mode="shadow", policy="hpa"),
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

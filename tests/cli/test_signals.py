@@ -1,5 +1,3 @@
-"""Which signals stop a job, and how often each counts."""
-
 import os
 import signal
 import threading

@@ -1,5 +1,3 @@
-"""`penstock simulate --graph`: several queries on one engine, from a file."""
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""`penstock simulate --like`: an engine like that of a recorded job, with what the options say in the place of what was found."""
-
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`penstock status` shows the autopilot of a running job."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""An operator steers a running job from another terminal."""
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,3 @@
-"""Nothing of a table is cut, at any width that a number fits into."""
-
 import pytest
 from rich.console import Console
 from rich.table import Table

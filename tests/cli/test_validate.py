@@ -1,5 +1,3 @@
-"""`penstock validate`: what would run, or every mistake as a line; no Spark is started."""
-
 import json
 import sys
 from pathlib import Path
@@ -55,13 +53,9 @@ def test_people_get_the_same_as_a_table(tmp_path: Path) -> None:
     assert done.exit_code == 0
     table = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert table == [
-        f"{path} is valid",
-        "job clicks on embedded",
-        "query counted clicks -> noop, trigger 5s",
-        "executors 2 to 8, 8 at the start",
-        "promises latency p95 15s, recovery 2m",
-        "autopilot observe, policy auto",
-    ]
+        f"{path} is valid", "job clicks on embedded", "query counted clicks -> noop, trigger 5s", "executors 2 to 8, 8 at the start",
+        "promises latency p95 15s, recovery 2m", "autopilot observe, policy auto",
+    ]  # fmt: skip
 
 
 def test_validate_lists_all_mistakes(tmp_path: Path) -> None:

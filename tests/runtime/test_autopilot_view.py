@@ -1,5 +1,3 @@
-"""What is told of the autopilot besides what it knows: its last decision, and how far its predictions were off."""
-
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,3 @@
-"""The shell around the loop: it lives through failures, answers operators and remembers everything once."""
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -291,12 +289,8 @@ def test_a_controller_that_was_dropped_in_the_middle_is_resumed_where_it_was(tmp
     assert second.step() == [NothingToDo(at_s=second.clock.now_s())]
     with HistoryReader.open(tmp_path / "history.db") as reader:
         assert [type(row.event).__name__ for row in reader.events()] == [
-            "CommandTaken",
-            "InstructionGiven",
-            "InstructionGiven",
-            "InstructionDone",
-            "NothingToDo",
-        ]
+            "CommandTaken", "InstructionGiven", "InstructionGiven", "InstructionDone", "NothingToDo",
+        ]  # fmt: skip
 
 
 def test_a_query_that_joins_later_is_steered_too_and_finds_its_earlier_wish() -> None:

@@ -1,5 +1,3 @@
-"""The shell around a loop that decides: terms that change, readings that stay away, and a death in the middle of a turn."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""What operators say at the desk reaches the policy, and the answer is about what they said."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""A fit in a child never blocks a turn, and whatever becomes of the child, the job goes on and no process is left."""
-
 import os
 import queue
 import signal

@@ -1,5 +1,3 @@
-"""Each job has a folder of its own, for its owner alone."""
-
 import contextlib
 import os
 import stat

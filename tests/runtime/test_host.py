@@ -1,5 +1,3 @@
-"""A driver host on a pretended plant: everything around the controller is real."""
-
 import json
 import os
 import shutil

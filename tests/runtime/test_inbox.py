@@ -1,5 +1,3 @@
-"""What waits for a turn waits as long as it must, and no longer."""
-
 import threading
 
 import pytest

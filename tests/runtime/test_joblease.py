@@ -1,5 +1,3 @@
-"""Two controllers can never steer one job."""
-
 import json
 import os
 import socket

@@ -1,5 +1,3 @@
-"""Secrets are put in their places, remembered to be hidden, and missed with one line."""
-
 from pathlib import Path
 
 import pytest
@@ -76,12 +74,10 @@ def test_a_file_that_cannot_be_read_is_a_problem_that_names_it(tmp_path: Path) -
     (tmp_path / "folder").mkdir()
     tree = ["${file:none}", "${file:binary}", "${file:large}", "${file:folder}", "${file:a\0b}"]
     assert [problem for _, problem in resolved(tree, tmp_path).problems] == [
-        f"the file {tmp_path}/none cannot be read (No such file or directory)",
-        f"the file {tmp_path}/binary is not UTF-8 text",
-        f"the file {tmp_path}/large is larger than 1 MiB, which no secret is",
-        f"the file {tmp_path}/folder cannot be read (Is a directory)",
+        f"the file {tmp_path}/none cannot be read (No such file or directory)", f"the file {tmp_path}/binary is not UTF-8 text",
+        f"the file {tmp_path}/large is larger than 1 MiB, which no secret is", f"the file {tmp_path}/folder cannot be read (Is a directory)",
         f"the file {tmp_path}/a\0b cannot be read (not a path)",
-    ]
+    ]  # fmt: skip
 
 
 @given(before=st.text(alphabet="ab= ;$"), secret=st.text(min_size=1), after=st.text(alphabet="ab= ;}{"))

@@ -1,5 +1,3 @@
-"""The history goes with the checkpoint, and comes back where it is gone."""
-
 import json
 import sqlite3
 import threading

@@ -21,33 +21,15 @@ from penstock.stores.reader import HistoryReader
 AT_S = 1_700_000_000.25
 STAGE = StageReading(position=0, name="scan", tasks=8.0, rows_per_s=1000.0, run_time_s_per_s=1.5, busyness=None)
 QUERY = QueryReading(
-    name="clicks",
-    state="running",
-    trigger=Trigger(interval_s=5),
-    rate_limit_rows_per_s=None,
-    stages=(STAGE, STAGE),
-    latency=Quantiles(p50_s=1.0, p95_s=2.0, p99_s=3.0),
-    batch=BatchParts(total_s=2.5, parts_s={"addBatch": 2.0}),
-    state_rows=7,
-)
+    name="clicks", state="running", trigger=Trigger(interval_s=5), rate_limit_rows_per_s=None, stages=(STAGE, STAGE),
+    latency=Quantiles(p50_s=1.0, p95_s=2.0, p99_s=3.0), batch=BatchParts(total_s=2.5, parts_s={"addBatch": 2.0}), state_rows=7,
+)  # fmt: skip
 EXECUTOR = ExecutorReading(executor_id="0", host="h", slots=1, uptime_s=60.0, busyness=0.5)
 READING = Reading(
-    at_s=AT_S,
-    uptime_s=60.0,
-    since_disturbance_s=None,
-    executors_running=1,
-    executors_requested=2,
-    arrival_rows_per_s=0.1,
-    throughput_rows_per_s=1000.0,
-    lag_rows=5.0,
-    lag_s=None,
-    excess_lag_rows=None,
-    latency=Quantiles(p50_s=1.0, p95_s=2.0, p99_s=3.0),
-    busyness=None,
-    failures=0,
-    executors=(EXECUTOR, EXECUTOR),
-    queries=(QUERY,),
-)
+    at_s=AT_S, uptime_s=60.0, since_disturbance_s=None, executors_running=1, executors_requested=2, arrival_rows_per_s=0.1, throughput_rows_per_s=1000.0,
+    lag_rows=5.0, lag_s=None, excess_lag_rows=None, latency=Quantiles(p50_s=1.0, p95_s=2.0, p99_s=3.0), busyness=None, failures=0,
+    executors=(EXECUTOR, EXECUTOR), queries=(QUERY,),
+)  # fmt: skip
 TRACEBACK = 'Traceback, "quoted",\n  line 2'
 
 

@@ -1,5 +1,3 @@
-"""Which Penstock recorded a history is kept with its keyframes, and apart from what is compared."""
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

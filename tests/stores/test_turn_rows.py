@@ -1,5 +1,3 @@
-"""A turn is kept so that it can be turned again: its inputs, marks of what it said, and keyframes where a replay can start."""
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -90,12 +88,9 @@ def test_the_reading_of_a_turn_is_the_one_that_was_read_in_it(history: History, 
 
 def test_what_came_in_comes_back_as_it_was(history: History, path: Path) -> None:
     commands = (
-        SetKnob(at_s=1.0, who="ann", knob="executors", value="3"),
-        SetKnob(at_s=1.0, who="ann", hold_s=0.1, knob="trigger", value="2s", query="q"),
-        Approve(at_s=1.0, who="bob", proposal=4),
-        Pause(at_s=1.0, who="bob", reason="release day"),
-        Release(at_s=1.0, who="ann"),
-    )
+        SetKnob(at_s=1.0, who="ann", knob="executors", value="3"), SetKnob(at_s=1.0, who="ann", hold_s=0.1, knob="trigger", value="2s", query="q"),
+        Approve(at_s=1.0, who="bob", proposal=4), Pause(at_s=1.0, who="bob", reason="release day"), Release(at_s=1.0, who="ann"),
+    )  # fmt: skip
     outcomes = (Outcome(number=1, done=True, took_s=0.1 + 0.2, down_s=float("inf")),)
     fits = (
         FitDone(number=3, took_s=1.5, fits={"ets": Fit(parameters={"alpha": 1 / 3}, at=9, values=8, promised=None)}),

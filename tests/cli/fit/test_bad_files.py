@@ -1,5 +1,3 @@
-"""A file that cannot be used is one clear line, whatever the tool."""
-
 from itertools import product
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""`penstock fit capacity`: what all workers together can take."""
-
 import math
 import random
 from pathlib import Path

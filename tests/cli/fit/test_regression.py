@@ -1,5 +1,3 @@
-"""`penstock fit recovery` and `fit latency`: over the interval and the rate."""
-
 import random
 from pathlib import Path
 

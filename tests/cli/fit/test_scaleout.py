@@ -1,5 +1,3 @@
-"""`penstock fit scaleout`: capacity over scale-outs."""
-
 import random
 import re
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The `[autopilot]` part of a job file: every key arrives, is checked, and is explained."""
-
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -241,13 +239,9 @@ def test_a_profile_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 def test_what_a_secret_resolves_to_is_shown_by_no_mistake_of_the_autopilot(tmp_path: Path) -> None:
     secret = "hunter2-never-to-be-seen"
     for text in (
-        'policy = "${env:S}"',
-        'policy = "${env:S}.py:Half"',
-        'profile = "${env:S}.csv"',
-        'hours = ["${env:S}"]',
-        '[autopilot.parameters]\nperiod_s = "${env:S}"',
-        'quota_executors = "${env:S}"',
-    ):
+        'policy = "${env:S}"', 'policy = "${env:S}.py:Half"', 'profile = "${env:S}.csv"', 'hours = ["${env:S}"]',
+        '[autopilot.parameters]\nperiod_s = "${env:S}"', 'quota_executors = "${env:S}"',
+    ):  # fmt: skip
         found = said(tmp_path, text, S=secret)
         assert secret not in found and "${env:S}" in found
     assert "7" not in said(tmp_path, "fallback_executors = 9", RIGHT.replace("= 8", '= "${env:MOST}"'), MOST="7")

@@ -1,5 +1,3 @@
-"""The Kafka part of a job file: said once in `[kafka]`, it arrives in every Kafka source, sink and feed."""
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -143,13 +141,10 @@ def test_an_option_that_a_sink_has_itself_wins_whatever_its_capitals(load: Load)
 @pytest.mark.parametrize(
     "written",
     [
-        '"security.protocol" = "SSL"',
-        'security.protocol = "SSL"',
-        '"kafka.security.protocol" = "SSL"',
-        'kafka.security.protocol = "SSL"',
+        '"security.protocol" = "SSL"', 'security.protocol = "SSL"', '"kafka.security.protocol" = "SSL"', 'kafka.security.protocol = "SSL"',
         'options."security.protocol" = "SSL"',
     ],
-)
+)  # fmt: skip
 def test_a_client_option_goes_with_and_without_its_prefix(load: Load, written: str) -> None:
     loaded = load(f'[kafka]\nbootstrap = "a:1"\n{written}\n{KAFKA_JOB}')
     assert loaded.spec.kafka.options == {"security.protocol": "SSL"}
@@ -302,17 +297,14 @@ def test_a_mistake_in_the_cpu_table_is_one_line(line: Line, text: str, said: str
 @pytest.mark.parametrize(
     "text",
     [
-        '[kafka]\nbootstrap = "${env:S}"\n' + ANY_JOB,
-        '[kafka]\nconnector = ["${env:S}"]\n' + ANY_JOB,
+        '[kafka]\nbootstrap = "${env:S}"\n' + ANY_JOB, '[kafka]\nconnector = ["${env:S}"]\n' + ANY_JOB,
         '[kafka]\nbootstrap = "embedded"\ntopics.a = "${env:S}"\n' + ANY_JOB,
         '[kafka]\nbootstrap = "embedded"\ntopics.a = 1\nfeeds.a = { rate = "${env:S}", csv = "${env:S}" }\n' + ANY_JOB,
         '[kafka]\nbootstrap = "embedded"\ntopics.a = 1\nfeeds.a = { rate = "noise", value_format = "${env:S}" }\n' + ANY_JOB,
-        '[kafka]\n"sasl.jaas.config" = "${env:S}"\n"kafka.sasl.jaas.config" = "${env:S}"\n' + ANY_JOB,
-        SOURCE + 'bootstrap = "${env:S}"\n' + QUERY + NOOP,
-        SOURCE + 'options.bootstrap = "${env:S}"\n' + QUERY + NOOP,
-        '[cpu]\nprometheus = "${env:S}"\nquery = "up"\n' + ANY_JOB,
+        '[kafka]\n"sasl.jaas.config" = "${env:S}"\n"kafka.sasl.jaas.config" = "${env:S}"\n' + ANY_JOB, SOURCE + 'bootstrap = "${env:S}"\n' + QUERY + NOOP,
+        SOURCE + 'options.bootstrap = "${env:S}"\n' + QUERY + NOOP, '[cpu]\nprometheus = "${env:S}"\nquery = "up"\n' + ANY_JOB,
     ],
-)
+)  # fmt: skip
 def test_no_mistake_shows_what_a_secret_resolves_to(line: Line, text: str) -> None:
     assert "hunter2 never" not in line(text, S="hunter2 never to be seen")
 

@@ -1,5 +1,3 @@
-"""A job file that is right becomes a job."""
-
 import os
 from collections.abc import Callable
 from importlib.resources import files
@@ -125,14 +123,10 @@ def test_every_key_of_a_whole_file_arrives_in_the_job(load: Load, tmp_path: Path
 
 def test_a_file_of_three_tables_is_a_job_with_defaults_for_all_else(load: Load, tmp_path: Path) -> None:
     assert load(SMALL, name="lookup.toml").spec == JobSpec(
-        name="lookup",
-        folder=str(tmp_path),
-        checkpoint=f"{tmp_path}/checkpoint",
-        sources=(SourceSpec(name="source", format="trace"),),
+        name="lookup", folder=str(tmp_path), checkpoint=f"{tmp_path}/checkpoint", sources=(SourceSpec(name="source", format="trace"),),
         queries=(QuerySpec(name="lookup", function=f"{tmp_path}/job.py:enrich", sources=("source",), sink=SinkSpec(format="noop")),),
-        metrics_address="127.0.0.1:0",
-        config=Config(reading_interval_s=15),
-    )
+        metrics_address="127.0.0.1:0", config=Config(reading_interval_s=15),
+    )  # fmt: skip
 
 
 def test_the_name_is_the_folders_for_job_toml_made_fit_where_it_must_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

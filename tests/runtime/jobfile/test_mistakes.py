@@ -1,5 +1,3 @@
-"""Every mistake in a job file is one line that names the key, what was found and what is allowed, and shows no secret."""
-
 import traceback
 from pathlib import Path
 

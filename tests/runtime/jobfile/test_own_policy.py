@@ -1,5 +1,3 @@
-"""A policy of the owner's own: found beside the job file, made with its parameters, and told in one line what it lacks."""
-
 import re
 from pathlib import Path
 from typing import Any

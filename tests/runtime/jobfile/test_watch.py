@@ -1,5 +1,3 @@
-"""The job file is looked at again while the job runs: `[autopilot]` is followed, everything else waits, and a mistake changes nothing."""
-
 import os
 from pathlib import Path
 
@@ -67,12 +65,9 @@ def test_parameters_and_known_events_are_told_by_their_names(tmp_path: Path) -> 
         '[[autopilot.calendar]]\nname = "sale"\nhours = ["fri"]\nmin_executors = 6',
     )
     assert set(changed(looking()).changes) == {
-        ("hours", "none", '["mon-fri"]'),
-        ("parameters.grace_s", "120", "1m"),
-        ("parameters.recent_s", "300", "none"),
-        ("parameters.horizon_s", "none", "600"),
-        ("calendar.sale", "none", '{ hours = ["fri"], min_executors = 6 }'),
-    }
+        ("hours", "none", '["mon-fri"]'), ("parameters.grace_s", "120", "1m"), ("parameters.recent_s", "300", "none"),
+        ("parameters.horizon_s", "none", "600"), ("calendar.sale", "none", '{ hours = ["fri"], min_executors = 6 }'),
+    }  # fmt: skip
 
 
 def test_a_comment_or_another_spelling_is_no_change(tmp_path: Path) -> None:
