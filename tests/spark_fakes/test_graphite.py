@@ -1,44 +1,37 @@
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import wait_until
 
 from penstock.core.errors import UserMistake
+from penstock.runtime.fakes import FakeClock
 from penstock.spark import graphite
 from penstock.spark.graphite import CpuReports, GraphiteCpu, graphite_settings, parse_line, value_at
 
 APP = "app-20250101120000-0007"
 
 
-class HandClock:
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(1000.0)
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def cpu(clock: HandClock) -> Iterator[GraphiteCpu]:
-    listener = GraphiteCpu("127.0.0.1", application_id=APP, now=clock)
+def cpu(clock: FakeClock) -> Iterator[GraphiteCpu]:
+    listener = GraphiteCpu("127.0.0.1", application_id=APP, now=clock.now_s)
     yield listener
     listener.close()
 
 
-def heard(cpu: GraphiteCpu, clock: HandClock, *pieces: bytes) -> Callable[[str], float | None]:
+def heard(cpu: GraphiteCpu, clock: FakeClock, *pieces: bytes) -> Callable[[str], float | None]:
     """Send these pieces, and let the time pass after which their counters are known."""
     send(cpu, *pieces)
-    clock.now_s += 2
+    clock.wait(2)
     return cpu.cpu_s
 
 
@@ -64,53 +57,27 @@ def is_cut(client: socket.socket) -> bool:
         return True
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
-    deadline_s = time.monotonic() + 5
-    while not condition():
-        if time.monotonic() > deadline_s:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-def test_the_cpu_time_of_an_executor_is_in_seconds(cpu: GraphiteCpu, clock: HandClock) -> None:
-    cpu_s = heard(cpu, clock, line("3", 12.5))
-    assert (cpu_s("3"), cpu_s("4")) == (12.5, None)
-
-
-def test_between_two_reports_the_counter_is_on_the_line_between_them(cpu: GraphiteCpu, clock: HandClock) -> None:
+def test_between_two_reports_the_counter_is_interpolated(cpu: GraphiteCpu, clock: FakeClock) -> None:
     send(cpu, line("1", 10.0))
-    clock.now_s += 1
+    clock.wait(1)
     send(cpu, line("1", 11.0))
-    clock.now_s += 1.25
+    clock.wait(1.25)
     assert cpu.cpu_s("1") == pytest.approx(10.25)
 
 
-def test_an_executor_that_has_only_just_begun_to_report_is_unknown(cpu: GraphiteCpu, clock: HandClock) -> None:
+def test_the_cpu_of_an_executor_is_known_from_2_seconds_after_its_first_report_until_30_after_its_last(cpu: GraphiteCpu, clock: FakeClock) -> None:
     send(cpu, line("1", 10.0))
-    clock.now_s += 1.9
-    assert cpu.cpu_s("1") is None
-
-
-def test_an_executor_unheard_for_thirty_seconds_is_unknown_until_it_speaks_again(cpu: GraphiteCpu, clock: HandClock) -> None:
-    send(cpu, line("1", 10.0))
-    clock.now_s += 30
-    assert cpu.cpu_s("1") == 10.0
-    clock.now_s += 0.5
-    assert cpu.cpu_s("1") is None
+    for wait_s, known in ((1.9, None), (28.1, 10.0), (0.5, None)):
+        clock.wait(wait_s)
+        assert cpu.cpu_s("1") == known
     send(cpu, line("1", 40.0))
     assert cpu.cpu_s("1") is not None
 
 
-def test_a_line_in_pieces_is_one_line(cpu: GraphiteCpu, clock: HandClock) -> None:
-    whole = line("1", 1.5) + line("2", 2.5)
+def test_a_line_in_pieces_is_one_line_and_one_without_its_end_is_ignored(cpu: GraphiteCpu, clock: FakeClock) -> None:
+    whole = line("1", 1.5) + line("2", 2.5) + line("3", 5.0)[:-15]
     cpu_s = heard(cpu, clock, *(whole[at : at + 1] for at in range(len(whole))))
-    assert (cpu_s("1"), cpu_s("2")) == (1.5, 2.5)
-
-
-def test_a_line_without_its_end_is_not_believed(cpu: GraphiteCpu, clock: HandClock) -> None:
-    cpu_s = heard(cpu, clock, line("1", 5.0), line("2", 5.0)[:-15])
-    assert (cpu_s("1"), cpu_s("2")) == (5.0, None)
+    assert (cpu_s("1"), cpu_s("2"), cpu_s("3")) == (1.5, 2.5, None)
 
 
 @pytest.mark.parametrize(
@@ -124,42 +91,42 @@ def test_a_line_without_its_end_is_not_believed(cpu: GraphiteCpu, clock: HandClo
         f"{APP}..JVMCPU.jvmCpuTime 99 1700000000\n".encode(),
     ],
 )
-def test_junk_changes_nothing_and_the_next_line_is_heard(cpu: GraphiteCpu, clock: HandClock, junk: bytes) -> None:
+def test_junk_changes_nothing_and_the_next_line_is_heard(cpu: GraphiteCpu, clock: FakeClock, junk: bytes) -> None:
     cpu_s = heard(cpu, clock, junk, line("2", 7.0))
     assert (cpu_s("1"), cpu_s("2")) == (None, 7.0)
 
 
-def test_a_huge_line_ends_its_connection_and_no_other(cpu: GraphiteCpu, clock: HandClock) -> None:
+def test_a_huge_line_ends_its_connection_and_no_other(cpu: GraphiteCpu, clock: FakeClock) -> None:
     with socket.create_connection(cpu.address, timeout=5) as client, pytest.raises(OSError):
         while True:
             client.sendall(b"x" * 65536)
     assert heard(cpu, clock, line("1", 3.0))("1") == 3.0
 
 
-def test_a_line_of_the_longest_length_is_still_heard(cpu: GraphiteCpu, clock: HandClock) -> None:
+def test_a_line_of_the_longest_length_is_still_heard(cpu: GraphiteCpu, clock: FakeClock) -> None:
     text = line("1", 3.0)
     assert heard(cpu, clock, b"p" * (graphite.LONGEST_LINE_BYTES - len(text) - 1) + b"." + text)("1") == 3.0
 
 
-def test_many_connections_at_once_are_all_heard(cpu: GraphiteCpu, clock: HandClock) -> None:
+def test_many_connections_at_once_are_all_heard(cpu: GraphiteCpu, clock: FakeClock) -> None:
     senders = [threading.Thread(target=send, args=(cpu, line(str(each), each))) for each in range(100)]
     for sender in senders:
         sender.start()
     for sender in senders:
         sender.join()
-    clock.now_s += 2
+    clock.wait(2)
     assert [cpu.cpu_s(str(each)) for each in range(100)] == list(range(100))
 
 
-def test_connections_past_the_limit_are_cut_and_those_inside_live_on(monkeypatch: pytest.MonkeyPatch, clock: HandClock) -> None:
+def test_connections_past_the_limit_are_cut_and_those_inside_live_on(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> None:
     monkeypatch.setattr(graphite, "MOST_CONNECTIONS", 2)
-    cpu = GraphiteCpu("127.0.0.1", application_id=APP, now=clock)
+    cpu = GraphiteCpu("127.0.0.1", application_id=APP, now=clock.now_s)
     inside = [socket.create_connection(cpu.address, timeout=5) for _ in range(2)]
-    assert eventually(lambda: len(cpu._connections) == 2)
+    wait_until(lambda: len(cpu._connections) == 2, 5)
     with socket.create_connection(cpu.address, timeout=5) as third:
         assert is_cut(third)
     inside[0].sendall(line("1", 3.0))
-    assert eventually(lambda: len(cpu._reports) == 1)
+    wait_until(lambda: len(cpu._reports) == 1, 5)
     for each in inside:
         each.close()
     cpu.close()
@@ -170,32 +137,27 @@ def test_a_connection_that_lasts_too_long_is_cut(monkeypatch: pytest.MonkeyPatch
     cpu = GraphiteCpu("127.0.0.1", application_id=APP)
     with socket.create_connection(cpu.address, timeout=5) as idle:
         assert is_cut(idle)
-    assert eventually(lambda: not cpu._connections)
+    wait_until(lambda: not cpu._connections, 5)
     cpu.close()
 
 
-def test_only_lines_of_our_application_are_taken(cpu: GraphiteCpu, clock: HandClock) -> None:
+def test_only_lines_of_our_application_are_taken(cpu: GraphiteCpu, clock: FakeClock) -> None:
     owners = ("app-other", f"x{APP}", f"{APP}.more", f"a.prefix.{APP}")
     cpu_s = heard(cpu, clock, *(line(str(number), 9.0, owner) for number, owner in enumerate(owners)))
     assert [cpu_s(each) for each in "0123"] == [None, None, None, 9.0]
 
 
-def test_before_the_application_is_known_no_line_is_taken(clock: HandClock) -> None:
-    cpu = GraphiteCpu("127.0.0.1", now=clock)
+def test_no_line_is_taken_before_the_application_is_known_and_another_application_starts_from_nothing(clock: FakeClock) -> None:
+    cpu = GraphiteCpu("127.0.0.1", now=clock.now_s)
     assert heard(cpu, clock, line("1", 9.0))("1") is None
     cpu.listen_to(APP)
     assert heard(cpu, clock, line("1", 10.0))("1") == 10.0
+    cpu.listen_to("app-next")
+    assert cpu.cpu_s("1") is None
     cpu.close()
 
 
-def test_another_application_starts_from_nothing(cpu: GraphiteCpu, clock: HandClock) -> None:
-    send(cpu, line("1", 9.0))
-    cpu.listen_to("app-next")
-    clock.now_s += 2
-    assert cpu.cpu_s("1") is None
-
-
-def test_a_namespace_with_blanks_is_known_by_the_dashes_the_sink_writes(clock: HandClock) -> None:
+def test_a_namespace_with_blanks_is_known_by_the_dashes_the_sink_writes() -> None:
     reports = CpuReports()
     reports.belong_to(" my  job ")
     reports.hear(line("1", 4.0, "my-job"), 0.0)
@@ -211,48 +173,41 @@ def test_executors_past_the_limit_are_refused_until_others_are_forgotten(monkeyp
     assert len(reports) == 3
     reports.hear(line("0", 2.0), 3000.0)
     reports.hear(line("9", 2.0), 3603.0)
-    assert len(reports) == 2
-    assert reports.cpu_s("9", 3603.0, 3603.0) == 2.0
+    assert len(reports) == 2 and reports.cpu_s("9", 3603.0, 3603.0) == 2.0
 
 
-def test_the_port_is_free_after_close_and_a_second_close_does_nothing(clock: HandClock) -> None:
-    cpu = GraphiteCpu("127.0.0.1", application_id=APP, now=clock)
+def test_the_port_is_free_after_close_and_a_second_close_does_nothing(clock: FakeClock) -> None:
+    cpu = GraphiteCpu("127.0.0.1", application_id=APP, now=clock.now_s)
     idle = socket.create_connection(cpu.address, timeout=5)
-    assert eventually(lambda: len(cpu._connections) == 1)
+    wait_until(lambda: len(cpu._connections) == 1, 5)
     cpu.close()
     cpu.close()
-    assert not cpu._thread.is_alive()
-    assert is_cut(idle)
+    assert not cpu._thread.is_alive() and is_cut(idle)
     idle.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(cpu.address, timeout=5)
 
 
-def test_closing_at_once_is_as_good_as_later() -> None:
+def test_a_listener_that_is_closed_at_once_ends_its_thread() -> None:
     for _ in range(20):
-        cpu = GraphiteCpu("127.0.0.1")
-        cpu.close()
+        (cpu := GraphiteCpu("127.0.0.1")).close()
         assert not cpu._thread.is_alive()
 
 
-def test_an_address_that_cannot_be_had_is_one_line(cpu: GraphiteCpu) -> None:
+def test_an_address_that_is_not_available_is_one_line(cpu: GraphiteCpu) -> None:
     with pytest.raises(UserMistake, match=r"cannot listen for the CPU of executors on 127\.0\.0\.1:\d+: address already in use; give another address"):
         GraphiteCpu("127.0.0.1", port=cpu.address[1])
     with pytest.raises(UserMistake, match=r"on 192\.0\.2\.1:0: cannot assign requested address; give another address"):
         GraphiteCpu("192.0.2.1")
 
 
-def test_the_settings_are_those_of_sparks_graphite_sink_and_let_one_metric_through() -> None:
-    settings = graphite_settings("10.0.0.5", 4321, period_s=2)
-    named = {name.removeprefix("spark.metrics.conf.executor.sink.penstock."): value for name, value in settings.items()}
+def test_the_settings_are_those_of_sparks_graphite_sink_with_one_metric_and_a_period_of_at_least_a_second() -> None:
+    prefix, settings = "spark.metrics.conf.executor.sink.penstock.", graphite_settings("10.0.0.5", 4321, period_s=2)
+    named = {name.removeprefix(prefix): value for name, value in settings.items()}
     pattern = named.pop("regex")
     kind = "org.apache.spark.metrics.sink.GraphiteSink"
     assert named == {"class": kind, "host": "10.0.0.5", "port": "4321", "period": "2", "unit": "seconds", "protocol": "tcp"}
-    assert re.search(pattern, f"{APP}.1.JVMCPU.jvmCpuTime")
-    assert not re.search(pattern, f"{APP}.1.executor.cpuTime")
-
-
-def test_a_period_below_a_second_is_refused_as_spark_would_in_every_executor() -> None:
+    assert re.search(pattern, f"{APP}.1.JVMCPU.jvmCpuTime") and not re.search(pattern, f"{APP}.1.executor.cpuTime")
     with pytest.raises(ValueError, match="period_s: found 0"):
         graphite_settings("here", 1, period_s=0)
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.job import CpuQuery
+from penstock.runtime.fakes import FakeClock
 from penstock.spark import prometheus_cpu
 from penstock.spark.prometheus_cpu import PrometheusCpu
 
@@ -26,11 +27,8 @@ class FakePrometheus(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.status = 200
-        self.body = b""
-        self.headers: dict[str, str] = {}
-        self.wait_s = 0.0
-        self.drop_s = 0.0
+        self.status, self.body, self.headers = 200, b"", dict[str, str]()
+        self.wait_s = self.drop_s = 0.0
         self.asked: list[tuple[str, str | None]] = []
 
     @property
@@ -67,63 +65,55 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-class HandClock:
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakePrometheus]]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    made = [FakePrometheus(), FakePrometheus()]
+    for each in made:
+        threading.Thread(target=each.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    yield made
+    for each in made:
+        each.shutdown()
+        each.server_close()
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePrometheus]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    fake = FakePrometheus()
-    thread = threading.Thread(target=fake.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield fake
-    fake.shutdown()
-    fake.server_close()
-    thread.join()
+def server(servers: list[FakePrometheus]) -> FakePrometheus:
+    return servers[0]
+
+
+ONE, SAME = ({"executor_id": "1"}, "1"), ({"executor_id": "1"}, "2")
 
 
 def asking(server: FakePrometheus, before: str = "", after: str = "", **more: Any) -> PrometheusCpu:
     return PrometheusCpu(CpuQuery(url=f"http://{before}{server.place}{after}", query=QUERY), **more)
 
 
-def test_the_cores_of_each_executor_are_told_by_the_labels_value(server: FakePrometheus) -> None:
+def test_the_cores_of_each_executor_are_found_by_the_value_of_the_label(server: FakePrometheus) -> None:
     server.answer(({"executor_id": "1", "pod": "a"}, "0.75"), ({"executor_id": "2"}, "1.5e0"))
     cpu = asking(server)
-    assert cpu.cores() == {"1": 0.75, "2": 1.5}
-    assert cpu.problem is None
+    assert cpu.cores() == {"1": 0.75, "2": 1.5} and cpu.problem is None
+    cpu.cores().clear()
+    assert cpu.cores() == {"1": 0.75, "2": 1.5}, "the caller cannot change what is remembered"
 
 
 @pytest.mark.parametrize("after", ["", "/", "/under/here/"])
 def test_the_query_is_asked_as_it_is_below_the_urls_path(server: FakePrometheus, after: str) -> None:
     asking(server, after=after).cores()
     url = urlsplit(server.asked[0][0])
-    assert url.path == f"{after.rstrip('/')}/api/v1/query"
-    assert parse_qs(url.query) == {"query": [QUERY]}
+    assert url.path == f"{after.rstrip('/')}/api/v1/query" and parse_qs(url.query) == {"query": [QUERY]}
 
 
 def test_an_answer_holds_for_two_seconds(server: FakePrometheus) -> None:
-    clock = HandClock()
-    cpu = asking(server, now=clock)
-    server.answer(({"executor_id": "1"}, "1"))
+    clock = FakeClock(1000.0)
+    cpu = asking(server, now=clock.now_s)
+    server.answer(ONE)
     assert cpu.cores() == {"1": 1.0}
-    server.answer(({"executor_id": "1"}, "2"))
-    clock.now_s += 1.9
+    server.answer(SAME)
+    clock.wait(1.9)
     assert cpu.cores() == {"1": 1.0}
-    clock.now_s += 0.1
-    assert cpu.cores() == {"1": 2.0}
-    assert len(server.asked) == 2
-
-
-def test_the_caller_cannot_change_what_is_remembered(server: FakePrometheus) -> None:
-    server.answer(({"executor_id": "1"}, "1"))
-    cpu = asking(server)
-    cpu.cores().clear()
-    assert cpu.cores() == {"1": 1.0}
+    clock.wait(0.1)
+    assert cpu.cores() == {"1": 2.0} and len(server.asked) == 2
 
 
 def test_user_and_password_go_into_the_header_and_never_into_the_problem(server: FakePrometheus) -> None:
@@ -135,30 +125,17 @@ def test_user_and_password_go_into_the_header_and_never_into_the_problem(server:
     assert cpu.problem == f"Prometheus at http://{server.place}: not for *** with ***, *** or ***"
 
 
-def test_the_header_does_not_follow_a_redirect(server: FakePrometheus) -> None:
-    elsewhere = FakePrometheus()
-    threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    elsewhere.answer(({"executor_id": "1"}, "1"))
+def test_the_header_does_not_follow_a_redirect(servers: list[FakePrometheus]) -> None:
+    server, elsewhere = servers
+    elsewhere.answer(ONE)
     server.status, server.headers = 302, {"Location": f"http://{elsewhere.place}/x"}
-    assert asking(server, before="amy:secret@").cores() == {"1": 1.0}
-    assert elsewhere.asked == [("/x", None)]
-    elsewhere.shutdown()
-    elsewhere.server_close()
+    assert asking(server, before="amy:secret@").cores() == {"1": 1.0} and elsewhere.asked == [("/x", None)]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://amy:pa/ss@host",
-        "http://amy:12/ss@host",
-        "http://amy:pa#ss@host",
-        "http://amy:pa?ss@host",
-        "http://[amy:pass@host",
-        "file:///etc",
-        "host:9090",
-        "",
-    ],
-)
+UNREADABLE = ["http://amy:pa/ss@host", "http://amy:12/ss@host", "http://amy:pa#ss@host", "http://amy:pa?ss@host", "http://[amy:pass@host", "file:///etc"]
+
+
+@pytest.mark.parametrize("url", [*UNREADABLE, "host:9090", ""])
 def test_a_url_that_cannot_be_read_is_refused_without_being_shown(url: str) -> None:
     cpu = PrometheusCpu(CpuQuery(url=url, query="up"))
     assert cpu.cores() == {}
@@ -183,30 +160,24 @@ def test_a_wrong_password_is_reported(server: FakePrometheus) -> None:
     assert problem_of(server, "amy:wrong@") == "it refuses with HTTP 401 Unauthorized; look at the user name and password in the URL"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"<html>hello</html>",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b"null",
-        b"[]",
-        b"{}",
-        b'{"status": "success"}',
-        b'{"status": "success", "data": []}',
-        b'{"status": "success", "data": {"resultType": "vector", "result": [1]}}',
-        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"executor_id": "1"}, "value": []}]}}',
-        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"executor_id": "1"}, "value": [0, "much"]}]}}',
-        b'{"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"executor_id": []}, "value": [0, "1"]}]}}',
-    ],
-)
+def vector(series: bytes) -> bytes:
+    return b'{"status": "success", "data": {"resultType": "vector", "result": [' + series + b"]}}"
+
+
+NO_JSON = [b"", b"<html>hello</html>", b"\xff\xfe", b"[" * 100_000]
+NO_RESULT = [b"null", b"[]", b"{}", b'{"status": "success"}', b'{"status": "success", "data": []}']
+NO_SERIES = [
+    b"1",
+    b'{"metric": {"executor_id": "1"}, "value": []}',
+    b'{"metric": {"executor_id": "1"}, "value": [0, "much"]}',
+    b'{"metric": {"executor_id": []}, "value": [0, "1"]}',
+]
+
+
+@pytest.mark.parametrize("body", [*NO_JSON, *NO_RESULT, *map(vector, NO_SERIES)])
 def test_nonsense_gives_no_cores_and_one_line(server: FakePrometheus, body: bytes) -> None:
     server.body = body
     assert problem_of(server) == "that is no answer of Prometheus's; look at the URL"
-
-
-ONE, SAME = ({"executor_id": "1"}, "1"), ({"executor_id": "1"}, "2")
 
 
 @pytest.mark.parametrize(
@@ -234,35 +205,31 @@ def test_an_answer_that_is_too_long_is_refused(server: FakePrometheus, monkeypat
     assert problem_of(server) == "the answer is longer than 10 bytes; look at the query"
 
 
-def test_a_server_that_is_not_there_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+def test_a_server_that_is_not_there_is_reported_without_its_password(server: FakePrometheus) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    cpu = PrometheusCpu(CpuQuery(url=f"http://amy:secret@127.0.0.1:{port}", query="up"))
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+    cpu = PrometheusCpu(CpuQuery(url=f"http://amy:secret@{place}", query="up"))
     assert cpu.cores() == {}
-    assert cpu.problem == f"Prometheus at http://127.0.0.1:{port}: it cannot be reached (Connection refused)"
+    assert cpu.problem == f"Prometheus at http://{place}: it cannot be reached (Connection refused)"
 
 
 @pytest.mark.parametrize("slowness", [{"wait_s": 1.0}, {"drop_s": 0.05}])
-def test_a_slow_server_keeps_nobody_waiting(server: FakePrometheus, slowness: dict[str, float]) -> None:
-    server.answer(({"executor_id": "1"}, "1"))
-    for name, value in slowness.items():
-        setattr(server, name, value)
+def test_a_slow_server_does_not_keep_the_caller_waiting(server: FakePrometheus, slowness: dict[str, float]) -> None:
+    server.answer(ONE)
+    vars(server).update(slowness)
     cpu = asking(server, timeout_s=0.2)
     began_s = time.monotonic()
-    assert cpu.cores() == {}
-    assert time.monotonic() - began_s < 0.8
+    assert cpu.cores() == {} and time.monotonic() - began_s < 0.8
     assert cpu.problem == f"Prometheus at http://{server.place}: no answer in time"
 
 
 def test_a_problem_is_gone_with_the_next_good_answer(server: FakePrometheus) -> None:
-    clock = HandClock()
-    cpu = asking(server, now=clock)
+    clock = FakeClock(1000.0)
+    cpu = asking(server, now=clock.now_s)
     assert cpu.cores() == {} and cpu.problem
-    server.answer(({"executor_id": "1"}, "1"))
-    clock.now_s += 2
-    assert cpu.cores() == {"1": 1.0}
-    assert cpu.problem is None
+    server.answer(ONE)
+    clock.wait(2)
+    assert cpu.cores() == {"1": 1.0} and cpu.problem is None
 
 
 JSON = st.recursive(
