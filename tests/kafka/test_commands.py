@@ -19,14 +19,9 @@ pytestmark = pytest.mark.spark
 BAD = """
 name = "cannot"
 master = "local[2]"
-[source]
-format = "trace"
-rate = "constant(10)"
-[query]
-function = "job.py:upper"
-trigger = { real_time = "5s" }
-[sink]
-format = "noop"
+source = { format = "trace", rate = "constant(10)" }
+query = { function = "job.py:upper", trigger = { real_time = "5s" } }
+sink = { format = "noop" }
 """
 CODE = """
 from pyspark.sql import functions as F

@@ -15,18 +15,9 @@ JOB = """
 name = "audited"
 master = "embedded"
 checkpoint = "checkpoint"
-[limits]
-min_executors = 2
-max_executors = 2
-[sources.events]
-format = "trace"
-rate = "constant(500)"
-partitions = 4
-[queries.counted]
-function = "job.py:counted"
-trigger = "2s"
-[queries.counted.sink]
-format = "noop"
+limits = {{ min_executors = 2, max_executors = 2 }}
+sources.events = {{ format = "trace", rate = "constant(500)", partitions = 4 }}
+queries.counted = {{ function = "job.py:counted", trigger = "2s", sink = {{ format = "noop" }} }}
 [spark]
 "spark.eventLog.enabled" = true
 "spark.eventLog.dir" = "file://{folder}"
@@ -34,13 +25,7 @@ format = "noop"
 "spark.eventLog.compression.codec" = "{codec}"
 "spark.eventLog.rolling.enabled" = {rolling}
 """
-SECOND = """
-[queries.slow]
-function = "job.py:slow"
-trigger = "3s"
-[queries.slow.sink]
-format = "noop"
-"""
+SECOND = 'queries.slow = { function = "job.py:slow", trigger = "3s", sink = { format = "noop" } }\n'
 """Rows that wait for a millisecond each."""
 RUN_S = 120.0
 STARTED_S = 45.0

@@ -46,31 +46,16 @@ JOB = f"""
 name = "{{name}}"
 master = "embedded"
 checkpoint = "checkpoint"
-[limits]
-min_executors = 1
-max_executors = 4
-start_executors = {{start}}
-[promises]
-latency_p95 = "{PROMISED_S:g}s"
-recovery = "2m"
-[sources.events]
-format = "trace"
-csv = "rate.csv"
-partitions = 12
-[queries.looked_up]
-function = "job.py:looked_up"
-trigger = "3s"
-[queries.looked_up.sink]
-format = "ledger"
-path = "ledger"
+limits = {{{{ min_executors = 1, max_executors = 4, start_executors = {{start}} }}}}
+promises = {{{{ latency_p95 = "{PROMISED_S:g}s", recovery = "2m" }}}}
+settings = {{{{ reading_interval_s = 2, reading_window_s = 6 }}}}
+sources.events = {{{{ format = "trace", csv = "rate.csv", partitions = 12 }}}}
+queries.looked_up = {{{{ function = "job.py:looked_up", trigger = "3s", sink = {{{{ format = "ledger", path = "ledger" }}}} }}}}
 [autopilot]
 mode = "active"
 policy = "{{policy}}"
 time_scale = 0.06
 downtime = "5s"
-[settings]
-reading_interval_s = 2
-reading_window_s = 6
 """
 
 

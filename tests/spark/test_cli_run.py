@@ -29,25 +29,11 @@ JOB = """
 name = "{name}"
 master = "embedded"
 checkpoint = "checkpoint"
-[limits]
-min_executors = 1
-max_executors = 2
-[promises]
-latency_p95 = "20s"
-[sources.events]
-format = "trace"
-rate = "constant(300)"
-partitions = 4
-[queries.all_rows]
-function = "job.py:all_rows"
-trigger = "1s"
-[queries.all_rows.sink]
-format = "ledger"
-path = "ledger"
-[settings]
-reading_interval_s = 1
-reading_window_s = 4
-snapshot_interval_s = 1
+limits = {{ min_executors = 1, max_executors = 2 }}
+promises = {{ latency_p95 = "20s" }}
+settings = {{ reading_interval_s = 1, reading_window_s = 4, snapshot_interval_s = 1 }}
+sources.events = {{ format = "trace", rate = "constant(300)", partitions = 4 }}
+queries.all_rows = {{ function = "job.py:all_rows", trigger = "1s", sink = {{ format = "ledger", path = "ledger" }} }}
 [spark]
 "spark.myapp.password" = "${{env:TEST_SECRET}}"
 """
@@ -184,7 +170,7 @@ def test_a_job_is_run_steered_killed_and_run_again_with_what_it_knew(cli: Cli, s
 @pytest.mark.long
 def test_a_query_given_up_ends_the_job_with_its_own_traceback_and_a_second_ctrl_c_ends_at_once(cli: Cli) -> None:
     job = JOB.format(name="cli-broken").replace('master = "embedded"', 'master = "local[1]"')
-    job = job.replace('format = "ledger"\npath = "ledger"', 'foreach_batch = "job.py:write"')
+    job = job.replace('format = "ledger", path = "ledger"', 'foreach_batch = "job.py:write"')
     (cli.folder / "job.py").write_text(f"def all_rows(events):\n    return events\n\ndef write(rows, batch_id):\n    raise KeyError('{SECRET}')\n")
     (cli.folder / "job.toml").write_text(job)
     with cli.running("job.toml") as driver:

@@ -41,39 +41,25 @@ RIPPLE, RIPPLE_S = 0.2, 45.0
 JOB = f"""
 name = "{NAME}"
 master = "embedded"
-[limits]
-min_executors = 1
-max_executors = 3
-start_executors = 1
-[promises]
-latency_p95 = "{PROMISED_S:g}s"
-recovery = "2m"
+limits = {{ min_executors = 1, max_executors = 3, start_executors = 1 }}
+promises = {{ latency_p95 = "{PROMISED_S:g}s", recovery = "2m" }}
+settings = {{ reading_interval_s = 5, reading_window_s = 5, commit_wait_s = 40 }}
+sources.numbers = {{ format = "kafka", subscribe = "numbers", startingOffsets = "earliest" }}
 [kafka]
 bootstrap = "embedded"
 topics = {{ numbers = {PARTITIONS}, passed = 1 }}
-[kafka.feeds.numbers]
-rate = "constant({WARMING:g})"
-[sources.numbers]
-format = "kafka"
-subscribe = "numbers"
-startingOffsets = "earliest"
+feeds.numbers = {{ rate = "constant({WARMING:g})" }}
 [queries.{QUERY}]
 function = "job.py:burnt"
 trigger = {{ real_time = "10s" }}
 output_mode = "update"
-[queries.{QUERY}.sink]
-format = "kafka"
-topic = "passed"
+sink = {{ format = "kafka", topic = "passed" }}
 [autopilot]
 mode = "observe"
 policy = "daedalus"
 time_scale = 0.1
 downtime = "5s"
 executor_cpu_cores = {QUOTA_CORES}
-[settings]
-reading_interval_s = 5
-reading_window_s = 5
-commit_wait_s = 40
 [spark]
 "spark.executor.cores" = 8
 "spark.sql.shuffle.partitions" = 2

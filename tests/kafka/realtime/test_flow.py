@@ -30,29 +30,18 @@ WINDOW_S = 13.0
 JOB = f"""
 name = "flow"
 master = "embedded"
-[limits]
-min_executors = 1
-max_executors = 2
+limits = {{ min_executors = 1, max_executors = 2 }}
+settings = {{ reading_interval_s = 2, reading_window_s = {WINDOW_S}, commit_wait_s = 30 }}
+sources.clicks = {{ format = "kafka", subscribe = "clicks", startingOffsets = "earliest" }}
 [kafka]
 bootstrap = "embedded"
 topics = {{ clicks = 4, seen = 2 }}
-[kafka.feeds.clicks]
-rate = "constant({RATE})"
-[sources.clicks]
-format = "kafka"
-subscribe = "clicks"
-startingOffsets = "earliest"
+feeds.clicks = {{ rate = "constant({RATE})" }}
 [queries.seen]
 function = "job.py:first_seen"
 trigger = {{ real_time = "6s" }}
 output_mode = "update"
-[queries.seen.sink]
-format = "kafka"
-topic = "seen"
-[settings]
-reading_interval_s = 2
-reading_window_s = {WINDOW_S}
-commit_wait_s = 30
+sink = {{ format = "kafka", topic = "seen" }}
 """
 CODE = """
 def first_seen(clicks):

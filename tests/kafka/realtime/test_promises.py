@@ -29,54 +29,19 @@ LONGEST_BATCH_S = {"passed": 8, "sent": 2}
 JOB = """
 name = "promises"
 master = "embedded"
-[limits]
-min_executors = 1
-max_executors = 2
+limits = {{ min_executors = 1, max_executors = 2 }}
+settings = {{ reading_interval_s = 2, reading_window_s = 8, restart_budget = 30 }}
+sources.numbers = {{ format = "kafka", subscribe = "numbers", startingOffsets = "earliest" }}
 [kafka]
 bootstrap = "{broker}"
 topics = {{ numbers = 2, passed = 1, counts = 1, sent = 1 }}
-[kafka.feeds.numbers]
-rate = "constant({rate})"
-[sources.numbers]
-format = "kafka"
-subscribe = "numbers"
-startingOffsets = "earliest"
-[queries.passed]
-function = "job.py:passed"
-trigger = {{ real_time = "5s" }}
-output_mode = "update"
-[queries.passed.sink]
-format = "kafka"
-topic = "passed"
-[queries.counts]
-function = "job.py:counts"
-trigger = {{ real_time = "5s" }}
-output_mode = "update"
-[queries.counts.sink]
-format = "kafka"
-topic = "counts"
-[queries.sent]
-function = "job.py:passed"
-trigger = "2s"
-[queries.sent.sink]
-format = "kafka"
-topic = "sent"
-[queries.booked]
-function = "job.py:numbers"
-trigger = "2s"
-[queries.booked.sink]
-format = "ledger"
-path = "ledger"
-[queries.filed]
-function = "job.py:numbers"
-trigger = "2s"
-[queries.filed.sink]
-format = "parquet"
-path = "files"
-[settings]
-reading_interval_s = 2
-reading_window_s = 8
-restart_budget = 30
+feeds.numbers = {{ rate = "constant({rate})" }}
+[queries]
+passed = {{ function = "job.py:passed", trigger = {{ real_time = "5s" }}, output_mode = "update", sink = {{ format = "kafka", topic = "passed" }} }}
+counts = {{ function = "job.py:counts", trigger = {{ real_time = "5s" }}, output_mode = "update", sink = {{ format = "kafka", topic = "counts" }} }}
+sent = {{ function = "job.py:passed", trigger = "2s", sink = {{ format = "kafka", topic = "sent" }} }}
+booked = {{ function = "job.py:numbers", trigger = "2s", sink = {{ format = "ledger", path = "ledger" }} }}
+filed = {{ function = "job.py:numbers", trigger = "2s", sink = {{ format = "parquet", path = "files" }} }}
 [spark]
 "spark.executor.cores" = 14
 "spark.sql.shuffle.partitions" = 2

@@ -15,6 +15,8 @@ JOB = """
 name = "secure"
 master = "embedded"
 limits = {{ max_executors = 1 }}
+settings = {{ reading_interval_s = 2 }}
+sources.said = {{ format = "kafka", subscribe = "said", startingOffsets = "earliest" }}
 [kafka]
 bootstrap = "{bootstrap}"
 "security.protocol" = "SASL_SSL"
@@ -23,21 +25,12 @@ bootstrap = "{bootstrap}"
 "ssl.truststore.location" = "{trusted}"
 "ssl.truststore.password" = "${{file:{trust}}}"
 topics = {{ said = 2, heard = 1 }}
-[kafka.feeds.said]
-rate = "constant(200)"
-[sources.said]
-format = "kafka"
-subscribe = "said"
-startingOffsets = "earliest"
+feeds.said = {{ rate = "constant(200)" }}
 [queries.heard]
 function = "job.py:heard"
 trigger = {{ real_time = "5s" }}
 output_mode = "update"
-[queries.heard.sink]
-format = "kafka"
-topic = "heard"
-[settings]
-reading_interval_s = 2
+sink = {{ format = "kafka", topic = "heard" }}
 """
 CODE = """
 def heard(said):
