@@ -1,7 +1,5 @@
 """Free ports of this machine, for servers that may stop and start again."""
 
-from __future__ import annotations
-
 import random
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The ports of the controller: Protocols with a few methods, implemented by Spark, the simulator and fakes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Child processes that end with their parent."""
 
-from __future__ import annotations
-
 import ctypes
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """References to functions, such as `job.py:enrich` or `package.module:enrich`."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """The socket through which other processes of the same user reach a driver host: one JSON line asks, one answers."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

@@ -1,7 +1,5 @@
 """Every setting, once: the unit is in its name, beside it stand default, bounds and meaning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from penstock.core import settings

@@ -1,7 +1,5 @@
 """How a number that people may set is declared: its default, bounds and meaning stand beside it, once."""
 
-from __future__ import annotations
-
 from dataclasses import field, fields
 from typing import Any
 

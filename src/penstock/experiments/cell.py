@@ -1,7 +1,5 @@
 """A cell of an experiment: everything that one run depends on, as plain values, and the run itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Runs the cells of an experiment: stored as they finish, resumed after an interruption, in parallel where they are simulated."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

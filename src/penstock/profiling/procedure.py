@@ -1,7 +1,5 @@
 """Phoebe's profiling procedure (sec. III-C): copies of a job with several numbers of executors, tried at rising rates until none keeps up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose, isfinite, log

@@ -1,7 +1,5 @@
 """Build a simulator of a job from the job's own history."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Find the settings of a micro-batch query in its readings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

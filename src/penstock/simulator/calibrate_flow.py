@@ -1,7 +1,5 @@
 """Find the settings of a query whose tasks run all the time in its readings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise

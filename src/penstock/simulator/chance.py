@@ -1,7 +1,5 @@
 """Random numbers of a simulation: functions of a seed, a part of the engine and an index, so that one seed gives one run."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The continuous engine: a job whose tasks run all the time, as a fluid in steps of a second."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One query of a continuous job: its input, its position and its checkpoints."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

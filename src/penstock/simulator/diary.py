@@ -1,7 +1,5 @@
 """The recorded seconds of a simulated micro-batch query, from its commits."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What both simulated engines share: their interface, the instructions they refuse, and their queue of events."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping

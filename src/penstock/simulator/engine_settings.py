@@ -1,7 +1,5 @@
 """Settings of simulated jobs: one in micro-batches, and one whose tasks run all the time."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

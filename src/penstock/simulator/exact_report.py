@@ -1,7 +1,5 @@
 """The report of a simulated run from its exact record: every row counts, not what readings show of it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows as a fluid: how many wait, flow and how long they waited, for many seconds at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Facts of a recorded run that a simulator needs: arrivals, durations of rescales, faults."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The micro-batch engine: queries that take in what has arrived, batch by batch, while executors come and go."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One query of a job in micro-batches: its input, its position, its triggers and the running batch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

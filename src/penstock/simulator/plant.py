@@ -1,7 +1,5 @@
 """A simulated job behind the ports of a real one: its clock, its source and actuator, and a testbed of copies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from penstock.core.config import Config

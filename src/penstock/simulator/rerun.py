@@ -1,7 +1,5 @@
 """Run a recorded job again in the simulator: measure the simulator's own error, and tune settings that readings do not show."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """How much of the executors each of several queries gets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal

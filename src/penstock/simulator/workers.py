@@ -1,7 +1,5 @@
 """The workers of a simulated continuous job: the rows each has read, and its CPU time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

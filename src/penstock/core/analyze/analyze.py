@@ -1,7 +1,5 @@
 """The A of MAPE-K: follow disturbances to their end, learn what a policy needs, grade what was predicted, assess for a decision."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The assessment that a policy decides from."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

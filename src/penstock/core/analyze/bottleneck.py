@@ -1,7 +1,5 @@
 """The bottleneck of a job that more executors did not help."""
 
-from __future__ import annotations
-
 from penstock.core.domain.decision import Comparison
 from penstock.core.domain.reading import IN_TASKS, QueryReading, Reading
 

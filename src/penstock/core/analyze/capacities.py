@@ -1,7 +1,5 @@
 """Capacity by executors: from the model with the smaller error, and T_max from a profile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rescales and failures: when they struck, what they took, and how long the job needed to recover."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Slow fits: when to ask for one, and how its result is taken in."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from penstock.core.analyze.disturbances import tables_due

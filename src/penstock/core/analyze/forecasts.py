@@ -1,7 +1,5 @@
 """The load to come: a forecast that is made now and then, and moved along in between."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Grade predictions by what came."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

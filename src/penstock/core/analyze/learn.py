@@ -1,7 +1,5 @@
 """What a reading teaches the models that a policy needs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from penstock.core.analyze.assess import downtimes_of, priors_of, tells_work

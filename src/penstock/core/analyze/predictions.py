@@ -1,7 +1,5 @@
 """Predictions of the recovery from a failure, made when it is noticed, and the disturbances that predictions wait for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from penstock.core.analyze.capacities import carried_by

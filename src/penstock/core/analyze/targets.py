@@ -1,7 +1,5 @@
 """Promises that no number of executors can keep."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What the owner lets the autopilot do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

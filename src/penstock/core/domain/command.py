@@ -1,7 +1,5 @@
 """What an operator says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Kinds of disturbance: detection, downtimes, recoveries and the cost of a change share this list."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

@@ -1,7 +1,5 @@
 """Faults: what a simulated job, or a copy of a real one, is struck by on purpose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

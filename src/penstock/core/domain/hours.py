@@ -1,7 +1,5 @@
 """Hours of the week."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 DAY_S = 86400.0

@@ -1,7 +1,5 @@
 """What the controller asks of an actuator, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

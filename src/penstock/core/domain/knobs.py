@@ -4,8 +4,6 @@ Commands, the socket, holds, validation, the history and the docs read this tabl
 here, and a branch in each actuator that can apply it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

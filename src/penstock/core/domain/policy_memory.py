@@ -1,7 +1,5 @@
 """What a policy remembers from one decision to the next: a value of its own for each that remembers anything."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """A profile of a job: latencies measured at chosen scale-outs and rates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isfinite
 

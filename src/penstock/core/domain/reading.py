@@ -1,7 +1,5 @@
 """What the monitor saw: one Reading every few seconds. Unknown is None, never 0 or NaN."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Reason codes and their words: the only place where a code becomes text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 UNREADY = ("not_ready", "cpu_unknown")

@@ -1,7 +1,5 @@
 """Durations and rates as people write them."""
 
-from __future__ import annotations
-
 import re
 
 from penstock.core.errors import UserMistake

@@ -1,7 +1,5 @@
 """Take in what became of earlier instructions: close them, learn what they cost, give up what could not be done."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Ask for whatever differs from what is desired, at most one instruction for a target at a time, every turn anew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

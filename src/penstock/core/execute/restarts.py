@@ -1,7 +1,5 @@
 """Whether and when a failed query is started again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

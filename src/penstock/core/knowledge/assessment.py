@@ -1,7 +1,5 @@
 """What a policy sees: the reading, and what was learnt from those before it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Slow work that a turn asks for and a later turn takes in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

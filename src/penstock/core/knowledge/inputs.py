@@ -1,7 +1,5 @@
 """What comes into a turn of the loop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from penstock.core.domain.command import Command

@@ -1,7 +1,5 @@
 """What was learnt of a job: models as values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

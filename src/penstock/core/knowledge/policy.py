@@ -1,7 +1,5 @@
 """What a policy is."""
 
-from __future__ import annotations
-
 from typing import Literal, Protocol
 
 from penstock.core.domain.configuration import Configuration

@@ -1,7 +1,5 @@
 """Predictions as the model that judged a configuration makes them: load, capacity, latency, and recoveries."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The terms a job runs under: what its owner allows and promises, and the settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from penstock.core.config import Config

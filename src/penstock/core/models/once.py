@@ -1,7 +1,5 @@
 """Cache a function of a large frozen value by the identity of the value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Generic, TypeVar

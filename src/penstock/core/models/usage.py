@@ -1,7 +1,5 @@
 """What a reading tells of the job at work: its plant, its interval and slots, how busy executors are and were while they were there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from penstock.core.domain.job import Promises

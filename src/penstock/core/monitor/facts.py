@@ -1,7 +1,5 @@
 """What an engine tells: raw facts, before any arithmetic. All `_s` times are on the controller's steady clock unless a name says wall."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

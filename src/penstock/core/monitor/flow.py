@@ -1,7 +1,5 @@
 """How rows flow through a query: counted at commits in micro-batches, from live counts and the output in Real-Time Mode."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 

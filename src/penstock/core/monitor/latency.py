@@ -1,7 +1,5 @@
 """Latency: from arrival to commit in micro-batches, from arrival to the write at the sink in Real-Time Mode."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

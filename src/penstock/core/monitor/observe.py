@@ -1,7 +1,5 @@
 """From an observation, and the memory of earlier ones, to a Reading."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Stages and executors over a window of batches."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Windows that end at commits, and rates from samples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Whether more executors helped: a scale-up in overload that had no effect is taken back, and the bottleneck is named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Guards in one visible chain: those that all policies share, then the owner's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Commands of operators: knobs that they set and hold, answers to proposals, pauses of the policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What the owner allows: guards that hold for every policy; a later one overrules those before it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The P of MAPE-K: watch promises, effects and trust; when it is due, ask the policy, guard its decision, and do what the mode allows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Proposals: configurations that wait for an operator's answer, and how a configuration becomes the desired one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from penstock.core.domain.autopilot import Autopilot

@@ -1,7 +1,5 @@
 """What becomes of a decision: guards, then what the owner's trust lets it do. Between decisions the owner's calendar and quota are followed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from penstock.core.domain.autopilot import Autopilot

@@ -1,7 +1,5 @@
 """Whether the policy is trusted: promises that break after its scale-downs, predictions far off, failures, blindness. Also its mode, and its change."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The default policy: of all, the first that suits the job and knows enough of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite

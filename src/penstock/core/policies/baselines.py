@@ -1,7 +1,5 @@
 """Baselines: a fixed number of executors, and TWRES, which Phoebe was compared with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from penstock.core.domain.configuration import Configuration

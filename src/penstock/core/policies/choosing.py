@@ -1,7 +1,5 @@
 """What policies share: keep the configuration for a reason, take the fewest executors that hold, stabilise what was wanted of late."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil

@@ -1,7 +1,5 @@
 """Daedalus: scales in by what was observed, out by what is forecast, and only to executors that recover in time (Pfister et al., ICPE 2024)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from penstock.core.domain.configuration import Configuration

@@ -1,7 +1,5 @@
 """DS2 as Flink's Kubernetes operator runs it: as many slots as the true rates of the stages need for the load, with room to catch up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf

@@ -1,7 +1,5 @@
 """The Horizontal Pod Autoscaler of Kubernetes with executors as its pods, and its variants that Daedalus and Phoebe were compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil

@@ -1,7 +1,5 @@
 """Phoebe: the fewest executors that recover in time and keep their latency under the load to come (Geldenhuys et al., ICWS 2022)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from penstock.core.domain.configuration import Configuration

@@ -1,7 +1,5 @@
 """All policies by name, and the one that a job's terms ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields, is_dataclass, replace
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Spark's dynamic allocation: executors for tasks that wait, until none does; those that are idle for long leave."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, floor

@@ -1,7 +1,5 @@
 """A decision of the past: what it rested on, how its predictions turned out, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

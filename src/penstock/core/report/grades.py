@@ -1,7 +1,5 @@
 """How good predictions were so far, by what they were about."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

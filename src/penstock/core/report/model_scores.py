@@ -1,7 +1,5 @@
 """How wrong each model of a job is on what it has not seen, beside a constant and the paper's plain way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

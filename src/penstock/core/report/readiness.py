@@ -1,7 +1,5 @@
 """Whether a policy that decides in shadow has earned more trust: how it compares with what was run, and why not if not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -3,8 +3,6 @@
 `run_report` makes it from readings and events, `simulator/exact_report.py` from the exact record of a simulated run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise

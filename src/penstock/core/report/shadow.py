@@ -1,7 +1,5 @@
 """The time that a policy decided in shadow: when that was, which configurations it wanted, and whether they would have kept the promises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Deterministic pseudo-random numbers that depend on a key and an index only."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

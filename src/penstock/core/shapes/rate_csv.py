@@ -1,7 +1,5 @@
 """Reading a rate from the text of a CSV file."""
 
-from __future__ import annotations
-
 import csv
 import io
 

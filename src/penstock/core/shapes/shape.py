@@ -1,7 +1,5 @@
 """A named rate over time, such as `sine(mean=1000, amplitude=400, period=10m) + spikes`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields

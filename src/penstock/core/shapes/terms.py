@@ -1,7 +1,5 @@
 """The named terms of a shape: one frozen class for each, whose fields are its parameters."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows due over wall time: the recipe of a trace, and stretches that follow it or have a rate set by an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

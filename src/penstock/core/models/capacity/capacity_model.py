@@ -1,7 +1,5 @@
 """The capacity of a job: two models learn every turn, the more certain one answers, and what was seen sets a lower bound."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self

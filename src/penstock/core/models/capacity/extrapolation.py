@@ -1,7 +1,5 @@
 """The error at high utilisation of capacity learnt at low utilisation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A few moments of a few workers, kept to measure the error of their capacity: those of low load predict those of high load."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

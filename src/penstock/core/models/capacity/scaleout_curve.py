@@ -1,7 +1,5 @@
 """Forms of capacity over the scale-out: a line, a power law, or proportion for a single point; with ties, a plateau and a bend."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

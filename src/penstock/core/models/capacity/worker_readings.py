@@ -1,7 +1,5 @@
 """Utilisation and throughput of every worker at one moment, and which of these readings to leave out: glitches and warm-up."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

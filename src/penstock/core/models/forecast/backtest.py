@@ -1,7 +1,5 @@
 """Backtests: the even series of a load, the origins at which forecasts of it are tested, and the candidates' errors there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

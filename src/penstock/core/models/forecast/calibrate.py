@@ -1,7 +1,5 @@
 """Calibration of the quantiles of a forecast by the errors of past forecasts at each lead."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from penstock.core.models.arrays import Floats

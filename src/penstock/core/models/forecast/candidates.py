@@ -1,7 +1,5 @@
 """Candidate forecasters: what each of them can do, and those that need no fit (level, line, harmonic)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Evaluation of the forecast on a recorded trace: at many of its moments, beside simple forecasters."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 statsforecast finds the form and the parameters, which is slow and seldom done; they are then applied to all data that came since.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

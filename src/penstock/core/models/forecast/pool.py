@@ -1,7 +1,5 @@
 """The pool of candidate forecasters: their prior beliefs, and their weights by the losses measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

@@ -4,8 +4,6 @@ Daedalus (sec. 3.3) calls a forecast bad at a WAPE above 25 % and refits after 1
 long before that, and one that can never be predicted within 25 % has not changed. So errors are compared with those that the fit had on its own history.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

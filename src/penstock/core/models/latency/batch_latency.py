@@ -1,7 +1,5 @@
 """Latency of micro-batches: the wait for the trigger plus the batch, corrected by measured latencies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

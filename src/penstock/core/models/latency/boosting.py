@@ -1,7 +1,5 @@
 """Gradient boosting over (scale-out, rate), for profiles of some dozens of rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any

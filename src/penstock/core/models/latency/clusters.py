@@ -1,7 +1,5 @@
 """Split latencies into healthy and overloaded ones without a threshold (Phoebe sec. III-D)."""
 
-from __future__ import annotations
-
 from math import log
 
 import numpy as np

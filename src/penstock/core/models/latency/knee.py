@@ -1,7 +1,5 @@
 """The rate at which each scale-out stops keeping up, measured and interpolated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, pow

@@ -1,7 +1,5 @@
 """Forms of latency over interval and rate that a regression chooses from: a queue with pauses, and micro-batches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Khaos's M_L: latency over checkpoint interval, rate and, where it varies, scale-out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Latency quantiles of a whole run from those of its readings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

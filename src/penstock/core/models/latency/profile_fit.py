@@ -1,7 +1,5 @@
 """Latency and validity over (scale-out, rate), fitted to a profile in every form that Phoebe's M_L may take."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

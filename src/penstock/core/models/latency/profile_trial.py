@@ -1,7 +1,5 @@
 """Choose the forms of M_L by their error on held-out rows, and score the choice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Recovery of micro-batches from an outage, batch by batch: the rows that arrive during one batch are those of the next."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

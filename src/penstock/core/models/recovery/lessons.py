@@ -1,7 +1,5 @@
 """Training data from a measured recovery: one more recovery for M_R, one more downtime of its kind."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

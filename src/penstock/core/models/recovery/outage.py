@@ -1,7 +1,5 @@
 """Recovery time from an outage in continuous time, by the formulas of Phoebe sec. III-B and Daedalus sec. 3.4."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

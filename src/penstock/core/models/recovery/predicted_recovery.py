@@ -1,7 +1,5 @@
 """Recovery models under a forecast of the load: one question for all models, bounds from the forecast, and the worst moment of failure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Recovery time that a change of executors costs, or a failure at a number of executors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Forms of recovery time over interval, rate and scale-out that a regression chooses from: a physical one, and regressions bounded by its capacity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Khaos's M_R: recovery time over checkpoint interval, rate and, where it varies, scale-out; as a regression, and as a table for the turn."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

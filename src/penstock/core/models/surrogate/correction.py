@@ -1,7 +1,5 @@
 """Correction of a form by data: its residuals, smoothed over rates and intervals and shrunk to zero away from the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache

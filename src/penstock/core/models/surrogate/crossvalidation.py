@@ -1,7 +1,5 @@
 """Cross-validation: which rows are held out together, fits to the other rows, and bounds from the held-out errors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from enum import StrEnum

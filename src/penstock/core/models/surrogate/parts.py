@@ -1,7 +1,5 @@
 """Forms that are a sum of non-negative parts: given their shape, amounts come from robust least squares; the shape is searched."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A regression over (interval, rate[, scale-out]) learnt from rows: its choice of forms, its bounds, and its error on held-out rows."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
