@@ -1,11 +1,10 @@
 """A simulated micro-batch: how long it takes, what happens to it while it runs, and what Spark would report of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Self
 
 import numpy as np
 
@@ -69,7 +68,7 @@ class Batch:
         """Return the remaining time at speed 1."""
         return max(0.0, self.done_s - now_s) * self.speed if self.speed > 0 else self.left_s
 
-    def at_speed(self, speed: float, now_s: float) -> Batch:
+    def at_speed(self, speed: float, now_s: float) -> Self:
         """Return the batch with another speed from now on."""
         if speed == self.speed:
             return self
@@ -83,7 +82,7 @@ class Batch:
     def has_waiting_tasks(self, now_s: float) -> bool:
         return self.wave_s > 0 and self.crew.has_waiting(self.wave_at(now_s))
 
-    def joined(self, executor_id: str, now_s: float, lost_s: float) -> Batch:
+    def joined(self, executor_id: str, now_s: float, lost_s: float) -> Self:
         """Return the batch with an executor that takes waiting tasks from now on; it counts as joining later by the time it loses while it warms up."""
         before, wave_s = self.crew, self.wave_s
         crew = before.joined(Newcomer(executor_id=executor_id, from_wave=self.wave_at(now_s) + lost_s / wave_s))
@@ -92,25 +91,25 @@ class Batch:
             return replace(self, crew=crew, work_s=self.work_s - saved_s, left_s=self.left_s - saved_s)
         return replace(self, crew=crew, work_s=self.work_s - saved_s, done_s=self.done_s - saved_s / self.speed)
 
-    def taken_over(self, executor_id: str) -> Batch:
+    def taken_over(self, executor_id: str) -> Self:
         """Return the batch on one new executor, when all others are lost."""
         return replace(self, crew=replace(self.crew, executors=(executor_id,), newcomers=()))
 
-    def with_first_task(self, from_s: float, first_task_s: float) -> Batch:
+    def with_first_task(self, from_s: float, first_task_s: float) -> Self:
         """Return the batch with a task from `from_s` on that takes `first_task_s` longer than the others."""
         return self.hung(from_s + first_task_s + self.wave_s) if first_task_s > 0 else self
 
-    def hung(self, until_s: float) -> Batch:
+    def hung(self, until_s: float) -> Self:
         """Return the batch with a task that does not end before `until_s`."""
         return replace(self, hung_s=until_s) if until_s > max(self.hung_s, self.started_s) else self
 
-    def longer(self, seconds: float) -> Batch:
+    def longer(self, seconds: float) -> Self:
         if self.speed == 0:
             return replace(self, left_s=self.left_s + seconds, after_s=self.after_s + seconds)
         hung_s = (self.ends_s - self.done_s) * self.speed
         return replace(self, done_s=self.ends_s + seconds / self.speed, after_s=self.after_s + hung_s + seconds)
 
-    def again(self, from_s: float) -> Batch:
+    def again(self, from_s: float) -> Self:
         """Return the batch with all tasks run again from `from_s` on."""
         crew = replace(self.crew, newcomers=())
         work_s = self.wave_s * crew.waves

@@ -1,10 +1,8 @@
 """The result of a calibration: the settings, arrivals and faults to simulate a recorded job with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.trigger import Plant
@@ -38,7 +36,7 @@ class CalibratedQuery(Found):
     def name(self) -> str:
         return self.settings.query
 
-    def each(self, change: Callable[[Any], Settings]) -> CalibratedQuery:
+    def each(self, change: Callable[[Any], Settings]) -> Self:
         """Return the query with all of its settings changed alike."""
         return replace(self, settings=change(self.settings), likely=tuple(map(change, self.likely)))
 

@@ -1,11 +1,10 @@
 """The executors that run the tasks of a micro-batch: those it starts with, and those that join while it runs."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from penstock.core.models.capacity.batch_law import waves
 
@@ -60,7 +59,7 @@ class Crew:
         begun = len(self.executors) * (whole(wave) + 1) + sum(whole(wave - each.from_wave) + 1 for each in self.newcomers if each.from_wave <= wave)
         return begun * self.slots_each < self.tasks
 
-    def joined(self, newcomer: Newcomer) -> Crew:
+    def joined(self, newcomer: Newcomer) -> Self:
         """Return the crew with the newcomer, or as it is if all tasks have started by then."""
         return replace(self, newcomers=(*self.newcomers, newcomer)) if self.has_waiting(newcomer.from_wave) else self
 

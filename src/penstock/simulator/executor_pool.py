@@ -1,10 +1,9 @@
 """The executors of a simulated micro-batch job: those that run, those that are starting or leaving, and rescales while queries run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -46,7 +45,7 @@ class Pool:
     numbers: int = 0
 
     @classmethod
-    def warm(cls, executors: int, at_s: float) -> Pool:
+    def warm(cls, executors: int, at_s: float) -> Self:
         """Return the pool of a job that has been running with this number of executors for a while."""
         running = [Executor(executor_id=str(number), added_s=at_s) for number in range(1, executors + 1)]
         return cls(requested=executors, changed_s=at_s, running=running, numbers=executors)

@@ -1,10 +1,8 @@
 """A decision and what it was made from: candidates, reason codes, and the two numbers that each was compared by."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 from penstock.core.domain.configuration import Change, Configuration, difference
 from penstock.core.domain.policy_memory import PolicyMemory
@@ -99,7 +97,7 @@ class Decision:
         """Whether what was chosen is among the candidates."""
         return any(map(self._chose, self.candidates))
 
-    def chosen(self, predictions: tuple[Prediction, ...]) -> Decision:
+    def chosen(self, predictions: tuple[Prediction, ...]) -> Self:
         """Return the decision with these predictions on the candidate that it chose."""
         found = [replace(each, predictions=predictions) if self._chose(each) else each for each in self.candidates]
         return replace(self, candidates=tuple(found))

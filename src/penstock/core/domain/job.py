@@ -1,9 +1,8 @@
 """What the owner declares about a job: its parts, its limits and its promises."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot, Mode
@@ -62,7 +61,7 @@ class Limits:
     def first(self) -> int:
         return self.max_executors if self.start_executors is None else self.start_executors
 
-    def at_least(self, executors: int) -> Limits:
+    def at_least(self, executors: int) -> Self:
         """These limits of a job that does not run with fewer; the most stays the most.
 
         >>> Limits(max_executors=4).at_least(2).min_executors, Limits(max_executors=4).at_least(6).min_executors

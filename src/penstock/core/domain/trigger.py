@@ -1,9 +1,7 @@
 """When a query starts its next batch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake
@@ -30,7 +28,7 @@ class Trigger:
     interval_s: float = 0.0
 
     @classmethod
-    def parse(cls, text: str) -> Trigger:
+    def parse(cls, text: str) -> Self:
         text = text.strip()
         if text in ("available-now", "available_now"):
             return cls(kind="available_now")

@@ -1,9 +1,8 @@
 """What the controller knows between two turns, as frozen values that survive it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
@@ -106,7 +105,7 @@ class Knowledge:
         """Return whether an operator holds the knob at an address."""
         return any(hold.knob == address for hold in self.holds)
 
-    def wanting(self, configuration: Configuration, author: Author | None = None) -> Knowledge:
+    def wanting(self, configuration: Configuration, author: Author | None = None) -> Self:
         """Return knowledge in which this configuration is desired; what was reported about missing executors is forgotten where their number moves."""
         whole = configuration.over(self.desired)
         moved = [address for address in addresses(whole) if whole.of(address) != self.desired.of(address)]

@@ -1,9 +1,8 @@
 """The error of a model on data it has not seen, beside the errors of a constant and of the paper's plain model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -62,7 +61,7 @@ class PrequentialErrors:
     paper_error: float | None = 0.0
     """None where the paper has no prediction."""
 
-    def with_one(self, truth: float, predicted: float | None, by_paper: float | None) -> PrequentialErrors:
+    def with_one(self, truth: float, predicted: float | None, by_paper: float | None) -> Self:
         """Add a true value above 0; it is scored if the model had a prediction and a value was seen before."""
         more = replace(self, seen=self.seen + 1, mean=self.mean + (truth - self.mean) / (self.seen + 1))
         if predicted is None or not self.seen:

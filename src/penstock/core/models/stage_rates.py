@@ -1,7 +1,5 @@
 """True processing rates and selectivities of the stages of a query (DS2, StreamBed)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +41,7 @@ class StageSeen:
         """Readings that are worth one independent one."""
         return self.readings / self.independent if self.independent > 0.0 else 1.0
 
-    def learned(self, stage: StageReading, source_rows_per_s: float | None, *, news: float, kept: float) -> StageSeen:
+    def learned(self, stage: StageReading, source_rows_per_s: float | None, *, news: float, kept: float) -> Self:
         """Add a reading, of which the share `news` is new; earlier ones keep the share `kept` of their weight.
 
         A window in which the stage did not run has no rate; one without source rows has no selectivity.

@@ -3,13 +3,12 @@
 A curve goes through the knots of a CSV or of a shape that settles (`KnotCurve`), or samples a shape that never does (`SampledCurve`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
+from typing import Self
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class LinearRate:
     rows: FloatArray
 
     @classmethod
-    def through(cls, t_s: FloatArray, rate: FloatArray) -> LinearRate:
+    def through(cls, t_s: FloatArray, rate: FloatArray) -> Self:
         """Return the rate through these points; no row is due before the first."""
         rows = np.concatenate(([0.0], np.cumsum(np.diff(t_s) * (rate[1:] + rate[:-1]) / 2)))
         return cls(border_s=t_s, rate_in=rate[:-1], rate_out=rate[1:], rows=rows)

@@ -1,11 +1,9 @@
 """The schedule of a trace: the newest position at any time, and the arrival time of any position."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,7 +58,7 @@ class Schedule:
             raise ValueError("an override cannot start before one that exists: rows that were sent would change")
 
     @classmethod
-    def begin(cls, recipe: TraceRecipe, now_s: float) -> Schedule:
+    def begin(cls, recipe: TraceRecipe, now_s: float) -> Self:
         """Return a schedule whose trace begins now."""
         return cls(recipe=recipe, epoch_s=now_s)
 
@@ -76,7 +74,7 @@ class Schedule:
         """Return the wall times at which these rows arrive; infinite for never."""
         return self._timeline.wall_of(_due(positions))
 
-    def with_override(self, from_s: float, rows_per_s: float | None) -> Schedule:
+    def with_override(self, from_s: float, rows_per_s: float | None) -> Self:
         """Return the schedule with another rate from a time on (None: that of the trace)."""
         return replace(self, overrides=(*self.overrides, Override(from_s=from_s, rows_per_s=rows_per_s)))
 
@@ -110,7 +108,7 @@ class Schedule:
         }
 
     @classmethod
-    def resume(cls, recipe: TraceRecipe, state: Mapping[str, Any]) -> Schedule:
+    def resume(cls, recipe: TraceRecipe, state: Mapping[str, Any]) -> Self:
         """Return the schedule of a stored state; the recipe must be the one that it began with."""
         for key, now in _identity(recipe).items():
             if state[key] != now:

@@ -1,10 +1,9 @@
 """Workload minus throughput while a job keeps up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
+from typing import Self
 
 from penstock.core.models.estimate import NORMAL_REACH, Estimate, NotReady
 from penstock.core.models.moments import PairedMoments
@@ -55,7 +54,7 @@ class KeepingUp:
     recent: tuple[tuple[float, float], ...] = ()
     slope: float = 0.0
 
-    def learn(self, seen: Sequence[FlowSeen]) -> KeepingUp:
+    def learn(self, seen: Sequence[FlowSeen]) -> Self:
         model = self
         for reading in seen:
             model = model.watch(reading)
@@ -64,7 +63,7 @@ class KeepingUp:
                 model = model._with_difference(reading.at_s, model.slope, difference)
         return model
 
-    def watch(self, seen: FlowSeen) -> KeepingUp:
+    def watch(self, seen: FlowSeen) -> Self:
         """Update the slope of the workload without learning from the reading."""
         if seen.workload_rows_per_s is None:
             return self
@@ -115,7 +114,7 @@ class KeepingUp:
         """The sum of squared slopes, plus the prior weight of a delay of 0 within `USUAL_DELAY_S`."""
         return self.moments.m2_x + self.moments.m2_y / max(self.moments.count, 1.0) / USUAL_DELAY_S**2
 
-    def _with_difference(self, at_s: float, slope: float, difference: float) -> KeepingUp:
+    def _with_difference(self, at_s: float, slope: float, difference: float) -> Self:
         keep = 1.0 if self.learnt_s is None else 0.5 ** (max(0.0, at_s - self.learnt_s) / self.half_life_s)
         one = PairedMoments(count=1.0, mean_x=slope, mean_y=difference)
         return replace(self, readings=self.readings + 1, moments=self.moments.decayed(keep).merged(one), learnt_s=at_s)

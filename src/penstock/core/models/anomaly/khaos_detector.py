@@ -1,9 +1,8 @@
 """Khaos's detector: find anomalies of throughput and lag with online ARIMA models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from penstock.core.domain.disturbance import UNANNOUNCED, Disturbance
 from penstock.core.models.anomaly.keeping_up import FlowSeen
@@ -39,7 +38,7 @@ class ThroughputAndLag:
     normal_since_s: float | None = None
     measured: tuple[RecoveryMeasured, ...] = ()
 
-    def learn(self, seen: Sequence[FlowSeen]) -> ThroughputAndLag:
+    def learn(self, seen: Sequence[FlowSeen]) -> Self:
         detector = self
         for reading in seen:
             detector = detector._with_reading(reading)
@@ -49,7 +48,7 @@ class ThroughputAndLag:
         """Predict the next throughput of a healthy job, in rows/s."""
         return self.throughput.predict()
 
-    def _with_reading(self, seen: FlowSeen) -> ThroughputAndLag:
+    def _with_reading(self, seen: FlowSeen) -> Self:
         if self.first_s is None:
             return replace(self, first_s=seen.at_s)._with_reading(seen)
         trained = seen.at_s - self.first_s >= self.training_s
@@ -60,7 +59,7 @@ class ThroughputAndLag:
             return replace(self, anomalous_since_s=seen.at_s, normal_in_a_row=0)._passed(seen)
         return replace(self, throughput=self.throughput.learn([seen.throughput_rows_per_s]), lag=self.lag.learn([seen.lag_rows]))
 
-    def _still_anomalous(self, seen: FlowSeen, unexpected: bool | None) -> ThroughputAndLag:
+    def _still_anomalous(self, seen: FlowSeen, unexpected: bool | None) -> Self:
         passed = self._passed(seen)
         if unexpected is None:
             return passed
@@ -86,7 +85,7 @@ class ThroughputAndLag:
         known = [each for each in judged if each is not None]
         return any(known) if known else None
 
-    def _passed(self, seen: FlowSeen) -> ThroughputAndLag:
+    def _passed(self, seen: FlowSeen) -> Self:
         """Advance both models by a reading without learning from it."""
 
         def gone_by(model: OnlineArima, value: float | None) -> OnlineArima:

@@ -1,10 +1,9 @@
 """An ARIMA model that learns from each value and detects unexpected ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb, sqrt
+from typing import Self
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class OnlineArima:
     shocks: tuple[float, ...] = (1.0,)
     spread: float = 1.0
 
-    def learn(self, seen: Sequence[float | None]) -> OnlineArima:
+    def learn(self, seen: Sequence[float | None]) -> Self:
         model = self
         for value in seen:
             model = model.without_value() if value is None else model._with_value(value)
@@ -82,7 +81,7 @@ class OnlineArima:
             return None
         return sqrt(sum(error**2 for error in self.errors) / len(self.errors) * self.spread)
 
-    def without_value(self) -> OnlineArima:
+    def without_value(self) -> Self:
         """Return the model with the expectation in place of a value that is missing or not credible; what follows is less certain."""
         expected = self.expected
         if expected is None or self.origin is None:
@@ -93,17 +92,17 @@ class OnlineArima:
         shocks = (*self.shocks, shock)[-self.lags - self.differences :]
         return replace(self, history=history, ahead=self.ahead + 1, shocks=shocks, spread=self.spread + shock**2)
 
-    def followed(self, value: float) -> OnlineArima:
+    def followed(self, value: float) -> Self:
         """Append a value to the history without learning from it."""
         origin = value if self.origin is None else self.origin
         history = (*self.history, value - origin)[-self.lags - self.differences :]
         return replace(self, origin=origin, history=history, ahead=0, shocks=(1.0,), spread=1.0)
 
-    def resumed(self) -> OnlineArima:
+    def resumed(self) -> Self:
         """Clear the history and keep the weights: the next value does not follow the last ones."""
         return replace(self, history=(), ahead=0, shocks=(1.0,), spread=1.0)
 
-    def _with_value(self, value: float) -> OnlineArima:
+    def _with_value(self, value: float) -> Self:
         expected = self.expected
         if expected is None or self.origin is None:
             return self.followed(value)

@@ -1,11 +1,9 @@
 """The duration of a micro-batch, and what follows from it: capacity, and how busy executors are at that capacity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -183,7 +181,7 @@ class LawColumns:
     cores_per_executor: int
 
     @classmethod
-    def of(cls, laws: Sequence[BatchLaw]) -> LawColumns:
+    def of(cls, laws: Sequence[BatchLaw]) -> Self:
         rows = np.array([(law.overhead_s, law.row_s * law.skew, np.inf if law.limit_rows is None else law.limit_rows) for law in laws])
         overhead_s, row_s, limit_rows = (column[:, None] for column in rows.T)
         first = laws[0]

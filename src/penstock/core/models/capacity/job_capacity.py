@@ -1,7 +1,5 @@
 """Capacity of a job from the utilisation of its workers, at this scale-out and at others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -134,7 +132,7 @@ class JobCapacity:
         found = score_stays(self.samples, self.idle_spread)
         return replace(found, mape=found.paper_mape) if isinstance(found, Score) and found.paper_mape is not None and self.method == "daedalus" else found
 
-    def settled(self) -> JobCapacity:
+    def settled(self) -> Self:
         """Return the model after it has judged and learnt the waiting readings: many questions are then cheap."""
         return replace(self, stay=self._settled(), waiting=())
 

@@ -1,9 +1,8 @@
 """The forecast of the load: a mixture of all candidates, weighted by their errors over the horizon that decisions use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -41,11 +40,11 @@ class LoadForecast:
     fits: Fits = field(default_factory=dict)
     record: TrackRecord = field(default_factory=TrackRecord)
 
-    def learn(self, seen: Sequence[LoadSeen]) -> LoadForecast:
+    def learn(self, seen: Sequence[LoadSeen]) -> Self:
         horizon, reach = self._steps()
         return replace(self, series=self.series.with_seen(seen, (reach + testing(horizon)) * self.series.step_s))
 
-    def scored(self) -> LoadForecast:
+    def scored(self) -> Self:
         """Return the model with the results of the candidates since it was last scored, unless that is recent."""
         history = self.history()
         recently = self.memory.at is not None and history.end - self.memory.at < SCORE_AFTER_SHARE * history.horizon
@@ -53,7 +52,7 @@ class LoadForecast:
             return self
         return replace(self, memory=remembered(history, self.memory, self.fits))
 
-    def with_made(self, forecast: Forecast) -> LoadForecast:
+    def with_made(self, forecast: Forecast) -> Self:
         """Return the model with this forecast added to its track record, unless another was added recently, and with due ones graded."""
         record, end, (horizon, _) = self.record.graded(self.series), self.series.end, self._steps()
         recently = bool(record.pending) and end - record.pending[-1].bins[0] < SCORE_AFTER_SHARE * horizon
@@ -74,7 +73,7 @@ class LoadForecast:
         """Return the error of the forecasts that were used, beside those of the naive forecast and of AutoARIMA alone."""
         return self.record.graded(self.series).score()
 
-    def with_fits(self, fits: Fits) -> LoadForecast:
+    def with_fits(self, fits: Fits) -> Self:
         return replace(self, fits=fits)
 
     def predict(self, horizon_s: float | None = None, step_s: float | None = None) -> Forecast | NotReady:

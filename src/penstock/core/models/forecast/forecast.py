@@ -1,8 +1,7 @@
 """A forecast of the load: the path of mean rates, and paths of its quantiles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class Forecast:
             raise ValueError(f"a forecast knows its quantiles from {self.levels[0]} to {self.levels[-1]}, not {quantile}")
         return tuple(round(float(np.interp(quantile, self.levels, step)), 9) for step in zip(*self.paths, strict=True))
 
-    def later(self, steps: int) -> Forecast:
+    def later(self, steps: int) -> Self:
         """Return the forecast without its first steps."""
         if not steps:
             return self

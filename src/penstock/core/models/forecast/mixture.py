@@ -1,10 +1,9 @@
 """The mixture of all candidates: what is remembered of their errors, the weights that follow, and the errors of the mixture itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class Memory:
     stretch: float = 1.0
     """Factor on the log-odds of a quantile: below 1 where fewer errors than promised were outside of their bounds."""
 
-    def faded(self, end: int, horizon: int) -> Memory:
+    def faded(self, end: int, horizon: int) -> Self:
         """Return the memory decayed to the bin `end`.
 
         >>> Memory(at=0, losses={"naive": 1.0}, load=4.0).faded(90 * MEMORY_HORIZONS, 90).load.__round__(2)
@@ -54,7 +53,7 @@ class Memory:
         losses = {name: loss * share for name, loss in self.losses.items()}
         return replace(self, at=end, losses=losses, load=self.load * share, horizons=self.horizons * share)
 
-    def with_losses(self, candidates: Sequence[Candidate], trial: Backtest, counts: Floats, apart: float) -> Memory:
+    def with_losses(self, candidates: Sequence[Candidate], trial: Backtest, counts: Floats, apart: float) -> Self:
         """Add the losses of a trial, each origin weighted by its count; origins are `apart` steps apart."""
         added = trial.losses() @ counts
         losses = {each.name: self.losses.get(each.name, 0.0) + float(loss) for each, loss in zip(candidates, added, strict=True)}

@@ -1,10 +1,9 @@
 """The even series that forecasts are made from: samples at any times, averaged in bins."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +38,7 @@ class Series:
     sums: tuple[float, ...] = ()
     counts: tuple[int, ...] = ()
 
-    def with_seen(self, seen: Sequence[LoadSeen], keep_s: float) -> Series:
+    def with_seen(self, seen: Sequence[LoadSeen], keep_s: float) -> Self:
         """Return the series with more samples, in any order, cut to the newest `keep_s`.
 
         >>> seen = [LoadSeen(at_s=at_s, rate_rows_per_s=rate) for at_s, rate in ((12.0, 4.0), (25.0, 5.0), (13.0, 6.0))]

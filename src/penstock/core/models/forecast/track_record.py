@@ -1,10 +1,9 @@
 """The errors of forecasts that a job used, measured once their horizon has passed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -43,10 +42,10 @@ class TrackRecord:
     constant_error: float = 0.0
     paper_error: float = 0.0
 
-    def with_pending(self, forecast: PendingForecast) -> TrackRecord:
+    def with_pending(self, forecast: PendingForecast) -> Self:
         return replace(self, pending=(*self.pending, forecast)[-MOST_PENDING:])
 
-    def graded(self, series: Series) -> TrackRecord:
+    def graded(self, series: Series) -> Self:
         """Return the record with those forecasts graded whose last bin is over; bins without a sample are left out."""
         record = replace(self, pending=tuple(each for each in self.pending if each.bins[-1] >= series.end))
         for each in self.pending:
@@ -67,7 +66,7 @@ class TrackRecord:
             held_out=self.forecasts,
         )
 
-    def _with_truth(self, made: PendingForecast, rates: Sequence[float]) -> TrackRecord:
+    def _with_truth(self, made: PendingForecast, rates: Sequence[float]) -> Self:
         truth = np.asarray(rates)
         known = np.isfinite(truth)
         if not known.any():

@@ -1,11 +1,10 @@
 """Phoebe's M_L as a table: computed by a slow fit, looked up in every turn."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from operator import and_
+from typing import Self
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class LatencyTable:
         valid = above < len(self.rates_rows_per_s) and self.valid[row][above]
         return Expected(latency_s=float(np.interp(rate_rows_per_s, self.rates_rows_per_s, self.latency_s[row])), valid=valid)
 
-    def at_pace(self, share: float) -> LatencyTable:
+    def at_pace(self, share: float) -> Self:
         """Return the table of a job that is slower by this factor: latencies occur at that share of the rate.
 
         >>> table = LatencyTable(sizes=(2,), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0),), valid=((True, False),), rows=8)
@@ -56,7 +55,7 @@ class LatencyTable:
         """
         return self if share == 1.0 else replace(self, rates_rows_per_s=tuple(share * rate for rate in self.rates_rows_per_s))
 
-    def within(self, most_rows_per_s: Mapping[int, float]) -> LatencyTable:
+    def within(self, most_rows_per_s: Mapping[int, float]) -> Self:
         """Return the table with rates above the known capacity of each size marked invalid.
 
         >>> table = LatencyTable(sizes=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, True), (True, True)), rows=8)

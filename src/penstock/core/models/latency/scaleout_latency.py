@@ -1,11 +1,10 @@
 """Phoebe's M_L: the latency of a scale-out at a rate, and whether it keeps up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
+from typing import Self
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class ScaleoutLatency:
         """Rows learnt so far, forgotten ones included."""
         return self.forgotten + len(self.observations)
 
-    def learn(self, seen: Sequence[ProfileSeen]) -> ScaleoutLatency:
+    def learn(self, seen: Sequence[ProfileSeen]) -> Self:
         known = (*self.observations, *seen)
         return replace(self, observations=known[-MOST_ROWS:], forgotten=self.forgotten + max(0, len(known) - MOST_ROWS))
 

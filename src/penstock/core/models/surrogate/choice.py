@@ -1,9 +1,8 @@
 """The choice of forms, weighted by their error on held-out intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class Chosen:
         """The names of the forms; a corrected form is not named beside its base."""
         return " + ".join(form.name for form in self.forms if not (isinstance(form, Corrected) and form.base in self.forms))
 
-    def fitted_to(self, trials: Trials, rows: Flags) -> Chosen:
+    def fitted_to(self, trials: Trials, rows: Flags) -> Self:
         """Return the same forms with the same weights, fitted to other rows."""
         return replace(self, fits=tuple(trials.fit(form, rows) for form in self.forms))
 

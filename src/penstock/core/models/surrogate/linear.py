@@ -1,10 +1,8 @@
 """Regressions that are linear in their coefficients: the paper's plane, and robust ones of the logarithm."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -35,7 +33,7 @@ class Axes:
     spread: Floats
 
     @classmethod
-    def of(cls, points: Points, scale: Scale) -> Axes:
+    def of(cls, points: Points, scale: Scale) -> Self:
         least_rate = max(1e-3 * float(points.rate.max()), 1e-9)
         raw = _raw(points, scale, points.scaleout_moves, least_rate)
         spread = raw.std(axis=0)
