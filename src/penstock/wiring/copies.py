@@ -23,7 +23,7 @@ from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import JobSpec
 from penstock.core.domain.reading import Reading
-from penstock.core.errors import NotReachable, PenstockError, UserMistake
+from penstock.core.errors import NotReachable, PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor
 from penstock.kafka.topics import remove_topics
 from penstock.leases import FileLease, is_held, start_lock
@@ -113,6 +113,7 @@ class SparkCopy:
         self._remote = RemoteJob(self._state.socket)
         self._faults: ExecutorFaults | None = None
         self._application_id = ""
+        self._stopped = False
         environment = {key: value for key, value in os.environ.items() if key not in (SUBMITTED, "PYSPARK_GATEWAY_SECRET")}
         environment["PENSTOCK_HOME"] = str(root)
         with open(self._folder / "copy.log", "ab") as log:
@@ -175,6 +176,9 @@ class SparkCopy:
         return read_history(self._state.history)
 
     def stop(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
         started = self._own_processes()
         end_process(self._process, STOP_S)
         _, alive = psutil.wait_procs(started, timeout=GONE_S)
@@ -210,17 +214,21 @@ def run_copy(given: dict[str, Any]) -> int:
 
     told, folder = threading.Event(), Path(given["folder"])
     job = decode(CopiedJob, given["job"])
-    # A folder in place of a job file is not looked at again.
-    running = RunningJob(LoadedJob(spec=job.spec, path=folder, secrets=frozenset(given["secrets"]), declared={}), spark_log=folder / "spark.log")
 
-    def listen() -> None:
+    def step() -> None:
+        """Listen to signals, again after each step of the start: Spark replaces handlers."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: told.set())
+        if told.is_set():
+            raise Refused("it was told to stop while it started")
 
-    listen()
+    # A folder in place of a job file is not looked at again.
+    loaded = LoadedJob(spec=job.spec, path=folder, secrets=frozenset(given["secrets"]), declared={})
+    running = RunningJob(loaded, spark_log=folder / "spark.log", on_step=step)
     try:
+        step()
         running.start()
-        listen()
+        step()
         while not told.wait(POLL_S) and running.engine.living() and running.engine.lives():
             pass
     except PenstockError as error:
