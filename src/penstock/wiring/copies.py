@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from penstock.core.domain.job import JobSpec
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import NotReachable, PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor
-from penstock.kafka.topics import remove_topics
+from penstock.kafka.topics import remove_topic
 from penstock.leases import FileLease, is_held, start_lock
 from penstock.ports import Clock, Faults
 from penstock.processes import die_with_parent, end_process
@@ -93,12 +92,6 @@ class SparkTestbed:
                 last.callback(self._cluster.close)
             for copy in self._copies:
                 last.callback(copy.stop)
-
-    def __enter__(self) -> SparkTestbed:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class SparkCopy:
@@ -189,23 +182,19 @@ class SparkCopy:
 
     def _own_processes(self) -> list[psutil.Process]:
         """Return the processes that the copy has started, and its executors."""
-        try:
-            children = psutil.Process(self._process.pid).children(recursive=True) if self._process.poll() is None else []
-        except psutil.NoSuchProcess:
-            children = []
-        return children + (list(ExecutorProcesses(self._application_id).all().values()) if self._application_id else [])
+        found = list(ExecutorProcesses(self._application_id).all().values()) if self._application_id else []
+        with suppress(psutil.NoSuchProcess):
+            found += psutil.Process(self._process.pid).children(recursive=True) if self._process.poll() is None else []
+        return found
 
 
 def remove_all(job: CopiedJob, *folders: Path) -> None:
     """Remove what a copy has made."""
-    by_client: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
-    for topic, client in job.topics:
-        by_client[tuple(sorted(client.items()))].append(topic)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
-    for options, topics in by_client.items():
+    for topic, client in job.topics:
         with suppress(PenstockError):
-            remove_topics(dict(options), topics)
+            remove_topic(client, topic)
 
 
 def run_copy(given: dict[str, Any]) -> int:
