@@ -161,16 +161,14 @@ def test_no_secret_reaches_the_bytes_of_the_file(path: Path) -> None:
     url_form, json_form = "tops3cret%2F%22%C3%BC", 'tops3cret/\\"\\u00fc'
     with History.open(path, config=Config(), redactor=Redactor(frozenset({SECRET}))) as history:
         history.append(
-            1.0,
-            reading=reading_at(1.0, (query,)),
+            1.0, reading=reading_at(1.0, (query,)),
             events=[
                 TurnFailed(at_s=1.0, error=f"jdbc:{url_form} {json_form} {SECRET}"),
                 RunStarted(at_s=1.0, job=SECRET, master="m", mode="observe", spark_version="4", resumed=False),
             ],
-            instructions=[(changing(1, SECRET, partitions=(4, 8)), 1.0)],
-            outcomes=[(Outcome(number=1, done=False, took_s=1.0, reason=SECRET), 1.0)],
+            instructions=[(changing(1, SECRET, partitions=(4, 8)), 1.0)], outcomes=[(Outcome(number=1, done=False, took_s=1.0, reason=SECRET), 1.0)],
             knowledge=knowledge,
-        )
+        )  # fmt: skip
         history.save(knowledge)
         history._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     raw = b"".join(each.read_bytes() for each in path.parent.iterdir())
