@@ -250,19 +250,3 @@ def test_the_scaffold_of_penstock_init_is_a_job(tmp_path: Path) -> None:
         ),
         config=Config(reading_interval_s=5), spark_conf={"spark.sql.shuffle.partitions": "4"},
     )  # fmt: skip
-
-
-def test_the_scaffold_stays_right_when_all_its_comments_with_keys_are_taken_in(tmp_path: Path) -> None:
-    template = (files("penstock") / "cli" / "scaffold" / "job.toml").read_text()
-    lines = [line[2:] if line.startswith("# ") and (line[2] == "[" or "=" in line.split("#")[1]) else line for line in template.splitlines()]
-    text = "\n".join(line for line in lines if not line.startswith("foreach_batch"))
-    (tmp_path / "job.py").touch()
-    (tmp_path / "profile.csv").write_text("scaleout,rate,latency_ms\n1,100,50\n1,200,60\n2,300,50\n2,400,60\n")
-    (tmp_path / "job.toml").write_text(text)
-    loaded = load_job(tmp_path / "job.toml", environ={"KAFKA_PASSWORD": "hunter2"})
-    assert [each.name for each in loaded.spec.sources] == ["events", "clicks"]
-    assert [each.name for each in loaded.spec.queries] == ["averages", "totals"]
-    assert loaded.spec.name == "averages"
-    assert loaded.spec.queries[0].rate_limit_rows_per_s == 20_000
-    assert "hunter2" in loaded.secrets
-    assert (loaded.spec.autopilot.only, [each.name for each in loaded.spec.autopilot.calendar]) == ("up", ["sale"])
