@@ -25,6 +25,13 @@ def table(*arguments: object, code: int = 0) -> str:
     return " ".join(done.stdout.split())
 
 
+def shown(*arguments: object, columns: int = 120) -> str:
+    """What people see on a screen of so many columns, line by line."""
+    done = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False, env={"COLUMNS": str(columns)})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
 def mistake(*arguments: object) -> str:
     """The one line with which a command refuses."""
     with pytest.raises(UserMistake) as raised:

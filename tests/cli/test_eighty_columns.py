@@ -1,12 +1,11 @@
 from pathlib import Path
 
 import pytest
+from asked import shown
 from event_logs import streaming_log, written
 from told_history import simulated, told
-from typer.testing import CliRunner
 
 from penstock.cli import simulate_options
-from penstock.cli.app import app
 from penstock.core.policies.registry import POLICIES
 
 LONG = ("static", "hpa_paper", "spark_dra")
@@ -23,14 +22,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate_options, "POLICIES", {name: POLICIES[name] for name in LONG})
 
 
-def shown(*arguments: object, columns: int = 80) -> str:
-    done = CliRunner(env={"COLUMNS": str(columns)}).invoke(app, [*map(str, arguments)], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert "…" not in done.stdout
-    return done.stdout
-
-
 def cells(text: str) -> set[str]:
+    assert "…" not in text
     return {*text.split()}
 
 

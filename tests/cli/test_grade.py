@@ -2,17 +2,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from asked import found, mistake
+from asked import found, mistake, shown
 from told_history import CAPACITY, FORECAST, decided, graded, reading, simulated, started, told, written
-from typer.testing import CliRunner
-
-from penstock.cli.app import app
-
-
-def shown(*arguments: object) -> str:
-    done = CliRunner().invoke(app, ["grade", *map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "120"})
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 @pytest.fixture
@@ -36,7 +27,7 @@ def test_a_row_a_kind_and_lead(history: Path) -> None:
 
 
 def test_people_are_told_what_good_is(history: Path) -> None:
-    text = " ".join(shown("--file", history).split())
+    text = " ".join(shown("grade", "--file", history).split())
     for words in (
         "load 60 s ahead", "load 900 s ahead", "recovery from rescale up", "≤ 25%", "≤ 35%", "+10%", "-25%", "good", "off", "few", "about 80% within",
     ):  # fmt: skip
@@ -58,10 +49,10 @@ def test_only_the_last_while_counts_when_so_told(history: Path) -> None:
 
 def test_without_grades_one_line_says_why(tmp_path: Path) -> None:
     waiting = written(tmp_path / "a.db", [decided(0.0, others=(FORECAST, CAPACITY))])
-    assert shown("--file", waiting) == "nothing is graded yet: 2 predictions were made, none could be judged so far\n"
-    assert shown("--file", written(tmp_path / "b.db", [decided(0.0)])) == "nothing to grade: the policy predicts nothing\n"
+    assert shown("grade", "--file", waiting) == "nothing is graded yet: 2 predictions were made, none could be judged so far\n"
+    assert shown("grade", "--file", written(tmp_path / "b.db", [decided(0.0)])) == "nothing to grade: the policy predicts nothing\n"
     observed = written(tmp_path / "c.db", [started("observe")], [reading(0.0)])
-    assert shown("--file", observed).startswith("nothing to grade: nothing was decided: the mode is observe")
+    assert shown("grade", "--file", observed).startswith("nothing to grade: nothing was decided: the mode is observe")
     assert found("grade", "--file", observed)["grades"] == []
 
 
@@ -84,7 +75,7 @@ def test_each_model_is_shown_beside_a_constant_and_the_papers_way(failed_often: 
         assert each["reason"] is None and each["held_out"] > 0 and None not in (each["mape"], each["constant_mape"])
     learnt = models["recovery from query restart (M_R)"]
     assert learnt["held_out"] == 10 and learnt["mape"] < learnt["constant_mape"] and learnt["paper"] == "plane"
-    text = " ".join(shown("--file", failed_often, "--models").split())
+    text = " ".join(shown("grade", "--file", failed_often, "--models").split())
     assert "recovery from query restart (M_R) 10" in text and "the errors of a constant and of the paper's method" in text
     assert "models" not in found("grade", "--file", failed_often)
 
@@ -93,7 +84,7 @@ def test_what_recoveries_taught_is_graded_beside_the_formula(failed_often: Path)
     grades = {(each["kind"], each["about"]): each for each in found("grade", "--file", failed_often)["grades"]}
     formula, learnt = grades["recovery", "query_restart"], grades["learnt_recovery", "query_restart"]
     assert formula["count"] == 10 > learnt["count"] >= 3 and learnt["error"] < 0.35
-    assert "recovery from query restart, as learnt" in shown("--file", failed_often)
+    assert "recovery from query restart, as learnt" in shown("grade", "--file", failed_often)
 
 
 def test_decisions_of_a_job_that_fails_are_the_same_when_its_turns_are_taken_again(failed_often: Path) -> None:
@@ -103,5 +94,5 @@ def test_decisions_of_a_job_that_fails_are_the_same_when_its_turns_are_taken_aga
 
 def test_before_anything_was_learnt_no_model_has_an_error(tmp_path: Path) -> None:
     nothing = written(tmp_path / "h.db", [started("observe")], [reading(0.0)])
-    assert shown("--file", nothing, "--models").endswith("no model has learnt anything yet\n")
+    assert shown("grade", "--file", nothing, "--models").endswith("no model has learnt anything yet\n")
     assert found("grade", "--file", nothing, "--models")["models"] == []

@@ -1,19 +1,15 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from asked import drawn, found, mistake
+from asked import drawn, found, mistake, shown
 from told_history import decided, reading, simulated, told, written
-from typer.testing import CliRunner
 
-from penstock.cli.app import app
 from penstock.cli.history import recorded_by
 from penstock.stores.recorder import Recorder, this_penstock
 
 
 def lines(*arguments: object) -> list[str]:
-    done = CliRunner().invoke(app, ["history", *map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "160"})
-    assert done.exit_code == 0, done.output
-    return done.stdout.splitlines()
+    return shown("history", *arguments, columns=160).splitlines()
 
 
 def test_routine_events_are_counted_and_shown_when_all_are_wanted(tmp_path: Path) -> None:

@@ -78,6 +78,8 @@ def test_what_is_commented_out_is_right_too(tmp_path: Path) -> None:
     path.write_text(re.sub(rf'(?m)^# (?=\[|["\w.]+ = )(?!{"|".join(instead)})', "", path.read_text()))
     spec = load_job(path, environ={"KAFKA_PASSWORD": "secret"}).spec
     assert (len(spec.queries), spec.kafka.bootstrap, spec.autopilot.guards, spec.ask_executors_cpu) == (2, "broker:9092", "auto", True)
+    assert ([each.name for each in spec.sources], spec.queries[0].rate_limit_rows_per_s) == (["events", "clicks"], 20_000)
+    assert (spec.autopilot.only, [each.name for each in spec.autopilot.calendar]) == ("up", ["sale"])
 
 
 def test_every_mode_of_trust_is_explained_and_observe_is_the_one_taken(tmp_path: Path) -> None:

@@ -1,20 +1,12 @@
 from pathlib import Path
 
 import pytest
-from asked import found
+from asked import found, shown
 from told_history import decided, reading, simulated, started, told, written
-from typer.testing import CliRunner
 
-from penstock.cli.app import app
 from penstock.cli.readiness import REMEDIES
 from penstock.core.domain.events.autopilot import AutopilotChanged
 from penstock.core.domain.reasons import READINESS_SAYS
-
-
-def shown(*arguments: object) -> str:
-    done = CliRunner().invoke(app, ["readiness", *map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "120"})
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +20,7 @@ def test_a_short_shadow_says_how_long_it_takes(tmp_path: Path) -> None:
     assert answer["ready"] is False and [each["code"] for each in answer["reasons"]] == ["shadow_too_short", "nothing_proven"]
     assert (answer["shadow_s"], answer["run"]["executor_s"], answer["shadow"]["executor_s"]) == (600, 2400, 4 * 60 + 3 * 540)
     assert (answer["shadow"]["ups"], answer["shadow"]["downs"], answer["agreement"]["fewer"]) == (0, 1, pytest.approx(0.9))
-    text = shown("--file", tmp_path / "h.db")
+    text = shown("readiness", "--file", tmp_path / "h.db")
     assert text.startswith("not ready\n") and "not ready: 0.167 h in shadow, 6 h are needed; leave it in shadow" in text
     assert "not ready: no prediction of what it chooses by was seen to be right; static, hpa, reactive, ds2 and spark_dra predict nothing" in text
 
@@ -41,7 +33,7 @@ def test_the_terms_of_the_job_count(shadow: Path) -> None:
 
 
 def test_people_read_the_comparison(shadow: Path) -> None:
-    text = shown("--file", shadow)
+    text = shown("readiness", "--file", shadow)
     for words in ("executor-seconds", "in shadow", "as it ran", "times scaled up", "promises broken", "of the time, fewer"):
         assert words in text
     assert text.splitlines()[0] in ("ready", "not ready") and "None" not in text
@@ -56,10 +48,12 @@ def test_only_the_part_in_shadow_is_looked_at(tmp_path: Path) -> None:
 
 def test_a_job_that_was_never_in_shadow_is_one_line(tmp_path: Path) -> None:
     active = written(tmp_path / "active.db", [started("active"), decided(0.0, mode="active", effect="asked")], [reading(0.0)])
-    assert shown("--file", active).startswith("the policy never decided in shadow: ") and len(shown("--file", active).splitlines()) == 1
+    assert (
+        shown("readiness", "--file", active).startswith("the policy never decided in shadow: ") and len(shown("readiness", "--file", active).splitlines()) == 1
+    )
     assert found("readiness", "--file", active)["ready"] is False
     observed = written(tmp_path / "observed.db", [started("observe")], [reading(0.0)])
-    assert shown("--file", observed).startswith("not ready: nothing was decided: the mode is observe")
+    assert shown("readiness", "--file", observed).startswith("not ready: nothing was decided: the mode is observe")
 
 
 def test_every_reason_has_a_remedy() -> None:

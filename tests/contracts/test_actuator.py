@@ -4,7 +4,7 @@ A new plant joins by the name of a fixture in PLANTS: pytest.param("spark_plant"
 three, and runs the query "q".
 """
 
-import threading
+import queue
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
@@ -71,17 +71,11 @@ def plant(request: pytest.FixtureRequest) -> Plant:
 
 def carried_out(plant: Plant, instruction: Instruction) -> Outcome:
     """The outcome, which comes once, from any thread."""
-    outcomes: list[Outcome] = []
-    came = threading.Event()
-
-    def report(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        came.set()
-
-    plant.perform(instruction, report)
-    assert came.wait(PATIENCE_S)
-    assert len(outcomes) == 1
-    return outcomes[0]
+    outcomes: queue.Queue[Outcome] = queue.Queue()
+    plant.perform(instruction, outcomes.put)
+    outcome = outcomes.get(timeout=PATIENCE_S)
+    assert outcomes.empty()
+    return outcome
 
 
 @pytest.mark.parametrize("executors", [3, 1, 2])

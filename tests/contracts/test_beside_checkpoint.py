@@ -31,36 +31,22 @@ def test_what_is_not_there_is_nothing(beside: BesideCheckpoint, tmp_path: Path) 
     assert not (tmp_path / "local").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", EVERY_BYTE])
-def test_what_was_written_is_read(beside: BesideCheckpoint, content: bytes) -> None:
-    beside.write("lease.json", content)
-    assert beside.read("lease.json") == content
+def test_what_was_written_is_read_and_replaces_what_was_there_and_nothing_else(beside: BesideCheckpoint) -> None:
+    beside.write("other", b"other")
+    for content in (EVERY_BYTE, b"", b"{}"):
+        beside.write("lease.json", content)
+        assert (beside.read("lease.json"), beside.read("other")) == (content, b"other")
 
 
-def test_what_is_written_again_takes_the_place_of_what_was_there_and_of_nothing_else(beside: BesideCheckpoint) -> None:
-    beside.write("a", b"old, and longer")
-    beside.write("b", b"other")
-    beside.write("a", b"new")
-    assert (beside.read("a"), beside.read("b")) == (b"new", b"other")
-
-
-def test_a_local_file_goes_there_and_comes_back(beside: BesideCheckpoint, tmp_path: Path) -> None:
-    here, back = tmp_path / "here", tmp_path / "back"
-    here.write_bytes(EVERY_BYTE)
-    beside.upload(here, "history.db")
-    assert here.read_bytes() == EVERY_BYTE, "the local file stays"
-    assert beside.read("history.db") == EVERY_BYTE
-    assert beside.download("history.db", back) is True
-    assert back.read_bytes() == EVERY_BYTE
-
-
-def test_a_file_that_is_sent_again_takes_the_place_of_the_one_before(beside: BesideCheckpoint, tmp_path: Path) -> None:
+def test_a_local_file_goes_there_comes_back_and_replaces_the_one_before(beside: BesideCheckpoint, tmp_path: Path) -> None:
     here, back = tmp_path / "here", tmp_path / "back"
     back.write_bytes(b"left over")
     for content in (EVERY_BYTE, b"shorter"):
         here.write_bytes(content)
         beside.upload(here, "history.db")
-    assert beside.download("history.db", back) and back.read_bytes() == b"shorter"
+        assert here.read_bytes() == content, "the local file stays"
+        assert beside.read("history.db") == content
+        assert beside.download("history.db", back) is True and back.read_bytes() == content
 
 
 @pytest.mark.parametrize("beside", ON_A_DISK, indirect=True)

@@ -59,18 +59,11 @@ def test_a_new_store_knows_nothing(open_store: Open) -> None:
     assert open_store().load() is None
 
 
-def test_what_was_saved_is_loaded_exactly_and_outlives_who_saved_it(open_store: Open) -> None:
+def test_what_was_saved_last_is_loaded_exactly_and_outlives_who_saved_it(open_store: Open) -> None:
     store = open_store()
-    store.save(KNOWLEDGE)
-    assert store.load() == KNOWLEDGE
-    assert open_store().load() == KNOWLEDGE
-
-
-def test_the_last_one_saved_counts(open_store: Open) -> None:
-    store = open_store()
-    store.save(KNOWLEDGE)
-    store.save(replace(KNOWLEDGE, next_number=13))
-    assert open_store().load() == replace(KNOWLEDGE, next_number=13)
+    for saved in (KNOWLEDGE, replace(KNOWLEDGE, next_number=13)):
+        store.save(saved)
+        assert store.load() == open_store().load() == saved
 
 
 def test_what_is_under_way_is_not_kept(open_store: Open) -> None:
@@ -78,22 +71,10 @@ def test_what_is_under_way_is_not_kept(open_store: Open) -> None:
     assert open_store().load() == KNOWLEDGE
 
 
-def test_a_turn_is_remembered_with_its_knowledge_and_without_a_word(open_store: Open) -> None:
-    store = open_store()
-    said = store.append(
-        8.0,
-        reading=KNOWLEDGE.last,
-        events=[RunEnded(at_s=8.0, job="j", reason="x")],
-        instructions=[(scaling(1, 2, 3), 8.0)],
-        outcomes=[(Outcome(number=1, done=True, took_s=1.0), 8.0)],
-        knowledge=KNOWLEDGE,
-    )
+def test_a_turn_is_remembered_with_its_knowledge_and_one_without_leaves_that_as_it_was(open_store: Open) -> None:
+    store, events = open_store(), [RunEnded(at_s=8.0, job="j", reason="x")]
+    outcomes = [(Outcome(number=1, done=True, took_s=1.0), 8.0)]
+    said = store.append(8.0, reading=KNOWLEDGE.last, events=events, instructions=[(scaling(1, 2, 3), 8.0)], outcomes=outcomes, knowledge=KNOWLEDGE)
     assert list(said) == []
-    assert open_store().load() == KNOWLEDGE
-
-
-def test_a_turn_without_knowledge_leaves_it_as_it_was(open_store: Open) -> None:
-    store = open_store()
-    store.save(KNOWLEDGE)
-    store.append(9.0, events=[RunEnded(at_s=9.0, job="j", reason="x")])
+    store.append(9.0, events=events)
     assert open_store().load() == KNOWLEDGE

@@ -13,7 +13,7 @@ from waiting import wait_until
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka import broker as broker_module
 from penstock.kafka.broker import EmbeddedBroker, new_identity
-from penstock.kafka.topics import end_offsets, make_topics, partitions_of, remove_topics
+from penstock.kafka.topics import end_offsets, make_topics, partitions_of, remove_topic
 from penstock.localhost import free_ports, listens_at
 
 PARENT = """
@@ -39,10 +39,10 @@ def test_it_comes_back_on_its_ports_with_its_data(broker: EmbeddedBroker, topic:
     assert partitions_of(made.client)[made.name] == 3
 
 
-def test_topics_are_removed_if_they_are_there(topic: Callable) -> None:
+def test_a_topic_is_removed_if_it_is_there(topic: Callable) -> None:
     gone, kept = topic(1), topic(1)
     for _ in range(2):
-        remove_topics(gone.client, [gone.name])
+        remove_topic(gone.client, gone.name)
         wait_until(lambda: gone.name not in partitions_of(gone.client))
     assert kept.name in partitions_of(kept.client)
 

@@ -83,22 +83,19 @@ def test_where_nothing_can_be_had_one_line_says_what_to_do(has: tuple[str, ...],
     assert "\n" not in str(said.value)
 
 
-def test_a_connector_that_is_given_needs_no_token_provider_of_its_own_version(repository: Repository) -> None:
+def test_a_connector_that_is_given_needs_no_token_provider_of_its_own_version_and_one_that_is_given_is_used(repository: Repository) -> None:
     repository(f"{CONNECTOR}:4.1.1", f"{TOKEN_PROVIDER}:4.0.0")
-    found = given_connector(None, [f"{CONNECTOR}:4.1.1"])
-    assert found.coordinates == (f"{CONNECTOR}:4.1.1", f"{TOKEN_PROVIDER}:4.0.0")
+    wanted = (f"{CONNECTOR}:4.1.1", f"{TOKEN_PROVIDER}:4.0.0")
+    found = given_connector(None, wanted[:1])
+    assert found.coordinates == wanted
     assert given_words(found) == f"Kafka connector, as given: {CONNECTOR}:4.1.1, {TOKEN_PROVIDER}:4.0.0"
+    repository(*wanted, f"{TOKEN_PROVIDER}:4.1.1")
+    assert given_connector(None, wanted).coordinates == wanted
 
 
 def test_what_spark_brings_itself_is_left_out_of_the_connector() -> None:
     clients = "/ivy/org.apache.kafka_kafka-clients-3.9.2.jar"
     assert new_jars(["/ivy/org.slf4j_slf4j-api-9.9.9.jar", clients]) == (clients,)
-
-
-def test_a_token_provider_that_is_given_is_the_one(repository: Repository) -> None:
-    repository(f"{CONNECTOR}:4.1.1", f"{TOKEN_PROVIDER}:4.1.1", f"{TOKEN_PROVIDER}:4.0.0")
-    given = [f"{CONNECTOR}:4.1.1", f"{TOKEN_PROVIDER}:4.0.0"]
-    assert given_connector(None, given).coordinates == tuple(given)
 
 
 def test_long_lists_that_begin_alike_are_kept_apart(repository: Repository) -> None:
@@ -127,10 +124,6 @@ def test_the_line_is_said_and_the_executors_get_the_jars(monkeypatch: pytest.Mon
     assert event.words() == "Kafka connector 4.1.1" and not is_routine(event)
 
 
-def offline(folder: Path) -> Resolved:
-    raise AssertionError(f"nothing is to be resolved into {folder}")
-
-
 def test_what_was_resolved_once_needs_no_network_the_second_time(empty_cache: Path) -> None:
     jar = empty_cache / "a.jar"
 
@@ -139,7 +132,7 @@ def test_what_was_resolved_once_needs_no_network_the_second_time(empty_cache: Pa
         return Resolved(coordinates=("g:a:1",), jars=(str(jar),))
 
     first = kept("some", resolve)
-    assert kept("some", offline) == first
+    assert kept("some", lambda folder: pytest.fail(f"nothing is to be resolved into {folder}")) == first
     jar.unlink()
     assert kept("some", resolve) == first and jar.exists(), "a jar that is gone is resolved again"
 

@@ -25,13 +25,10 @@ ROWS = 300
 @given(st.integers(0, 2**60), st.lists(st.integers(0, 2**60), min_size=1, max_size=9))
 def test_a_mark_is_read_as_it_was_written(position: int, offsets: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        mark = Mark(position=position, offsets=tuple(offsets))
-        mark.write(Path(folder) / "mark")
-        assert Mark.read(Path(folder) / "mark") == mark
-
-
-def test_there_may_be_no_mark(tmp_path: Path) -> None:
-    assert Mark.read(tmp_path / "mark") is None
+        file, mark = Path(folder) / "mark", Mark(position=position, offsets=tuple(offsets))
+        assert Mark.read(file) is None
+        mark.write(file)
+        assert Mark.read(file) == mark
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"position": "x", "offsets": []}', "[1]"])
@@ -41,12 +38,10 @@ def test_a_damaged_mark_is_named(tmp_path: Path, text: str) -> None:
         Mark.read(tmp_path / "mark")
 
 
-def test_a_topic_that_is_not_the_one_that_was_fed_is_refused() -> None:
-    mark = Mark(position=10, offsets=(5, 5))
-    with pytest.raises(UserMistake, match="it is another topic"):
-        mark.sent_since([5, 4])
-    with pytest.raises(UserMistake, match="the topic has 3 partitions, it was fed with 2"):
-        mark.sent_since([5, 5, 0])
+@pytest.mark.parametrize(("ends", "why"), [([5, 4], "it is another topic"), ([5, 5, 0], "the topic has 3 partitions, it was fed with 2")])
+def test_a_topic_that_is_not_the_one_that_was_fed_is_refused(ends: list[int], why: str) -> None:
+    with pytest.raises(UserMistake, match=why):
+        Mark(position=10, offsets=(5, 5)).sent_since(ends)
 
 
 def test_two_feeders_never_share_a_mark(tmp_path: Path) -> None:
@@ -61,24 +56,20 @@ def blocks(partitions: int, *, keyed: bool) -> BlockMaker:
     return BlockMaker(rows=rows, seed=3, value_format="json", partitions=partitions, report=lambda *delivery: None)
 
 
-@given(st.integers(1, 5), st.booleans(), st.data())
-def test_rows_that_a_topic_holds_already_are_left_out_and_no_others(partitions: int, keyed: bool, data: st.DataObject) -> None:
+@given(st.integers(1, 5), st.booleans(), st.integers(0, ROWS), st.data())
+def test_rows_that_a_topic_holds_already_are_left_out_and_a_block_goes_on_exactly_where_it_is_put_back(
+    partitions: int, keyed: bool, sent: int, data: st.DataObject
+) -> None:
     maker, none = blocks(partitions, keyed=keyed), np.zeros(partitions, dtype=np.int64)
     whole = maker.make(SCHEDULE, 0, ROWS, none, none)
     held = np.array([data.draw(st.integers(0, whole.partitions.count(each))) for each in range(partitions)], dtype=np.int64)
     block = maker.make(SCHEDULE, 0, ROWS, none, held)
     for partition in range(partitions):
-        rows = [(position, value) for position, value, at in zip(whole.positions, whole.values, whole.partitions, strict=True) if at == partition]
-        left = [(position, value) for position, value, at in zip(block.positions, block.values, block.partitions, strict=True) if at == partition]
+        rows, left = (
+            [(position, value) for position, value, at in zip(each.positions, each.values, each.partitions, strict=True) if at == partition]
+            for each in (whole, block)
+        )
         assert left == rows[held[partition] :]
-
-
-@given(st.integers(1, 5), st.booleans(), st.integers(0, ROWS), st.data())
-def test_a_block_that_is_put_back_anywhere_goes_on_exactly_there(partitions: int, keyed: bool, sent: int, data: st.DataObject) -> None:
-    maker, none = blocks(partitions, keyed=keyed), np.zeros(partitions, dtype=np.int64)
-    whole = maker.make(SCHEDULE, 0, ROWS, none, none)
-    held = np.array([data.draw(st.integers(0, whole.partitions.count(each))) for each in range(partitions)], dtype=np.int64)
-    block = maker.make(SCHEDULE, 0, ROWS, none, held)
     block.sent = min(sent, len(block.positions))
     after = block.position
     assert block.offsets_now().sum() == after
@@ -113,14 +104,15 @@ def test_a_mark_is_confirmed_when_every_partition_has_reached_it() -> None:
     assert (deliveries.confirmed(), deliveries.confirmed(), deliveries.problem) == (second, None, None)
 
 
-def test_a_record_that_lands_elsewhere_than_expected_is_a_problem() -> None:
-    for offset, why in ((15, "something else writes to it, too"), (10, "it has lost rows")):
-        deliveries = Deliveries("t", [10])
-        deliveries.report(0, 12, None, delivered(offset))
-        assert why in (deliveries.problem or "")
-
-
-def test_a_refused_record_is_a_problem() -> None:
+@pytest.mark.parametrize(
+    ("offset", "error", "why"),
+    [
+        (15, None, "something else writes to it, too"),
+        (10, None, "it has lost rows"),
+        (None, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not yours"), "feed: t does not take the rows: not yours"),
+    ],
+)
+def test_a_record_that_lands_elsewhere_or_is_refused_is_a_problem(offset: int | None, error: KafkaError | None, why: str) -> None:
     deliveries = Deliveries("t", [10])
-    deliveries.report(0, 12, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not yours"), delivered(None))
-    assert deliveries.problem == "feed: t does not take the rows: not yours"
+    deliveries.report(0, 12, error, delivered(offset))
+    assert why in (deliveries.problem or "")

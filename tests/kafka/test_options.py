@@ -28,13 +28,10 @@ def test_any_name_and_password_are_read_from_the_login(name: str, password: str)
     assert (found["sasl.username"], found["sasl.password"]) == (name, password)
 
 
-def test_single_quotes_and_bare_words_are_read_as_java_reads_them() -> None:
-    found = login("username=alice password='it is \"open\"'")
-    assert (found["sasl.username"], found["sasl.password"]) == ("alice", 'it is "open"')
-
-
-def test_an_empty_password_is_a_password() -> None:
-    assert login('username="a" password=""')["sasl.password"] == ""
+@pytest.mark.parametrize(("text", "password"), [("username=alice password='it is \"open\"'", 'it is "open"'), ('username="alice" password=""', "")])
+def test_a_login_is_read_as_java_reads_it(text: str, password: str) -> None:
+    found = login(text)
+    assert (found["sasl.username"], found["sasl.password"]) == ("alice", password)
 
 
 @pytest.mark.parametrize("text", ['username="alice"', "", 'user_name="a" pass_word="b"'])
@@ -49,21 +46,10 @@ def test_a_mechanism_that_needs_more_than_a_password_is_refused() -> None:
         client_options({"security.protocol": "SASL_PLAINTEXT"})
 
 
-def test_a_trust_store_becomes_its_certificates() -> None:
-    asked: list[tuple[str, str | None]] = []
-
-    def pem_of(store: str, password: str | None) -> str:
-        asked.append((store, password))
-        return "PEM"
-
+def test_a_trust_store_becomes_its_certificates_and_one_in_pem_is_given_as_it_is() -> None:
     java = {"security.protocol": "SSL", "ssl.truststore.location": "/trust.jks", "ssl.truststore.password": "secret"}
-    assert client_options(java, pem_of) == {"security.protocol": "SSL", "ssl.ca.pem": "PEM"}
-    assert asked == [("/trust.jks", "secret")]
-
-
-def test_a_trust_store_in_pem_is_given_as_it_is() -> None:
-    java = {"ssl.truststore.location": "/trust.pem", "ssl.truststore.type": "PEM"}
-    assert client_options(java) == {"ssl.ca.location": "/trust.pem"}
+    assert client_options(java, lambda store, password: f"{store} by {password}") == {"security.protocol": "SSL", "ssl.ca.pem": "/trust.jks by secret"}
+    assert client_options({"ssl.truststore.location": "/trust.pem", "ssl.truststore.type": "PEM"}) == {"ssl.ca.location": "/trust.pem"}
 
 
 def test_a_trust_store_that_is_not_there_is_named() -> None:

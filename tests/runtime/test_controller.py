@@ -376,15 +376,11 @@ def test_a_fitter_that_cannot_even_begin_is_a_fit_that_failed(taken: list[tuple[
     assert taken[1] == (FitDone(number=7, took_s=0.0, error="OSError: no more processes"),)
 
 
-def test_without_a_fitter_nothing_is_fitted(taken: list[tuple[FitDone, ...]]) -> None:
-    stage = Stage()
+@pytest.mark.parametrize(("fitter", "fitted"), [(None, []), (InlineFitter(), [(7, "")])], ids=["none", "in line"])
+def test_a_fit_in_line_is_there_for_the_next_turn_and_none_without_a_fitter(
+    taken: list[tuple[FitDone, ...]], fitter: Fitter | None, fitted: list[tuple[int, str]]
+) -> None:
+    stage = Stage(fitter=fitter)
     stage.step()
     stage.step()
-    assert taken == [(), ()]
-
-
-def test_a_fit_in_line_is_there_for_the_next_turn(taken: list[tuple[FitDone, ...]]) -> None:
-    stage = Stage(fitter=InlineFitter())
-    stage.step()
-    stage.step()
-    assert [(fit.number, fit.error) for fit in taken[1]] == [(7, "")]
+    assert [(fit.number, fit.error) for fit in taken[1]] == fitted

@@ -68,9 +68,11 @@ def test_a_fresh_checkpoint_is_signed_and_renewed_by_its_driver(beside: FolderBe
     holder = mine.holder()
     assert holder is not None and (holder.host, holder.pid, holder.job) == (socket.gethostname(), os.getpid(), "job") and holder.lives_here()
     mine.take()
-    assert mine.renew() is None
+    assert mine.renew() is None and 2 * mine.renewal_s < EXPIRY_S, "two renewals may fail before the lease runs out"
     renewed = mine.holder()
     assert renewed is not None and renewed.renewed_s >= holder.renewed_s
+    mine.release()
+    assert mine_now(beside), "a released lease is free at once"
 
 
 def test_a_driver_on_another_machine_that_was_heard_of_lately_is_left_alone(beside: FolderBeside) -> None:
@@ -82,27 +84,23 @@ def test_a_driver_on_another_machine_that_was_heard_of_lately_is_left_alone(besi
         lease(beside).take()
 
 
-def test_one_that_has_not_been_heard_of_for_too_long_is_taken_for_dead(beside: FolderBeside) -> None:
-    leave_note(beside, renewed_s=time.time() - 1.1 * EXPIRY_S)
-    assert mine_now(beside)
-
-
 def test_a_driver_that_lives_on_this_machine_is_left_alone_however_long_it_is_silent(beside: FolderBeside) -> None:
     leave_note(beside, **here(), renewed_s=time.time() - 100 * EXPIRY_S)
     with pytest.raises(UserMistake, match="runs this job"):
         lease(beside).take()
 
 
-def test_one_that_died_on_this_machine_is_followed_at_once(beside: FolderBeside) -> None:
+def test_a_driver_that_is_gone_is_followed_at_once(beside: FolderBeside) -> None:
     with subprocess.Popen(["true"]) as dead:
         dead.wait(30)
-    leave_note(beside, host=socket.gethostname(), pid=dead.pid)
-    assert mine_now(beside)
-
-
-def test_its_process_id_in_the_hands_of_another_process_is_no_sign_of_life(beside: FolderBeside) -> None:
-    leave_note(beside, **{**here(), "born_s": here()["born_s"] - 500})
-    assert mine_now(beside)
+    for note in (
+        {"renewed_s": time.time() - 1.1 * EXPIRY_S},  # silent for too long
+        {"host": socket.gethostname(), "pid": dead.pid},  # it died on this machine
+        {**here(), "born_s": here()["born_s"] - 500},  # another process has its process id
+        {"host": socket.gethostname(), "pid": 2**22 + 1},  # no such process; a note that does not tell containers apart
+    ):
+        leave_note(beside, **note)
+        assert mine_now(beside), note
 
 
 def test_the_checkpoint_of_another_job_is_refused_even_after_its_end(beside: FolderBeside) -> None:
@@ -113,13 +111,6 @@ def test_the_checkpoint_of_another_job_is_refused_even_after_its_end(beside: Fol
         UserMistake, match=r"^checkpoint: it belongs to the job 'invoices', this one is 'orders'; give this one another checkpoint, or that name$"
     ):
         lease(beside, "orders").take()
-
-
-def test_a_released_lease_is_free_at_once(beside: FolderBeside) -> None:
-    first = lease(beside)
-    first.take()
-    first.release()
-    assert mine_now(beside)
 
 
 def test_a_renewal_notices_who_has_taken_over_and_does_not_take_back(beside: FolderBeside) -> None:
@@ -141,21 +132,12 @@ def test_a_note_that_cannot_be_read_holds_nobody_up(beside: FolderBeside, note: 
     assert mine.renew() is None
 
 
-def test_two_renewals_may_fail_before_the_lease_runs_out(beside: FolderBeside) -> None:
-    assert 2 * lease(beside).renewal_s < EXPIRY_S
-
-
 def test_a_driver_in_another_container_of_the_same_name_is_not_taken_for_dead(beside: FolderBeside) -> None:
     leave_note(beside, host=socket.gethostname(), pid=1, processes="another-boot pid:[4026531836]")
     with pytest.raises(UserMistake, match=r"^the driver with process id 1 on .* runs this job"):
         lease(beside).take()
     leave_note(beside, host=socket.gethostname(), pid=1, processes="another-boot pid:[4026531836]", renewed_s=time.time() - 2 * EXPIRY_S)
     assert mine_now(beside)
-
-
-def test_a_note_of_a_penstock_that_did_not_tell_containers_apart_is_read_as_it_was(beside: FolderBeside) -> None:
-    leave_note(beside, host=socket.gethostname(), pid=2**22 + 1)
-    assert mine_now(beside), "no such process lives here"
 
 
 def test_a_driver_from_the_same_folder_has_ended_even_if_the_machine_was_started_anew_since(beside: FolderBeside, tmp_path: Path) -> None:

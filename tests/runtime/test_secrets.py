@@ -22,11 +22,6 @@ def test_secrets_inside_a_longer_text_are_remembered_by_part_and_as_a_whole() ->
     assert found.secrets == {"ann", "hunter2", "user=ann;password=hunter2"}
 
 
-def test_secrets_are_found_in_lists_and_tables_within_tables() -> None:
-    found = resolved({"a": [{"b": "${env:P}"}, "plain", 5, True]}, P="hunter2")
-    assert found.value == {"a": [{"b": "hunter2"}, "plain", 5, True]}
-
-
 @pytest.mark.parametrize(
     ("content", "secret"), [("hunter2\n", "hunter2"), ("hunter2\r\n", "hunter2"), ("hunter2", "hunter2"), ("a\n\n", "a\n"), (" a ", " a ")]
 )
@@ -42,14 +37,20 @@ def test_the_long_lines_of_a_secret_with_several_lines_are_hidden_one_by_one(tmp
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("$${env:P}", "${env:P}"), ("a $${ b", "a ${ b"), ("$5 and {x}", "$5 and {x}"), ("$$", "$$"), ("$${env:P}${env:P}", "${env:P}hunter2")]
+    ("tree", "value"),
+    [
+        ({"a": [{"b": "${env:P}"}, "plain", 5, True]}, {"a": [{"b": "hunter2"}, "plain", 5, True]}),
+        ("$${env:P}", "${env:P}"),
+        ("a $${ b", "a ${ b"),
+        ("$5 and {x}", "$5 and {x}"),
+        ("$$", "$$"),
+        ("$${env:P}${env:P}", "${env:P}hunter2"),
+        ("${env:NESTED}", "${env:P}"),
+    ],
+    ids=["in lists and tables", "escaped", "an open brace", "no brace before", "two dollars", "escaped and not", "a secret that names a secret"],
 )
-def test_two_dollars_are_an_escape_and_one_without_a_brace_is_plain(text: str, value: str) -> None:
-    assert resolved(text, P="hunter2").value == value
-
-
-def test_the_value_of_a_secret_is_not_looked_into_again() -> None:
-    assert resolved("${env:P}", P="${env:Q}", Q="other").value == "${env:Q}"
+def test_secrets_are_put_in_their_places_once_and_two_dollars_are_an_escape(tree: object, value: object) -> None:
+    assert resolved(tree, P="hunter2", NESTED="${env:P}").value == value
 
 
 def test_an_empty_secret_is_put_in_and_not_remembered() -> None:

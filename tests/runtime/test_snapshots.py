@@ -2,11 +2,12 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
@@ -57,13 +58,6 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 def events_in(path: Path) -> list[Event]:
     with HistoryReader.open(path) as reader:
         return [row.event for row in reader.events()]
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_a_history_that_is_gone_comes_back(kept: Kept, tmp_path: Path) -> None:
@@ -119,10 +113,10 @@ def test_a_snapshot_with_another_schema_version_is_refused_with_its_place(kept: 
 def test_snapshots_are_taken_again_and_again_and_once_more_at_the_end(kept: Kept, tmp_path: Path) -> None:
     snapshots = kept.snapshots(interval_s=0.02)
     snapshots.start()
-    wait_for(lambda: kept.beside.read(NAME))
+    wait_until(lambda: kept.beside.read(NAME))
     kept.beside.write(NAME, b"")
     kept.history.append(8.0, events=[EVENT])
-    wait_for(lambda: kept.beside.read(NAME))
+    wait_until(lambda: kept.beside.read(NAME))
     last = QueryEnded(at_s=9.0, query="q", reason="last words")
     kept.history.append(9.0, events=[last])
     snapshots.close()
@@ -152,7 +146,7 @@ def test_a_lease_that_is_renewed_does_not_hide_that_snapshots_fail(kept: Kept) -
     kept.beside.upload = refuse  # type: ignore[method-assign]
     snapshots = kept.snapshots(interval_s=0.01)
     snapshots.start()
-    wait_for(lambda: len(tries) >= 4)
+    wait_until(lambda: len(tries) >= 4)
     snapshots.close()
     assert [type(event) for event in kept.said] == [SnapshotFailed]
 
@@ -177,7 +171,7 @@ def test_the_lease_is_renewed_in_time_however_seldom_snapshots_are_taken(tmp_pat
     signed = kept.beside.read(NOTE)
     snapshots = kept.snapshots(interval_s=3600.0)
     snapshots.start()
-    wait_for(lambda: kept.beside.read(NOTE) != signed)
+    wait_until(lambda: kept.beside.read(NOTE) != signed)
     assert kept.beside.read(NAME) is None
     snapshots.close()
     kept.history.close()
@@ -237,7 +231,7 @@ def test_the_lease_is_renewed_while_a_snapshot_is_slow(tmp_path: Path) -> None:
     snapshots.start()
     assert begun.wait(30)
     signed = kept.beside.read(NOTE)
-    wait_for(lambda: kept.beside.read(NOTE) != signed)
+    wait_until(lambda: kept.beside.read(NOTE) != signed)
     over.set()
     snapshots.close()
     kept.history.close()

@@ -1,7 +1,7 @@
 """Executors of a fake Spark: what a change of their number requests, that surplus ones leave between batches, and the cost that is reported."""
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+import queue
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -49,11 +49,15 @@ class Context:
         return [{"id": each, "addTime": each} for each in self.alive]
 
 
+def pool_of(context: Context, executors: int | None, **conf: str) -> ExecutorPool:
+    driver = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), master="spark://host:7077", getConf=lambda: conf)
+    return ExecutorPool(SimpleNamespace(_jvm=MagicMock(), sparkContext=driver), context, executors)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("decommission", ["true", "false"])
 def test_after_a_scale_down_spark_wants_as_many_as_remain_so_that_a_crashed_one_is_replaced(decommission: str) -> None:
     context = Context(3)
-    driver = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), master="spark://host:7077", getConf=lambda: {"spark.decommission.enabled": decommission})
-    pool = ExecutorPool(SimpleNamespace(_jvm=MagicMock(), sparkContext=driver), context, 3)  # type: ignore[arg-type]
+    pool = pool_of(context, 3, **{"spark.decommission.enabled": decommission})
     assert pool.scale(2, timeout_s=1.0, wait_for_gap=lambda: None).done
     assert pool.running() == ["0", "1"] and context.wanted == 2
 
@@ -61,31 +65,18 @@ def test_after_a_scale_down_spark_wants_as_many_as_remain_so_that_a_crashed_one_
 def performed(instruction: Instruction, *, pool: Any, queries: Sequence[Any] = (), last_reading: Callable[[], Reading | None], **settings: Any) -> Outcome:
     """The outcome of an instruction."""
     actuator = SparkActuator(session=None, pool=pool, queries=queries, config=Config(**settings), redact=str, last_reading=last_reading)  # type: ignore[arg-type]
-    came, outcomes = threading.Event(), list[Outcome]()
-
-    def report(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        came.set()
-
-    actuator.perform(instruction, report)
-    assert came.wait(30)
-    return outcomes[0]
-
-
-def scaled_between(before: Reading, after: Reading) -> Outcome:
-    """The outcome of a scaling before and after which these were the last readings."""
-    readings: Iterator[Reading] = iter((before, after))
-    pool = SimpleNamespace(running=lambda: [], scale=lambda *_: Scaled(done=True, took_s=0.1))
-    return performed(scaling(1, 1, 2), pool=pool, last_reading=lambda: next(readings))
+    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    actuator.perform(instruction, outcomes.put)
+    return outcomes.get(timeout=30)
 
 
 def test_a_scaling_costs_what_the_excess_lag_grew_by_and_is_unknown_if_nothing_was_read_meanwhile() -> None:
     first, worse = (blank_reading(at_s, excess_lag_rows=rows) for at_s, rows in ((0.0, 100.0), (5.0, 350.0)))
-    assert scaled_between(first, worse).delayed_rows == 250.0
-    assert scaled_between(worse, first).delayed_rows == 0.0
-    same = scaled_between(first, first)
-    assert same.done and same.delayed_rows is None
-    assert scaled_between(first, blank_reading(5.0)).delayed_rows is None
+    pool = SimpleNamespace(running=lambda: [], scale=lambda *_: Scaled(done=True, took_s=0.1))
+    for before, after, delayed_rows in ((first, worse, 250.0), (worse, first, 0.0), (first, first, None), (first, blank_reading(5.0), None)):
+        readings = iter((before, after))
+        outcome = performed(scaling(1, 1, 2), pool=pool, last_reading=lambda readings=readings: next(readings))  # type: ignore[misc]
+        assert outcome.done and outcome.delayed_rows == delayed_rows
 
 
 def test_a_knob_that_spark_cannot_apply_and_a_query_that_is_not_there_are_refused() -> None:
@@ -95,10 +86,9 @@ def test_a_knob_that_spark_cannot_apply_and_a_query_that_is_not_there_are_refuse
     assert (absent.done, absent.reason) == (False, "there is no query 'z'")
 
 
-def test_where_nobody_has_said_how_many_executors_there_should_be_those_that_come_stay() -> None:
+def test_where_the_number_of_executors_is_not_declared_those_that_come_stay() -> None:
     context = Context(0)
-    driver = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), master="spark://host:7077", getConf=dict)
-    pool = ExecutorPool(SimpleNamespace(_jvm=MagicMock(), sparkContext=driver), context, None)  # type: ignore[arg-type]
+    pool = pool_of(context, None)
     knowledge = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=1))
     for running in (0, 2, 4, 3):
         context.alive = [str(number) for number in range(running)]
@@ -117,10 +107,8 @@ class Query:
     isActive = True  # noqa: N815
 
     def __init__(self, *story: str, commits_at: int | None = None) -> None:
-        self._story = story
-        self._commits_at = commits_at
-        self.looks = 0
-        self.query = self
+        self._story, self._commits_at = story, commits_at
+        self.looks, self.query = 0, self
 
     @property
     def status(self) -> dict[str, Any]:
@@ -133,19 +121,15 @@ class Query:
         return SimpleNamespace(count=1 if self._commits_at is not None and self.looks >= self._commits_at else 0)
 
 
-class Pool:
-    """Two executors, of which one is let go."""
+def let_one_go(*queries: Query, gap_wait_s: float = 60.0) -> None:
+    """Let one of two executors go."""
 
-    def running(self) -> list[str]:
-        return ["0", "1"]
-
-    def scale(self, executors: int, timeout_s: float, wait_for_gap: Callable[[], object]) -> Scaled:
+    def scale(executors: int, timeout_s: float, wait_for_gap: Callable[[], object]) -> Scaled:
         wait_for_gap()
         return Scaled(done=True, took_s=0.0)
 
-
-def let_one_go(*queries: Query, gap_wait_s: float = 60.0) -> None:
-    outcome = performed(scaling(1, 2, 1), pool=Pool(), queries=queries, last_reading=lambda: None, gap_wait_s=gap_wait_s)
+    pool = SimpleNamespace(running=lambda: ["0", "1"], scale=scale)
+    outcome = performed(scaling(1, 2, 1), pool=pool, queries=queries, last_reading=lambda: None, gap_wait_s=gap_wait_s)
     assert outcome.done, outcome
 
 

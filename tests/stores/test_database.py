@@ -49,13 +49,10 @@ def test_a_reader_leaves_an_empty_file_empty_and_says_so(path: Path) -> None:
     assert path.stat().st_size == 0
 
 
-def test_a_database_of_another_program_is_refused(path: Path) -> None:
+def test_a_database_of_another_program_and_a_file_that_is_none_are_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as foreign:
         foreign.execute("CREATE TABLE mine (x)")
     refused(path, "is a database of another program")
-
-
-def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
     path.write_bytes(b"just a letter to a friend " * 100)
     refused(path, "file is not a database")
 

@@ -1,10 +1,12 @@
+import os
+import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from penstock.core.redaction import Redactor
 from penstock.ports import KnowledgeStore
 from penstock.stores.history import History
 from penstock.stores.reader import EventRow, HistoryReader
+from penstock.stores.snapshot import take_snapshot
 
 KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 SECRET = 'tops3cret/"ü'
@@ -161,16 +164,14 @@ def test_no_secret_reaches_the_bytes_of_the_file(path: Path) -> None:
     url_form, json_form = "tops3cret%2F%22%C3%BC", 'tops3cret/\\"\\u00fc'
     with History.open(path, config=Config(), redactor=Redactor(frozenset({SECRET}))) as history:
         history.append(
-            1.0,
-            reading=reading_at(1.0, (query,)),
+            1.0, reading=reading_at(1.0, (query,)),
             events=[
                 TurnFailed(at_s=1.0, error=f"jdbc:{url_form} {json_form} {SECRET}"),
                 RunStarted(at_s=1.0, job=SECRET, master="m", mode="observe", spark_version="4", resumed=False),
             ],
-            instructions=[(changing(1, SECRET, partitions=(4, 8)), 1.0)],
-            outcomes=[(Outcome(number=1, done=False, took_s=1.0, reason=SECRET), 1.0)],
+            instructions=[(changing(1, SECRET, partitions=(4, 8)), 1.0)], outcomes=[(Outcome(number=1, done=False, took_s=1.0, reason=SECRET), 1.0)],
             knowledge=knowledge,
-        )
+        )  # fmt: skip
         history.save(knowledge)
         history._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     raw = b"".join(each.read_bytes() for each in path.parent.iterdir())
@@ -287,3 +288,132 @@ def test_a_reader_leaves_a_finished_history_byte_for_byte_as_it_is(history: Hist
     with HistoryReader.open(path) as reader:
         assert len(list(reader.readings())) == 1
     assert path.read_bytes() == before
+
+
+def bytes_in(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.iterdir() if not each.name.endswith("-shm"))
+
+
+@pytest.mark.parametrize("size", [lambda number: 3_000, lambda number: 200 if number % 7 else 30_000], ids=["even", "uneven"])
+def test_the_size_bound_bounds_the_file_and_keeps_the_newest(tmp_path: Path, size: Callable[[int], int]) -> None:
+    path, largest = tmp_path / "history.db", 0
+    with History.open(path, config=Config(history_mb=1), redactor=Redactor()) as history:
+        history.save(KNOWLEDGE)
+        for number in range(1500):
+            history.append(float(number), events=[TurnFailed(at_s=float(number), error="x" * size(number))])
+            largest = max(largest, bytes_in(tmp_path))
+    assert largest < 1e6
+    with HistoryReader.open(path) as reader:
+        kept = [row.event.at_s for row in reader.events()]
+        assert reader.knowledge() == KNOWLEDGE
+    assert kept == [float(each) for each in range(int(kept[0]), 1500)]
+    assert len(kept) > 100
+
+
+def test_a_smaller_bound_shrinks_the_file_that_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    with History.open(path, config=Config(history_mb=100), redactor=Redactor()) as history:
+        history.append(0.0, events=[TurnFailed(at_s=float(number), error="x" * 3000) for number in range(2000)])
+    assert bytes_in(tmp_path) > 5e6
+    with History.open(path, config=Config(history_mb=1), redactor=Redactor()) as history:
+        history.append(2000.0, events=[NothingToDo(at_s=2000.0)])
+    assert bytes_in(tmp_path) < 1e6
+    with HistoryReader.open(path) as reader:
+        assert reader.span() is not None and list(reader.events())[-1].event == NothingToDo(at_s=2000.0)
+
+
+def test_what_is_too_old_is_dropped_and_a_run_that_goes_on_is_not(tmp_path: Path) -> None:
+    path, day_s = tmp_path / "history.db", 86400.0
+    with History.open(path, config=Config(history_days=1), redactor=Redactor()) as history:
+        history.save(KNOWLEDGE)
+        history.append(0.0, events=[TurnFailed(at_s=0.0, error="old")])
+        for number in range(60):
+            at_s = number * day_s / 20
+            history.append(at_s, events=[NothingToDo(at_s=at_s)])
+    with HistoryReader.open(path) as reader:
+        rows = list(reader.events())
+        assert reader.knowledge() == KNOWLEDGE
+    assert [(row.event, row.count) for row in rows] == [(NothingToDo(at_s=0.0), 60)]
+
+
+def test_the_whole_history_may_grow_too_old(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    with History.open(path, config=Config(history_days=1), redactor=Redactor()) as history:
+        history.append(0.0, events=[TurnFailed(at_s=0.0, error="old")])
+    with History.open(path, config=Config(history_days=1), redactor=Redactor()) as history:
+        history.append(1e6, knowledge=KNOWLEDGE)
+    with HistoryReader.open(path) as reader:
+        assert reader.span() is None
+        assert reader.knowledge() == KNOWLEDGE
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root, and where there is a mount command, can make a small disk")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"a small tmpfs cannot be mounted here: {mounted.stderr.strip().partition(chr(10))[0]}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Take all the room there is."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        for size in (65536, 4096):
+            try:
+                while file.write(b"x" * size) == size:
+                    pass
+            except OSError:
+                continue
+    return ballast
+
+
+def turn(at_s: float) -> TurnFailed:
+    return TurnFailed(at_s=at_s, error="x" * 100_000)
+
+
+def test_a_disk_full_at_the_start_is_one_line(small_disk: Path) -> None:
+    fill(small_disk)
+    with pytest.raises(UserMistake, match=r"(full|written|No space).*give another state folder$"):
+        History.open(small_disk / "state" / "history.db", config=Config(), redactor=Redactor())
+
+
+def test_a_disk_full_at_the_next_start_is_one_line_and_the_history_is_kept(small_disk: Path) -> None:
+    path = small_disk / "history.db"
+    with History.open(path, config=Config(), redactor=Redactor()) as history:
+        history.save(KNOWLEDGE)
+    ballast = fill(small_disk)
+    with pytest.raises(UserMistake, match=r"(full|written).*give another state folder$"):
+        History.open(path, config=Config(), redactor=Redactor())
+    ballast.unlink()
+    with History.open(path, config=Config(), redactor=Redactor()) as history:
+        assert history.load() == KNOWLEDGE
+
+
+def test_a_disk_that_fills_up_later_is_survived_and_said(small_disk: Path, tmp_path: Path) -> None:
+    path = small_disk / "history.db"
+    with History.open(path, config=Config(), redactor=Redactor()) as history:
+        history.append(1.0, events=[turn(1.0)])
+        ballast = fill(small_disk)
+        said = [event for at_s in range(2, 40) for event in history.append(float(at_s), events=[turn(float(at_s))], knowledge=KNOWLEDGE)]
+        assert [type(event) for event in said] == [MemoryLost]
+        with pytest.raises(UserMistake, match="no snapshot"):
+            take_snapshot(path, small_disk / "snapshot.db")
+        with HistoryReader.open(path) as reader:
+            written = sum(1 for _ in reader.events())
+        ballast.unlink()
+        regained = history.append(50.0, events=[turn(50.0)])
+        assert regained == (MemoryRegained(at_s=50.0, forgotten=39 - written),)
+        take_snapshot(path, tmp_path / "snapshot.db")
+    assert not (small_disk / ".snapshot.db.part").exists()
+    for each in (path, tmp_path / "snapshot.db"):
+        with HistoryReader.open(each) as reader:
+            assert [row.event for row in reader.events()][-3:] == [*said, *regained, turn(50.0)]
+            assert reader.knowledge() == KNOWLEDGE

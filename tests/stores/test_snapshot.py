@@ -116,20 +116,15 @@ def test_a_snapshot_that_is_none_is_refused_and_nothing_is_left(tmp_path: Path, 
     with pytest.raises(UserMistake, match=rf"{snapshot}: the snapshot of the history .*: .*move it away to begin a new history"):
         restore_snapshot(snapshot, path)
     assert list(path.parent.iterdir()) == []
-
-
-def test_a_snapshot_cut_short_is_refused(tmp_path: Path) -> None:
     history_with(tmp_path / "whole.db", *map(float, range(200))).close()
     whole = (tmp_path / "whole.db").read_bytes()
-    (tmp_path / "snapshot.db").write_bytes(whole[: len(whole) // 2])
+    snapshot.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UserMistake, match="snapshot"):
-        restore_snapshot(tmp_path / "snapshot.db", tmp_path / "history.db")
-    assert not (tmp_path / "history.db").exists()
-
-
-def test_a_missing_snapshot_is_one_line(tmp_path: Path) -> None:
+        restore_snapshot(snapshot, path)
+    snapshot.unlink()
     with pytest.raises(UserMistake, match="No such file"):
-        restore_snapshot(tmp_path / "snapshot.db", tmp_path / "history.db")
+        restore_snapshot(snapshot, path)
+    assert not path.exists()
 
 
 def test_a_snapshot_to_nowhere_is_one_line_and_the_last_one_stays(tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ def test_on_the_brokers_of_the_job_a_copy_writes_and_feeds_topics_of_its_own(opt
     written = "j-copy-1-out" if options else "j-copy-1-q"
     assert query.sink.options["topic"] == written and "Topic" not in query.sink.options
     assert source.options == {"subscribe": "j-copy-1-clicks,views", SERVERS: "broker:9092"}, "what the job does not feed is read where it is"
-    assert dict(kafka.topics) == {"j-copy-1-clicks": 4} and [feed.topic for feed in kafka.feeds] == ["j-copy-1-clicks"]
+    assert dict(kafka.topics) == {"j-copy-1-clicks": 4, **({"j-copy-1-out": 1} if options else {})} and [feed.topic for feed in kafka.feeds] == [
+        "j-copy-1-clicks"
+    ]
     assert copy.topics == ((written, {"bootstrap.servers": "broker:9092"}), ("j-copy-1-clicks", {"bootstrap.servers": "broker:9092"}))
 
 

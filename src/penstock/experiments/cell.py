@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import JobSpec, SourceSpec
+from penstock.core.domain.job import FeedSpec, JobSpec, SourceSpec
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -23,6 +25,7 @@ from penstock.stores.recorder import digest
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
 
+Traced = TypeVar("Traced", SourceSpec, FeedSpec)
 LEAD_S = 60.0
 """On Spark the first rate of a workload holds for this time before the run begins: a copy starts meanwhile."""
 SIMULATED_CODE = ("core", "simulator", "runtime", "profiling", "wiring", "experiments")
@@ -140,7 +143,7 @@ def run_on_spark(cell: Cell, plant: SparkJob) -> RunReport:
     autopilot = replace(spec.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters)
     with TemporaryDirectory(prefix="penstock-load-") as folder:
         followed = following(spec, load, Path(folder) / "load.csv", cell.seed)
-        with SparkTestbed(followed, clock, secrets=frozenset(plant.secrets), autopilot=autopilot) as testbed:
+        with closing(SparkTestbed(followed, clock, secrets=frozenset(plant.secrets), autopilot=autopilot)) as testbed:
             copy = testbed.launch(cell.configuration)
             start_s = copy.began_s() + LEAD_S
             if clock.now_s() > start_s:
@@ -161,20 +164,16 @@ def run_on_spark(cell: Cell, plant: SparkJob) -> RunReport:
 
 def following(spec: JobSpec, load: Arrivals, csv: Path, seed: int) -> JobSpec:
     """Return the job with its trace sources and feeds on this load, in equal parts, after the lead."""
-    traces = [source for source in spec.sources if source.format == "trace"]
-    parts = len(traces) + len(spec.kafka.feeds)
+    parts = sum(source.format == "trace" for source in spec.sources) + len(spec.kafka.feeds)
     if not parts:
         raise UserMistake(f"{spec.name} has no trace source or feed that could follow a workload")
     moved = load.moved(LEAD_S - load.time_s[0])
     points = [(0.0, moved.rate_rows_per_s[0]), *zip(moved.time_s, moved.rate_rows_per_s, strict=True)]
     csv.write_text("t,rate\n" + "".join(f"{at_s!r},{rate / parts!r}\n" for at_s, rate in points))
 
-    def on_load(options: Mapping[str, str]) -> dict[str, str]:
-        kept = {name: value for name, value in options.items() if name not in ("rate", "compression", "factor", "at_end")}
-        return {**kept, "csv": str(csv), "seed": str(seed)}
+    def on_load(of: Traced) -> Traced:
+        kept = {name: value for name, value in of.options.items() if name not in ("rate", "compression", "factor", "at_end")}
+        return replace(of, options={**kept, "csv": str(csv), "seed": str(seed)})
 
-    def source_on_load(source: SourceSpec) -> SourceSpec:
-        return replace(source, options=on_load(source.options)) if source.format == "trace" else source
-
-    feeds = tuple(replace(feed, options=on_load(feed.options)) for feed in spec.kafka.feeds)
-    return replace(spec, sources=tuple(map(source_on_load, spec.sources)), kafka=replace(spec.kafka, feeds=feeds))
+    sources = tuple(on_load(source) if source.format == "trace" else source for source in spec.sources)
+    return replace(spec, sources=sources, kafka=replace(spec.kafka, feeds=tuple(map(on_load, spec.kafka.feeds))))

@@ -1,7 +1,7 @@
 """Topics: created with a given number of partitions, and asked for their end offsets. A question is repeated while the broker does not answer."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -91,10 +91,10 @@ def make_topics(client: Mapping[str, str], partitions: Mapping[str, int], timeou
     return dict(partitions)
 
 
-def remove_topics(client: Mapping[str, str], topics: Sequence[str], timeout_s: float = ANSWER_S) -> None:
-    there = set(topics) & set(partitions_of(client, timeout_s))
-    for removed in make_client(AdminClient, client).delete_topics(sorted(there)).values() if there else ():
-        removed.result(timeout_s)
+def remove_topic(client: Mapping[str, str], topic: str, timeout_s: float = ANSWER_S) -> None:
+    """Remove the topic if it is there."""
+    if topic in partitions_of(client, timeout_s):
+        Asking(client, timeout_s).ask(lambda admin, _: admin.delete_topics([topic])[topic].result())
 
 
 def partitions_of(client: Mapping[str, str], timeout_s: float = ANSWER_S) -> dict[str, int]:

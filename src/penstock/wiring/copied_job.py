@@ -33,13 +33,13 @@ def copied(spec: JobSpec, name: str, folder: Path, configuration: Configuration,
     unknown = [each for each in configuration.queries if each not in [query.name for query in spec.queries]]
     if unknown:
         raise UserMistake(f'there is no query "{unknown[0]}" in the job {spec.name}')
-    executors, own = configuration.executors, {} if spec.kafka.bootstrap == EMBEDDED else {feed.topic: f"{name}-{feed.topic}" for feed in spec.kafka.feeds}
+    executors, own = configuration.executors, own_topics(spec, name)
     limits = Limits(min_executors=min(spec.limits.min_executors, executors), max_executors=max(spec.limits.max_executors, executors), start_executors=executors)
     queries = tuple(with_knobs(replace(query, sink=redirected(query, name, folder)), configuration) for query in spec.queries)
     written = [
         (query.sink.options["topic"], java_options(query.sink.options)) for query in queries if query.sink.format == "kafka" and "topic" in query.sink.options
     ]
-    fed = [(topic, {"bootstrap.servers": spec.kafka.bootstrap or "", **spec.kafka.options}) for topic in own.values()]
+    fed = [(topic, {"bootstrap.servers": spec.kafka.bootstrap or "", **spec.kafka.options}) for topic in (own[feed.topic] for feed in spec.kafka.feeds if own)]
     copy = replace(
         spec,
         name=name,
@@ -92,12 +92,18 @@ def with_own_topics(source: SourceSpec, own: Mapping[str, str]) -> SourceSpec:
     return replace(source, options={**options, **renamed})
 
 
+def own_topics(spec: JobSpec, name: str) -> dict[str, str]:
+    """Return the copy's names of the topics that the job feeds or writes on its brokers; none if the broker is the copy's own."""
+    if spec.kafka.bootstrap == EMBEDDED:
+        return {}
+    sinks = [query.sink for query in spec.queries if java_options(query.sink.options).get("bootstrap.servers") == spec.kafka.bootstrap]
+    written = [value for sink in sinks for key, value in sink.options.items() if key.lower() == "topic"]
+    return {topic: f"{name}-{topic}" for topic in (*(feed.topic for feed in spec.kafka.feeds), *written)}
+
+
 def with_own_feeds(kafka: KafkaSpec, own: Mapping[str, str]) -> KafkaSpec:
-    """Return the Kafka of a copy: it makes no topic on the job's brokers but those it feeds."""
-    if not own:
-        return kafka if kafka.bootstrap == EMBEDDED else replace(kafka, topics={})
-    return replace(
-        kafka,
-        topics={own[topic]: count for topic, count in kafka.topics.items() if topic in own},
-        feeds=tuple(replace(feed, topic=own[feed.topic]) for feed in kafka.feeds),
-    )
+    """Return the Kafka of a copy: of the job's brokers it makes only its own topics, with as many partitions as the job's have."""
+    if kafka.bootstrap == EMBEDDED:
+        return kafka
+    topics = {own[topic]: count for topic, count in kafka.topics.items() if topic in own}
+    return replace(kafka, topics=topics, feeds=tuple(replace(feed, topic=own[feed.topic]) for feed in kafka.feeds))

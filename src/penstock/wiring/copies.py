@@ -11,7 +11,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,9 @@ from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.job import JobSpec
 from penstock.core.domain.reading import Reading
-from penstock.core.errors import NotReachable, PenstockError, UserMistake
+from penstock.core.errors import NotReachable, PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor
-from penstock.kafka.topics import remove_topics
+from penstock.kafka.topics import remove_topic
 from penstock.leases import FileLease, is_held, start_lock
 from penstock.ports import Clock, Faults
 from penstock.processes import die_with_parent, end_process
@@ -94,12 +93,6 @@ class SparkTestbed:
             for copy in self._copies:
                 last.callback(copy.stop)
 
-    def __enter__(self) -> SparkTestbed:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 class SparkCopy:
     """A copy that runs in a child process, and is read and steered through its socket."""
@@ -113,6 +106,7 @@ class SparkCopy:
         self._remote = RemoteJob(self._state.socket)
         self._faults: ExecutorFaults | None = None
         self._application_id = ""
+        self._stopped = False
         environment = {key: value for key, value in os.environ.items() if key not in (SUBMITTED, "PYSPARK_GATEWAY_SECRET")}
         environment["PENSTOCK_HOME"] = str(root)
         with open(self._folder / "copy.log", "ab") as log:
@@ -175,6 +169,9 @@ class SparkCopy:
         return read_history(self._state.history)
 
     def stop(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
         started = self._own_processes()
         end_process(self._process, STOP_S)
         _, alive = psutil.wait_procs(started, timeout=GONE_S)
@@ -185,23 +182,19 @@ class SparkCopy:
 
     def _own_processes(self) -> list[psutil.Process]:
         """Return the processes that the copy has started, and its executors."""
-        try:
-            children = psutil.Process(self._process.pid).children(recursive=True) if self._process.poll() is None else []
-        except psutil.NoSuchProcess:
-            children = []
-        return children + (list(ExecutorProcesses(self._application_id).all().values()) if self._application_id else [])
+        found = list(ExecutorProcesses(self._application_id).all().values()) if self._application_id else []
+        with suppress(psutil.NoSuchProcess):
+            found += psutil.Process(self._process.pid).children(recursive=True) if self._process.poll() is None else []
+        return found
 
 
 def remove_all(job: CopiedJob, *folders: Path) -> None:
     """Remove what a copy has made."""
-    by_client: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
-    for topic, client in job.topics:
-        by_client[tuple(sorted(client.items()))].append(topic)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
-    for options, topics in by_client.items():
+    for topic, client in job.topics:
         with suppress(PenstockError):
-            remove_topics(dict(options), topics)
+            remove_topic(client, topic)
 
 
 def run_copy(given: dict[str, Any]) -> int:
@@ -210,17 +203,21 @@ def run_copy(given: dict[str, Any]) -> int:
 
     told, folder = threading.Event(), Path(given["folder"])
     job = decode(CopiedJob, given["job"])
-    # A folder in place of a job file is not looked at again.
-    running = RunningJob(LoadedJob(spec=job.spec, path=folder, secrets=frozenset(given["secrets"]), declared={}), spark_log=folder / "spark.log")
 
-    def listen() -> None:
+    def step() -> None:
+        """Listen to signals, again after each step of the start: Spark replaces handlers."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: told.set())
+        if told.is_set():
+            raise Refused("it was told to stop while it started")
 
-    listen()
+    # A folder in place of a job file is not looked at again.
+    loaded = LoadedJob(spec=job.spec, path=folder, secrets=frozenset(given["secrets"]), declared={})
+    running = RunningJob(loaded, spark_log=folder / "spark.log", on_step=step)
     try:
+        step()
         running.start()
-        listen()
+        step()
         while not told.wait(POLL_S) and running.engine.living() and running.engine.lives():
             pass
     except PenstockError as error:

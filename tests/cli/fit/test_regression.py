@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked import drawn, found, mistake, table
+from asked import drawn, found, table
 
 from penstock.selftest.worlds.khaos import latencies, recoveries
 
@@ -57,11 +57,6 @@ def test_recoveries_longer_than_a_quarter_of_an_hour_are_flagged_and_those_of_it
     path = written(tmp_path, "recovery", [*rows, "30,900,901", "60,920,1400"])
     said = "2 of 11 recoveries took longer than 15 min: no rate stays constant that long, so they may belong to another rate"
     assert found("fit", "recovery", path)["notes"] == [said] and f"note {said[:40]}" in table("fit", "recovery", path)
-
-
-def test_another_way_to_leave_out_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
-    said = mistake("fit", "recovery", written(tmp_path, "recovery"), "--leave-out", "all")
-    assert "'one'" in said and "'interval'" in said and "--leave-out" in said
 
 
 def test_micro_batches_are_a_form_of_latency_that_wins_on_micro_batches(tmp_path: Path) -> None:

@@ -83,15 +83,13 @@ parquet = "/recorded"
 value_format = "raw"
 """
     assert load(text + ANY_JOB).spec.kafka == KafkaSpec(
-        bootstrap=EMBEDDED,
-        options={"client.id": "me", "max.poll.records": "500"},
-        connector=("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", f"{tmp_path}/jars/more.jar", "/opt/token.jar"),
-        topics={"clicks": 4, "web.views": 1},
+        bootstrap=EMBEDDED, options={"client.id": "me", "max.poll.records": "500"},
+        connector=("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", f"{tmp_path}/jars/more.jar", "/opt/token.jar"), topics={"clicks": 4, "web.views": 1},
         feeds=(
             FeedSpec(topic="clicks", options={"rate": "constant(800)", "rows": "job.py:rows", "seed": "7", "factor": "0.5"}),
             FeedSpec(topic="web.views", options={"csv": f"{tmp_path}/rates.csv", "parquet": "/recorded"}, value_format="raw"),
         ),
-    )
+    )  # fmt: skip
 
 
 def test_a_job_without_kafka_has_none(load: Load) -> None:

@@ -92,31 +92,26 @@ def test_a_parameter_that_is_no_number_is_said_by_the_job_file(tmp_path: Path) -
         assert str(caught.value).endswith(f'autopilot.parameters.{name}: found "much", {allowed} is allowed')
 
 
-def test_a_class_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
-    assert mistake(tmp_path, HALF_FULL, "HalfFul") == "autopilot.policy: mine.py has no class 'HalfFul'; did you mean \"HalfFull\"?"
-    assert mistake(tmp_path, HALF_FULL, "dataclass") == "autopilot.policy: mine.py has no class 'dataclass'; there are HalfFull"
-
-
-def test_a_file_without_a_class_says_so(tmp_path: Path) -> None:
-    assert mistake(tmp_path, "x = 1") == "autopilot.policy: mine.py has no class 'Mine'; there is none"
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        (HALF_FULL, "HalfFul", "mine.py has no class 'HalfFul'; did you mean \"HalfFull\"?"),
+        (HALF_FULL, "dataclass", "mine.py has no class 'dataclass'; there are HalfFull"),
+        ("x = 1", "Mine", "mine.py has no class 'Mine'; there is none"),
+        ("\nimport sys\nraise RuntimeError('no\\nway')\n", "Mine", "mine.py cannot be imported: RuntimeError: no way ({folder}/mine.py, line 3)"),
+        ("x = 1\nclass Mine\n", "Mine", "mine.py cannot be imported: SyntaxError: expected ':' (mine.py, line 2)"),
+        ("import sys\nsys.exit(3)\n", "Mine", "mine.py cannot be imported: SystemExit: 3"),
+        (f"class Mine:\n    def __init__(self, share): ...\n    {REST}", "Mine", "mine.py:Mine cannot be made: TypeError: "),
+    ],
+    ids=["a name nearly right", "no class of the file", "no class at all", "an error", "no Python", "it leaves at once", "it cannot be made"],
+)
+def test_a_file_without_a_policy_of_that_name_is_one_line(tmp_path: Path, text: str, name: str, said: str) -> None:
+    assert mistake(tmp_path, text, name).startswith(f"autopilot.policy: {said.format(folder=tmp_path)}")
 
 
 def test_a_module_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match=r"autopilot\.policy: there is no module 'nowhere_to_be_found' here or in"):
         own_policy(Autopilot(policy="nowhere_to_be_found:Half"), tmp_path)
-
-
-def test_a_file_that_cannot_be_imported_is_one_line_with_its_line(tmp_path: Path) -> None:
-    said = mistake(tmp_path, "\nimport sys\nraise RuntimeError('no\\nway')\n")
-    assert said == f"autopilot.policy: mine.py cannot be imported: RuntimeError: no way ({tmp_path}/mine.py, line 3)"
-
-
-def test_a_file_that_is_no_python_is_one_line(tmp_path: Path) -> None:
-    assert mistake(tmp_path, "x = 1\nclass Mine\n") == "autopilot.policy: mine.py cannot be imported: SyntaxError: expected ':' (mine.py, line 2)"
-
-
-def test_a_file_that_leaves_at_once_is_one_line(tmp_path: Path) -> None:
-    assert "cannot be imported: SystemExit: 3" in mistake(tmp_path, "import sys\nsys.exit(3)\n")
 
 
 @pytest.mark.parametrize("part", ["name", "period_s", "needs", "faithful", "decide"])
@@ -153,11 +148,6 @@ def test_a_class_that_is_no_dataclass_takes_no_parameters(tmp_path: Path) -> Non
     assert mistake(tmp_path, f"class Mine:\n    {REST}", share=1.0) == (
         "autopilot.parameters.share: the policy Mine has no such parameter; a parameter is a number among the fields of a dataclass, and it has none"
     )
-
-
-def test_a_class_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
-    said = mistake(tmp_path, f"class Mine:\n    def __init__(self, share): ...\n    {REST}")
-    assert said.startswith("autopilot.policy: mine.py:Mine cannot be made: TypeError: ")
 
 
 def test_the_policy_of_the_page_runs_from_the_job_file_of_the_page(tmp_path: Path) -> None:
