@@ -44,7 +44,7 @@ MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, con
 
 
 class Told:
-    """The loop over a job of which everything is known, with a policy by its name: two hours' load, then more than its executors carry. Fits come to nothing."""
+    """The loop over a fully known job with a policy by its name: two hours' load, then more than its executors carry. Fits come to nothing."""
 
     def __init__(self, **autopilot: Any) -> None:
         self.job = SteadyJob(load=lambda at_s: daily(at_s) if at_s < OVERLOAD_S else 5500.0)
