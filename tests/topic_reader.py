@@ -17,7 +17,7 @@ def read_messages(bootstrap: str, topic: str, partitions: int) -> list[Message]:
     deadline = time.monotonic() + 60
     while len(found) < wanted:
         assert time.monotonic() < deadline, f"read {len(found)} of {wanted} records"
-        found += [message for message in consumer.consume(5000, 1.0) if message.error() is None]
+        found += [message for message in consumer.consume(5000, 0.2) if message.error() is None]
     consumer.close()
     return found
 

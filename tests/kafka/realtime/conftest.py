@@ -34,6 +34,12 @@ class JobProcess:
     def printed(self) -> str:
         return (self.folder / "out.log").read_text()
 
+    @property
+    def bootstrap(self) -> str:
+        """The address of its embedded broker."""
+        lines = (self.folder / "checkpoint/_penstock/kafka/server.properties").read_text().splitlines()
+        return next(line for line in lines if line.startswith("advertised.listeners=")).rpartition("//")[2]
+
     def wait_until(self, condition: Callable[[], object], timeout_s: float, what: str) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
