@@ -46,7 +46,6 @@ def test_a_folder_that_was_made_for_the_socket_alone_goes_with_it(path: Path) ->
 
 
 def raw(path: Path, content: bytes) -> Any:
-    """What the server answers to these bytes."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(5)
         connection.connect(str(path))

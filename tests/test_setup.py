@@ -40,14 +40,12 @@ class Machine:
         return (self.project / ".venv/java-home").read_text().strip()
 
     def activated(self) -> str:
-        """JAVA_HOME in a shell that has activated the environment."""
         done = subprocess.run(["/bin/sh", "-c", '. .venv/bin/activate; echo "$JAVA_HOME"'], cwd=self.project, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
 
 def checksum(path: Path) -> str:
-    done = subprocess.run(["cksum"], stdin=path.open("rb"), capture_output=True, text=True, check=True)
-    return done.stdout.strip().replace(" ", "-")
+    return subprocess.run(["cksum"], stdin=path.open("rb"), capture_output=True, text=True, check=True).stdout.strip().replace(" ", "-")
 
 
 @pytest.fixture

@@ -17,15 +17,10 @@ def stage(position: int, *, tasks: float = 12, run_s_per_s: float) -> StageReadi
 
 
 HEALTHY = QueryReading(
-    name="counts",
-    state="running",
-    trigger=Trigger(interval_s=2.0),
-    rate_limit_rows_per_s=None,
-    arrival_rows_per_s=1000.0,
-    throughput_rows_per_s=900.0,
-    batch=BatchParts(total_s=4.0, parts_s={"addBatch": 3.8, "walCommit": 0.1, "commitOffsets": 0.1}),
+    name="counts", state="running", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=None, arrival_rows_per_s=1000.0,
+    throughput_rows_per_s=900.0, batch=BatchParts(total_s=4.0, parts_s={"addBatch": 3.8, "walCommit": 0.1, "commitOffsets": 0.1}),
     stages=(stage(0, run_s_per_s=2.2), stage(1, run_s_per_s=1.4)),
-)
+)  # fmt: skip
 """Four slots that work nine tenths of the time."""
 
 
@@ -53,8 +48,7 @@ def test_a_rate_limit_that_lets_no_more_in_is_named(limit: float, code: str) -> 
 
 @pytest.mark.parametrize(("tasks", "code"), [(3, "partitions"), (4, "unknown_bottleneck")])
 def test_too_few_partitions_are_named(tasks: int, code: str) -> None:
-    narrow = replace(HEALTHY, stages=(stage(0, tasks=tasks, run_s_per_s=2.0), stage(1, tasks=1, run_s_per_s=0.8)))
-    found = bottleneck(overloaded(narrow))
+    found = bottleneck(overloaded(replace(HEALTHY, stages=(stage(0, tasks=tasks, run_s_per_s=2.0), stage(1, tasks=1, run_s_per_s=0.8)))))
     assert found.code == code
     if code == "partitions":
         assert (found.value, found.limit) == (3, 4)

@@ -45,8 +45,7 @@ def test_a_load_that_no_size_carries_is_named(seen: Assessment) -> None:
 
 
 def test_a_bound_in_favour_keeps_a_target_unnamed(seen: Assessment) -> None:
-    unsure = replace(seen, load_rows_per_s=10_000.0, capacities={8: Estimate(value=8000.0, low=5000.0, high=12_000.0)})
-    assert promised(unsure) == {}
+    assert promised(replace(seen, load_rows_per_s=10_000.0, capacities={8: Estimate(value=8000.0, low=5000.0, high=12_000.0)})) == {}
 
 
 def test_a_latency_below_the_trigger_or_of_the_largest_size_cannot_be_kept(seen: Assessment) -> None:

@@ -11,19 +11,13 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 
 GOOD: dict[str, list[Any]] = {
-    "executors": [1, 30],
-    "trigger": [Trigger(), Trigger(interval_s=0.5), Trigger(interval_s=90.0), Trigger(kind="real_time", interval_s=5.0)],
-    "rate-limit": [None, 7.0, 20_000.0],
-    "partitions": [1, 400],
-    "kept-share": [0.01, 0.6, 1.0],
-}
+    "executors": [1, 30], "trigger": [Trigger(), Trigger(interval_s=0.5), Trigger(interval_s=90.0), Trigger(kind="real_time", interval_s=5.0)],
+    "rate-limit": [None, 7.0, 20_000.0], "partitions": [1, 400], "kept-share": [0.01, 0.6, 1.0],
+}  # fmt: skip
 BAD: dict[str, list[Any]] = {
-    "executors": [0, -1],
-    "trigger": [Trigger(kind="real_time", interval_s=4.0)],
-    "rate-limit": [0.0, -1.0, float("nan"), float("inf")],
-    "partitions": [0, -8],
-    "kept-share": [0.0, -0.1, 1.01, float("nan")],
-}
+    "executors": [0, -1], "trigger": [Trigger(kind="real_time", interval_s=4.0)], "rate-limit": [0.0, -1.0, float("nan"), float("inf")],
+    "partitions": [0, -8], "kept-share": [0.0, -0.1, 1.01, float("nan")],
+}  # fmt: skip
 ROWS = pytest.mark.parametrize("knob", KNOBS.values(), ids=list(KNOBS))
 
 

@@ -126,8 +126,7 @@ def test_several_knobs_are_turned_in_one_turn_with_numbers_of_their_own() -> Non
 def rescaling(mode: Mode = "active", **known: Any) -> Knowledge:
     """Knowledge that desires 5 executors of 3, after its next instruction was given."""
     last = blank_reading(10.0, **{"executors_running": 2, "executors_requested": 3, "throughput_rows_per_s": 100.0, **known})
-    wanting = Knowledge(declared=sized(3), desired=sized(5), last=last, schedule=Schedule(mode=mode), next_number=4)
-    return reconcile(wanting, 10.0)[0]
+    return reconcile(Knowledge(declared=sized(3), desired=sized(5), last=last, schedule=Schedule(mode=mode), next_number=4), 10.0)[0]
 
 
 @pytest.mark.parametrize(("mode", "applied", "rescaled_s"), [("observe", 0, None), ("shadow", 1, None), ("ask", 1, 10.0), ("active", 1, 10.0)])

@@ -21,15 +21,11 @@ from penstock.core.plan.owner import Allowed, owner_allows
 ALWAYS, NEVER = Hours(), Hours(days=())
 SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)
 AUTOPILOTS = st.builds(
-    Autopilot,
-    mode=st.sampled_from(["shadow", "ask", "active"]),
-    only=st.sampled_from(["both", "up", "down"]),
-    max_step=st.none() | st.integers(1, 4),
-    quota_executors=st.none() | SIZES,
-    hours=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
+    Autopilot, mode=st.sampled_from(["shadow", "ask", "active"]), only=st.sampled_from(["both", "up", "down"]),
+    max_step=st.none() | st.integers(1, 4), quota_executors=st.none() | SIZES, hours=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
     exclude=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
     calendar=st.lists(st.builds(Floor, name=st.just("sale"), min_executors=st.integers(1, 10)), max_size=2).map(tuple),
-)
+)  # fmt: skip
 CHANGES = st.builds(rescaled, SIZES, SIZES)
 RESCALES = st.none() | st.builds(Applied, number=st.just(1), decision_id=st.none(), change=CHANGES, at_s=st.floats(0, 1000))
 BLOCKED = st.none() | st.builds(Blocked, configuration=SIZES.map(sized), until_s=st.floats(0, 2000), bottleneck=st.just("partitions"))
