@@ -125,7 +125,7 @@ def test_a_python_without_venv_and_pip_gets_them_from_apt(machine: Machine) -> N
     assert again.returncode == 0 and again.stderr == "", "a second run starts at once"
 
 
-def test_a_python_without_venv_that_cannot_get_it_is_told_in_one_sentence(machine: Machine) -> None:
+def test_a_python_without_venv_that_cannot_get_it_is_reported_in_one_sentence(machine: Machine) -> None:
     without_venv(machine)
     done = machine.set_up(PYTHON="python3")
     assert done.returncode == 2

@@ -159,7 +159,7 @@ def test_the_policy_of_the_page_runs_from_the_job_file_of_the_page(tmp_path: Pat
     assert (policy.name, policy.share) == ("half_full", 0.6)
 
 
-def test_every_mistake_in_its_parameters_is_told(tmp_path: Path) -> None:
+def test_every_mistake_in_its_parameters_is_reported(tmp_path: Path) -> None:
     file = write(tmp_path)
     with pytest.raises(UserMistake) as caught:
         own_policy(Autopilot(policy=f"{file}:HalfFull", parameters={"share": 2.0, "shar": 1.0}), tmp_path)
