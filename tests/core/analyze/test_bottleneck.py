@@ -32,11 +32,8 @@ def overloaded(*queries: QueryReading, rates: tuple[float, ...] = (220, 230, 220
     return blank_reading(1000.0, **known)
 
 
-def test_a_job_that_is_simply_too_small_has_no_bottleneck_that_a_reading_shows() -> None:
+def test_a_job_that_is_simply_too_small_or_unknown_has_no_bottleneck_that_a_reading_shows() -> None:
     assert bottleneck(overloaded(HEALTHY)) == Comparison(code="unknown_bottleneck", value=900.0)
-
-
-def test_nothing_known_is_nothing_named() -> None:
     assert bottleneck(blank_reading(0.0)) == Comparison(code="unknown_bottleneck")
 
 
@@ -59,10 +56,6 @@ def test_queries_fill_the_slots_together_and_tasks_that_run_always_hold_one_for_
     assert bottleneck(overloaded(narrow)).code == "partitions"
     assert bottleneck(overloaded(narrow, replace(narrow, name="other"))).code == "unknown_bottleneck"
     assert bottleneck(overloaded(replace(narrow, trigger=Trigger(kind="real_time", interval_s=10.0)))).code == "unknown_bottleneck"
-
-
-def test_a_query_whose_tasks_are_not_known_may_fill_the_slots() -> None:
-    narrow = replace(HEALTHY, stages=(stage(0, tasks=2, run_s_per_s=1.8),))
     assert bottleneck(overloaded(narrow, replace(HEALTHY, name="other", stages=()))).code == "unknown_bottleneck"
 
 
@@ -75,12 +68,9 @@ def test_one_executor_that_does_most_of_the_work_is_named(busiest: float, code: 
         assert (found.value, found.limit) == pytest.approx((601.0, 300.0))
 
 
-def test_a_slow_sink_is_named_by_the_last_stage() -> None:
+def test_a_slow_sink_is_named_by_the_last_of_several_stages() -> None:
     found = bottleneck(overloaded(replace(HEALTHY, stages=(stage(0, run_s_per_s=1.0), stage(1, run_s_per_s=2.6)))))
     assert found.code == "sink" and found.value == pytest.approx(2.6 / 3.6)
-
-
-def test_a_single_stage_reads_and_writes_and_is_not_called_a_sink() -> None:
     assert bottleneck(overloaded(replace(HEALTHY, stages=(stage(0, run_s_per_s=3.6),)))).code == "unknown_bottleneck"
 
 
