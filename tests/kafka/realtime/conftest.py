@@ -25,9 +25,7 @@ class JobProcess:
     """`penstock run` of one job file."""
 
     def __init__(self, folder: Path, name: str, process: subprocess.Popen[bytes]) -> None:
-        self.folder = folder
-        self.name = name
-        self.process = process
+        self.folder, self.name, self.process = folder, name, process
         self._remote = RemoteJob(JobFolder(name).socket)
 
     @property

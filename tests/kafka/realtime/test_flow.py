@@ -187,8 +187,7 @@ def test_rates_between_commits_are_within_three_percent_of_the_truth(watched: Wa
 def test_what_waits_is_within_three_percent_of_the_truth_in_each_partition(watched: Watched) -> None:
     """A lag is told by counts that are up to a heartbeat old: against seconds of rows that wait, not against the few that always do."""
     truth = watched.truth
-    together: list[float] = []
-    apart: list[float] = []
+    together, apart = list[float](), list[float]()
     for reading in (each for each in watched.standing if all_of(truth.waiting, each.at_s) > BACKLOG_S * RATE):
         query, waiting = reading.queries[0], all_of(truth.waiting, reading.at_s)
         together.append(abs(query.lag_rows - waiting) / waiting)
