@@ -12,7 +12,6 @@ from penstock.core.errors import UserMistake
 
 
 def found(*arguments: object, code: int = 0) -> dict[str, Any]:
-    """The object that a command prints with --json."""
     done = CliRunner().invoke(app, [*map(str, arguments), "--json"], catch_exceptions=False)
     assert done.exit_code == code, done.output
     return dict(json.loads(done.stdout))
@@ -33,7 +32,6 @@ def shown(*arguments: object, columns: int = 120) -> str:
 
 
 def mistake(*arguments: object) -> str:
-    """The one line with which a command refuses."""
     with pytest.raises(UserMistake) as raised:
         CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
     assert "\n" not in str(raised.value)
@@ -49,6 +47,5 @@ def drawn(folder: Path, *arguments: object) -> str:
 
 
 def written(path: Path, text: str) -> Path:
-    """Write a file to ask about."""
     path.write_text(text)
     return path

@@ -19,8 +19,6 @@ from penstock.stores.in_memory import MemoryStore
 
 
 class Busy(FakePlant):
-    """A plant where `rate` rows/s arrive."""
-
     rate = 300.0
 
     def read(self) -> Reading:
@@ -49,7 +47,6 @@ class AskingJob:
         self.desk = Desk(controller=self.controller, clock=self.clock, redactor=Redactor(frozenset({"hunter2"})), status=lambda: {}, set_source_rate=None)
 
     def wait(self, seconds: float = 30.0) -> None:
-        """Let time pass, and a turn be made."""
         self.clock.wait(seconds)
         self.controller.step()
 

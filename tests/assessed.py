@@ -20,17 +20,10 @@ def assessed(**known: Any) -> Assessment:
     """A continuous job of 1 to 12 executors that has 4, of which nothing is known but what is given; `executors` replaces 4, `lag_rows` is its excess lag."""
     lag_rows = known.pop("lag_rows", None)
     simple: dict[str, Any] = {
-        "at_s": NOW_S,
-        "plant": "continuous",
-        "reading": blank_reading(NOW_S, excess_lag_rows=lag_rows),
-        "current": sized(known.pop("executors", 4)),
-        "declared": sized(4),
-        "limits": Limits(min_executors=1, max_executors=12),
-        "promises": Promises(),
-        "interval_s": 10.0,
-        "uptime_s": 3600.0,
+        "at_s": NOW_S, "plant": "continuous", "reading": blank_reading(NOW_S, excess_lag_rows=lag_rows), "current": sized(known.pop("executors", 4)),
+        "declared": sized(4), "limits": Limits(min_executors=1, max_executors=12), "promises": Promises(), "interval_s": 10.0, "uptime_s": 3600.0,
         "stops": STOPS,
-    }
+    }  # fmt: skip
     return Assessment(**{**simple, **known})
 
 

@@ -8,7 +8,6 @@ from penstock.core.domain.trigger import Trigger
 
 
 def sized(executors: int = 3, **triggers: str) -> Configuration:
-    """This many executors, and queries with these triggers."""
     return Configuration(executors=executors, queries={name: QueryConfiguration(trigger=Trigger.parse(text)) for name, text in triggers.items()})
 
 

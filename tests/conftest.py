@@ -140,7 +140,6 @@ def plant(session: Any, tmp_path: Path) -> Iterator[Plant]:
 
 @pytest.fixture(scope="module")
 def spark_plant(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
-    """The Spark implementation of Source and Actuator, for the contract suites."""
     made = Plant(session, tmp_path_factory.mktemp("plant"))
     query = made.query("same", code="def same(rows):\n    return rows\n")
     made.wait_commits(query, 1)
@@ -151,7 +150,6 @@ def spark_plant(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def spark_folder(session: Any, tmp_path: Path) -> CheckpointFolder:
-    """The Spark implementation of BesideCheckpoint."""
     return CheckpointFolder(Files(session), str(tmp_path / "checkpoint"))
 
 

@@ -33,7 +33,6 @@ class CpuShare:
         return len(self._groups)
 
     def release(self) -> None:
-        """Let go of all, and leave no group behind."""
         for group in self._groups.values():
             self._dissolve(group)
         self._groups.clear()

@@ -11,9 +11,12 @@ import numpy as np
 import pyarrow as pa
 from changes import scaling
 
+from penstock.core.domain.job import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact, ExecutorFact, StageFact
+from penstock.eventlog.files import EventLog, event_logs
+from penstock.hindsight.audit import AuditAsked
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import QueryGraph
 from penstock.simulator.load import Load
@@ -76,21 +79,16 @@ def short_runs(*ids: str, every_s: float = 60.0, rows: int = 6000) -> list[str]:
         lines.append(query_started(start_s, query_id))
         for part in (0, 1):
             batch = BatchFact(
-                batch_id=2 * number + part,
-                started_s=start_s + 2 + 3 * part,
-                committed_s=start_s + 4 + 3 * part,
-                committed_wall_s=start_s + 4 + 3 * part,
-                rows=rows / 2,
-                parts_s={"addBatch": 1.8},
+                batch_id=2 * number + part, started_s=start_s + 2 + 3 * part, committed_s=start_s + 4 + 3 * part,
+                committed_wall_s=start_s + 4 + 3 * part, rows=rows / 2, parts_s={"addBatch": 1.8},
                 stages=(StageFact(position=0, name="source", tasks=2, run_time_s=3.0, rows=rows // 2, reads_source=True),),
-            )
+            )  # fmt: skip
             lines += [*batch_lines(batch, batch.batch_id, query_id), progress(batch, rows * (number + 1), None, query_id)]
         lines.append(query_terminated(None, query_id))
     return lines
 
 
 def batch_log() -> list[str]:
-    """An application without a streaming query: one job of one stage."""
     executor = ExecutorFact(executor_id="1", host="here", slots=2, added_s=START_S)
     stage = StageFact(position=0, name="first", tasks=2, run_time_s=4.0, rows=100, reads_source=True)
     return [*beginning("nightly"), executor_added(executor), job_start(0, [0], {}, START_S), *task_ends(stage, 0, START_S + 3)]
@@ -126,10 +124,6 @@ def query_started(at_s: float, query_id: str = QUERY_ID, name: str = QUERY) -> s
 
 def query_terminated(exception: str | None, query_id: str = QUERY_ID) -> str:
     return line(Event=f"{LISTENER}QueryTerminatedEvent", id=query_id, runId=RUN_ID, exception=exception, errorClassOnException=None)
-
-
-def query_idle(at_s: float) -> str:
-    return line(Event=f"{LISTENER}QueryIdleEvent", id=QUERY_ID, runId=RUN_ID, timestamp=iso(at_s))
 
 
 def batch_lines(batch: BatchFact, stage: int, query_id: str = QUERY_ID, pool: str | None = None) -> list[str]:
@@ -197,7 +191,6 @@ def progress(batch: BatchFact, processed: float, newest: float | None, query_id:
 
 
 def offsets(rows: float) -> str:
-    """Of a topic with two partitions."""
     whole = round(rows)
     return json.dumps({"clicks": {"0": whole // 2, "1": whole - whole // 2}}, separators=(",", ":"))
 
@@ -215,7 +208,6 @@ def iso(at_s: float) -> str:
 
 
 def written(path: Path, lines: Iterable[str], codec: str = "") -> Path:
-    """Into a file, compressed as Spark does it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(packed("".join(f"{each}\n" for each in lines).encode(), codec))
     return path
@@ -239,3 +231,11 @@ def packed(content: bytes, codec: str) -> bytes:
 def lz4_block(block: bytes) -> bytes:
     raw = pa.Codec("lz4_raw").compress(block, asbytes=True) if block else b""
     return b"LZ4Block" + struct.pack("<Biii", 0x25 if block else 0x15, len(raw), len(block), 0) + raw
+
+
+STATIC = AuditAsked(policies=("static",), promises=Promises(latency_p95_s=9.0))
+
+
+def log_at(path: Path) -> EventLog:
+    (log,) = event_logs([path])
+    return log

@@ -20,7 +20,6 @@ FAILED_S, RESTARTED_S = 153.0, 161.0
 
 
 def example_run(seconds: float = 240.0) -> tuple[list[Reading], list[Event]]:
-    """Readings every five seconds and the events between them."""
     readings, lag_rows = [], 0.0
     for step in range(int(seconds / STEP_S) + 1):
         t = step * STEP_S
@@ -48,44 +47,21 @@ def _reading(t: float, *, arrival: float, throughput: float, lag_rows: float, ru
     busyness = min(1.0, throughput / (running * ROWS_PER_EXECUTOR_S))
     p50_s = 0.6 * TRIGGER_S + wait_s
     query = QueryReading(
-        name="lookup",
-        state="restarting" if down else "running",
-        trigger=Trigger(interval_s=TRIGGER_S),
-        rate_limit_rows_per_s=None,
-        batch_id=int(t / TRIGGER_S),
-        batches=7,
-        since_commit_s=0.8,
-        uptime_s=t,
-        arrival_rows_per_s=arrival,
-        throughput_rows_per_s=throughput,
-        lag_rows=lag_rows + sawtooth_rows,
-        lag_s=(lag_rows + sawtooth_rows) / arrival,
-        excess_lag_rows=lag_rows,
+        name="lookup", state="restarting" if down else "running", trigger=Trigger(interval_s=TRIGGER_S), rate_limit_rows_per_s=None,
+        batch_id=int(t / TRIGGER_S), batches=7, since_commit_s=0.8, uptime_s=t, arrival_rows_per_s=arrival, throughput_rows_per_s=throughput,
+        lag_rows=lag_rows + sawtooth_rows, lag_s=(lag_rows + sawtooth_rows) / arrival, excess_lag_rows=lag_rows,
         latency=None if down else Quantiles(p50_s=p50_s, p95_s=1.35 * p50_s + 0.4, p99_s=1.5 * p50_s + 0.7),
-        batch=BatchParts(total_s=0.4 + 1.5 * busyness, parts_s={IN_TASKS: 0.3 + 1.5 * busyness, "walCommit": 0.1}),
-        busyness=busyness,
+        batch=BatchParts(total_s=0.4 + 1.5 * busyness, parts_s={IN_TASKS: 0.3 + 1.5 * busyness, "walCommit": 0.1}), busyness=busyness,
         stages=(StageReading(position=0, name="lookup", tasks=4, rows_per_s=throughput, run_time_s_per_s=busyness * running, busyness=busyness),),
-        partitions=4,
-        failures=int(t >= FAILED_S),
-    )
+        partitions=4, failures=int(t >= FAILED_S),
+    )  # fmt: skip
     executors = tuple(_executor(i, t, throughput / running, busyness) for i in range(running))
     return Reading(
-        at_s=START_S + t,
-        uptime_s=t,
-        since_disturbance_s=None,
-        executors_running=running,
-        executors_requested=_executors(t),
-        arrival_rows_per_s=query.arrival_rows_per_s,
-        throughput_rows_per_s=query.throughput_rows_per_s,
-        lag_rows=query.lag_rows,
-        lag_s=query.lag_s,
-        excess_lag_rows=query.excess_lag_rows,
-        latency=query.latency,
-        busyness=busyness,
-        failures=query.failures,
-        executors=executors,
+        at_s=START_S + t, uptime_s=t, since_disturbance_s=None, executors_running=running, executors_requested=_executors(t),
+        arrival_rows_per_s=query.arrival_rows_per_s, throughput_rows_per_s=query.throughput_rows_per_s, lag_rows=query.lag_rows, lag_s=query.lag_s,
+        excess_lag_rows=query.excess_lag_rows, latency=query.latency, busyness=busyness, failures=query.failures, executors=executors,
         queries=(query,),
-    )
+    )  # fmt: skip
 
 
 def _executor(i: int, t: float, throughput: float, busyness: float) -> ExecutorReading:
@@ -112,7 +88,6 @@ def _events() -> list[Event]:
 
 
 def _moved(event: Event) -> Event:
-    """From seconds since the start to seconds since 1970."""
     if isinstance(event, CommandTaken):
         event = replace(event, held_until_s=event.held_until_s + START_S)
     return replace(event, at_s=event.at_s + START_S)

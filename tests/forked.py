@@ -12,29 +12,20 @@ from waiting import wait_until
 from penstock.cli import main
 
 IMPORTED = [
-    "pytest",
-    "pandas",
-    "forked",
-    "penstock.cli.app",
-    "penstock.cli.run",
-    "penstock.wiring.running_job",
-    "penstock.dashboard.picture",
+    "pytest", "pandas", "forked", "penstock.cli.app", "penstock.cli.run", "penstock.wiring.running_job", "penstock.dashboard.picture",
     "penstock.stores.export",
-]
+]  # fmt: skip
 PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How it ended, and what it printed."""
-
     code: int
     out: str
     err: str
 
 
 def penstock(folder: Path, environment: Mapping[str, str], *arguments: str) -> Ended:
-    """Run a command in a folder and wait for its end."""
     forking = multiprocessing.get_context("forkserver")
     forking.set_forkserver_preload(IMPORTED)
     out, err, ended = folder / "stdout", folder / "stderr", folder / "ended"

@@ -58,7 +58,6 @@ def terms(mode: Mode = "active", *, latency_p95_s: float | None = None, recovery
 
 
 def proposing(executors: int = 5, *, before: int = 3, **more: Any) -> Proposal:
-    """Proposal 7, of decision 4."""
     usual: dict[str, Any] = {"number": 7, "decision_id": 4, "at_s": 0.0, "expires_s": 600.0, "policy": "thumb"}
     return Proposal(configuration=sized(executors), before=sized(before), **{**usual, **more})
 
@@ -68,7 +67,6 @@ def trying(before: int, after: int, throughput: float, since_s: float, decision_
 
 
 def of(kind: type[Event], events: Iterable[Event]) -> list[Any]:
-    """The events of one kind."""
     return [event for event in events if isinstance(event, kind)]
 
 
@@ -144,7 +142,6 @@ class Play:
         return [each.change.executors[1] for each in self.plant.performed if each.change.executors is not None]
 
     def pass_s(self, seconds: float) -> list[Event]:
-        """All that is said meanwhile."""
         return [event for _ in range(round(seconds / 5.0)) for event in self.turn().events]
 
     def arrive(self, rows_per_s: float) -> None:

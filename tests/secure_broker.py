@@ -56,10 +56,7 @@ def secure_broker(short_folder: Path, jars: tuple[str, ...], stores: Path) -> It
 @pytest.fixture
 def java(secure_broker: EmbeddedBroker, stores: Path) -> dict[str, str]:
     return {
-        "bootstrap.servers": secure_broker.address("SECURE"),
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": f'{MODULE} required username="alice" password={quoted(PASSWORD)};',
-        "ssl.truststore.location": str(stores / "trust.jks"),
+        "bootstrap.servers": secure_broker.address("SECURE"), "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'{MODULE} required username="alice" password={quoted(PASSWORD)};', "ssl.truststore.location": str(stores / "trust.jks"),
         "ssl.truststore.password": STORE_PASSWORD,
-    }
+    }  # fmt: skip

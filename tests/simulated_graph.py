@@ -38,7 +38,6 @@ def in_batches(selectivity: float = 0.5, scheduler: Scheduler = "fair", job: Mic
 
 
 def flowing(selectivity: float = 0.5, job: ContinuousSettings = FLOW) -> QueryGraph[ContinuousSettings]:
-    """The same as a fluid."""
     return QueryGraph(
         queries=(
             GraphQuery(settings=replace(job, query="clicks"), selectivity=selectivity),
@@ -73,5 +72,4 @@ def scale(executors: int, number: int = 1, before: int = 0) -> Instruction:
 
 
 def until(column: FloatArray) -> FloatArray:
-    """Sums up to each second."""
     return np.cumsum(column)

@@ -55,7 +55,6 @@ class SteadyJob:
         self.stop()
 
     def run(self, seconds: float) -> tuple[float, float]:
-        """Rows that arrive and rows that are processed meanwhile."""
         arrived = done = 0.0
         for _ in range(round(seconds)):
             came = self.load(self.at_s)
@@ -64,7 +63,6 @@ class SteadyJob:
         return arrived, done
 
     def reading(self, seconds: float = READING_S) -> Reading:
-        """What is seen after so long."""
         arrived, done = (rows / seconds for rows in self.run(seconds))
         share = done / self.executors
         executors = tuple(
@@ -122,5 +120,4 @@ class Analysed:
 
 
 def daily(at_s: float) -> float:
-    """A load with a period of two hours between 1,000 and 3,000 rows/s."""
     return 2000.0 - 1000.0 * math.cos(2 * math.pi * at_s / 7200.0)

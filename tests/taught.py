@@ -69,25 +69,12 @@ def learnt() -> Learnt:
     assert isinstance(table, LatencyTable) and isinstance(recovery_table, RecoveryTable)
     capacity = CapacityModel(by_batches=BatchCost(partitions=4))
     return Learnt(
-        load=load().with_fits(FITS),
-        capacity=capacity.learn([CapacitySeen(workers=workers(n), batches=(BATCHES[n % 19],)) for n in range(1, 30)]),
+        load=load().with_fits(FITS), capacity=capacity.learn([CapacitySeen(workers=workers(n), batches=(BATCHES[n % 19],)) for n in range(1, 30)]),
         batches={"q": BatchLatency(cost=BatchCost(partitions=4), quantile=0.95).learn([*BATCHES, *LATENCIES])},
-        stages={"q": StageRates().learn([stages(n) for n in range(9)])},
-        profile=profile(),
-        t_max=ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=3, throughput_rows_per_s=1e4 / 3)]),
-        table=table,
-        pace=Pace().learn([PaceSeen(share=1 / 3 + number / 99, overloaded=True) for number in range(4)]),
-        profile_mark=7,
-        downtimes=Downtimes().learn([DowntimeSeen(kind="rescale_up", downtime_s=20 / 3)]),
-        recoveries={"executor_loss": recoveries()},
-        recovery_tables={"executor_loss": recovery_table},
-        health=health(),
-        time_scale=0.06,
-        learnt_s=1 / 3,
-        batch_ids={"q": 7},
-        live=("rescale_up",),
-        failures=2,
-        query_failures=1,
-        applied_number=3,
-        excess_lag_rows=0.1,
-    )
+        stages={"q": StageRates().learn([stages(n) for n in range(9)])}, profile=profile(),
+        t_max=ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=3, throughput_rows_per_s=1e4 / 3)]), table=table,
+        pace=Pace().learn([PaceSeen(share=1 / 3 + number / 99, overloaded=True) for number in range(4)]), profile_mark=7,
+        downtimes=Downtimes().learn([DowntimeSeen(kind="rescale_up", downtime_s=20 / 3)]), recoveries={"executor_loss": recoveries()},
+        recovery_tables={"executor_loss": recovery_table}, health=health(), time_scale=0.06, learnt_s=1 / 3, batch_ids={"q": 7}, live=("rescale_up",),
+        failures=2, query_failures=1, applied_number=3, excess_lag_rows=0.1,
+    )  # fmt: skip

@@ -28,7 +28,8 @@ def test_a_lease_is_held_by_one_until_it_is_given_back(tmp_path: Path) -> None:
     first.close()
     first.close()
     assert not is_held(path) and path.exists()
-    FileLease(path).close()
+    FileLease(path).close(remove=True)
+    assert not path.exists()
 
 
 def test_only_its_owner_may_touch_it(tmp_path: Path) -> None:
@@ -36,12 +37,6 @@ def test_only_its_owner_may_touch_it(tmp_path: Path) -> None:
     with FileLease(path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-
-
-def test_it_can_be_removed_with_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "lease"
-    FileLease(path).close(remove=True)
-    assert not path.exists()
 
 
 def test_one_who_waits_gets_it_when_the_other_lets_go(tmp_path: Path) -> None:

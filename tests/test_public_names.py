@@ -52,8 +52,7 @@ def uses() -> Counter[str]:
 
 
 def test_every_public_name_has_a_caller() -> None:
-    lonely = {name: where for name, where in defined().items() if not uses()[name]}
-    assert lonely.keys() - FOR_OTHERS - ABOUT_TO_BE_USED.keys() == set()
+    assert {name: where for name, where in defined().items() if not uses()[name]}.keys() - FOR_OTHERS - ABOUT_TO_BE_USED.keys() == set()
 
 
 def test_what_is_kept_for_an_issue_has_no_caller_yet() -> None:

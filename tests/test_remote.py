@@ -46,7 +46,6 @@ def test_a_folder_that_was_made_for_the_socket_alone_goes_with_it(path: Path) ->
 
 
 def raw(path: Path, content: bytes) -> Any:
-    """What the server answers to these bytes."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(5)
         connection.connect(str(path))
@@ -55,19 +54,11 @@ def raw(path: Path, content: bytes) -> Any:
         return json.loads(connection.makefile("rb").readline())
 
 
-def test_an_answer_comes_back_with_who_asked(server: SocketServer) -> None:
+@pytest.mark.parametrize(("verb", "said"), [("fail", r"^that cannot be$"), ("break", r"^RuntimeError: a bug$")], ids=["a refusal", "a bug"])
+def test_a_refusal_or_a_bug_is_raised_with_its_reason_and_the_server_answers_on_with_who_asked(server: SocketServer, verb: str, said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        RemoteJob(server.path).ask(verb)
     assert RemoteJob(server.path).ask("scale", value=3) == {"verb": "scale", "value": 3, "who": ME}
-
-
-def test_a_refusal_is_raised_with_its_reason(server: SocketServer) -> None:
-    with pytest.raises(Refused, match=r"^that cannot be$"):
-        RemoteJob(server.path).ask("fail")
-
-
-def test_a_bug_in_the_host_is_an_answer_too_and_the_server_lives(server: SocketServer) -> None:
-    with pytest.raises(Refused, match=r"^RuntimeError: a bug$"):
-        RemoteJob(server.path).ask("break")
-    assert RemoteJob(server.path).ask("status")["verb"] == "status"
 
 
 def test_only_its_owner_can_reach_the_socket(server: SocketServer) -> None:
@@ -75,14 +66,11 @@ def test_only_its_owner_can_reach_the_socket(server: SocketServer) -> None:
     assert stat.S_IMODE(server.path.parent.stat().st_mode) == 0o700
 
 
-def test_another_user_is_refused_whatever_he_asks() -> None:
+def test_the_owner_and_root_are_heard_and_another_user_is_refused() -> None:
+    assert [answered(b'{"do": "x"}', uid, echo)["ok"] for uid in (os.getuid(), 0)] == [True, True]
     stranger = next(uid for uid in (12345, 12346) if uid != os.getuid())
     said = answered(b'{"do": "scale"}', stranger, echo)
     assert said == {"ok": False, "error": f"{user_name(stranger)} may not steer this job, it belongs to {ME}"}
-
-
-def test_the_owner_and_root_are_heard() -> None:
-    assert [answered(b'{"do": "x"}', uid, echo)["ok"] for uid in (os.getuid(), 0)] == [True, True]
 
 
 @pytest.mark.parametrize("line", [b"", b"\n", b"{", b"hello\n", b"[1]\n", b"3\n", b"null\n", b"{}\n", b'"do"\n', b"\xff\xfe\n", b"[" * 100_000])

@@ -40,14 +40,12 @@ class Machine:
         return (self.project / ".venv/java-home").read_text().strip()
 
     def activated(self) -> str:
-        """JAVA_HOME in a shell that has activated the environment."""
         done = subprocess.run(["/bin/sh", "-c", '. .venv/bin/activate; echo "$JAVA_HOME"'], cwd=self.project, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
 
 def checksum(path: Path) -> str:
-    done = subprocess.run(["cksum"], stdin=path.open("rb"), capture_output=True, text=True, check=True)
-    return done.stdout.strip().replace(" ", "-")
+    return subprocess.run(["cksum"], stdin=path.open("rb"), capture_output=True, text=True, check=True).stdout.strip().replace(" ", "-")
 
 
 @pytest.fixture
@@ -127,7 +125,7 @@ def test_a_python_without_venv_and_pip_gets_them_from_apt(machine: Machine) -> N
     assert again.returncode == 0 and again.stderr == "", "a second run starts at once"
 
 
-def test_a_python_without_venv_that_cannot_get_it_is_told_in_one_sentence(machine: Machine) -> None:
+def test_a_python_without_venv_that_cannot_get_it_is_reported_in_one_sentence(machine: Machine) -> None:
     without_venv(machine)
     done = machine.set_up(PYTHON="python3")
     assert done.returncode == 2

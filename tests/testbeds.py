@@ -35,14 +35,12 @@ class Stage:
         self.is_real = isinstance(clock, SteadyClock)
 
     def copy(self) -> Copy:
-        """A copy that runs, given some rows."""
         if self.shared is None:
             self.shared = self.testbed.launch(self.configuration)
             self.shared.set_rate(300.0)
         return self.shared
 
     def until(self, copy: Copy, holds: Callable[[Reading], object], what: str) -> Reading:
-        """The first reading for which it holds."""
         deadline_s = self.clock.now_s() + PATIENCE_S
         while not holds(reading := copy.read()):
             assert self.clock.now_s() < deadline_s, f"{what}: not within {PATIENCE_S:g} s; {reading}"

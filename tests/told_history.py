@@ -45,7 +45,6 @@ LATER = Prediction(id="decision 2.3", kind="forecast", value=2700.0, low=2300.0,
 
 
 def written(path: Path, events: Iterable[Event] = (), readings: Iterable[Reading] = (), knowledge: Knowledge | None = None) -> Path:
-    """A history of these, in the order of their time."""
     with History.open(path, config=Config(), redactor=Redactor()) as history:
         both: list[Event | Reading] = [*events, *readings]
         for each in sorted(both, key=lambda each: each.at_s):

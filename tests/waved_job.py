@@ -28,5 +28,4 @@ def waved(rate: str, seconds: float) -> Simulated:
 
 
 def at_rates(rates: FloatArray, *, terms: Terms = TERMS, engine: MicroBatchSettings = ENGINE, seed: int = 0) -> Simulated:
-    """With so many rows/s in each second."""
     return simulate(Setup(load=Arrivals.through(np.arange(float(len(rates))), rates), engine=engine, terms=terms, seed=seed))

@@ -82,31 +82,16 @@ class World:
         forecast = self.forecast(load)
         arrivals = Arrivals.constant(load) if forecast is None else forecast_arrivals(forecast, [(NOW_S, load)])
         whole = Assessment(
-            at_s=NOW_S,
-            plant=self.plant,
-            reading=self.reading(current, load),
-            current=sized(current),
-            declared=sized(self.most),
-            limits=Limits(min_executors=self.least, max_executors=self.most),
-            promises=self.promises,
-            interval_s=self.interval_s,
-            uptime_s=self.uptime_s,
-            since_rescale_s=self.since_rescale_s,
-            load_rows_per_s=load,
-            batch_s=self.batch_s(current, load) if self.plant == "micro_batch" else None,
-            slots_each=self.slots,
-            capacities=by_size,
-            batch_laws=None if self.law is None else LikelyLaws(best=self.law, drawn=(self.law,)),
-            t_max=by_size,
-            forecast=forecast,
-            arrivals=arrivals,
-            downtimes_s=self.downtimes_s,
-            stops=frozenset() if self.live else frozenset({"rescale_up", "rescale_down"}),
+            at_s=NOW_S, plant=self.plant, reading=self.reading(current, load), current=sized(current), declared=sized(self.most),
+            limits=Limits(min_executors=self.least, max_executors=self.most), promises=self.promises, interval_s=self.interval_s,
+            uptime_s=self.uptime_s, since_rescale_s=self.since_rescale_s, load_rows_per_s=load,
+            batch_s=self.batch_s(current, load) if self.plant == "micro_batch" else None, slots_each=self.slots, capacities=by_size,
+            batch_laws=None if self.law is None else LikelyLaws(best=self.law, drawn=(self.law,)), t_max=by_size, forecast=forecast,
+            arrivals=arrivals, downtimes_s=self.downtimes_s, stops=frozenset() if self.live else frozenset({"rescale_up", "rescale_down"}),
             table=table_of(self.sizes, tuple(map(self.capacity, self.sizes)), self.capacity(1) / 2),
             stages=(StageNeed(position=0, name="source", rate_rows_per_s=self.each / self.slots, selectivity=1.0),),
-            earlier=() if self.decided_s is None else (Recommended(at_s=at_s - self.decided_s, configuration=sized(current)),),
-            memory=self.memory,
-        )
+            earlier=() if self.decided_s is None else (Recommended(at_s=at_s - self.decided_s, configuration=sized(current)),), memory=self.memory,
+        )  # fmt: skip
         return without(replace(whole, **known), self.unknown)
 
     def reading(self, current: int, load: float) -> Any:
@@ -116,14 +101,10 @@ class World:
         trigger = Trigger(kind="real_time" if self.plant == "continuous" else "processing_time", interval_s=self.interval_s)
         query = QueryReading(name="counts", state="running", trigger=trigger, rate_limit_rows_per_s=None, uptime_s=self.uptime_s, stages=(stage,))
         return blank_reading(
-            NOW_S,
-            executors=tuple(replace(one, executor_id=str(number)) for number in range(current)),
-            executors_running=current,
-            executors_requested=current,
-            excess_lag_rows=self.lag_s * load,
-            latency=Quantiles(p50_s=self.latency_s / 2, p95_s=self.latency_s, p99_s=self.latency_s * 2),
-            queries=(query,),
-        )
+            NOW_S, executors=tuple(replace(one, executor_id=str(number)) for number in range(current)), executors_running=current,
+            executors_requested=current, excess_lag_rows=self.lag_s * load,
+            latency=Quantiles(p50_s=self.latency_s / 2, p95_s=self.latency_s, p99_s=self.latency_s * 2), queries=(query,),
+        )  # fmt: skip
 
     def busyness(self, current: int, load: float) -> float:
         """Of slots; by the law of batches some are empty even when no more rows could be done."""
@@ -155,7 +136,6 @@ def table_of(sizes: range, carried: tuple[float, ...], step: float) -> LatencyTa
 
 
 def without(seen: Assessment, unknown: frozenset[str]) -> Assessment:
-    """The same with parts that nobody knows."""
     blank: dict[str, Any] = {"capacities": {}, "t_max": {}, "stages": (), "executors": (), "queries": ()}
     of_reading: dict[str, Any] = {part: blank.get(part) for part in unknown & {"executors", "queries", "latency"}}
     of_seen: dict[str, Any] = {part: blank.get(part) for part in unknown - of_reading.keys()}
@@ -183,28 +163,18 @@ def worlds(draw: st.DrawFn, *, steady: bool = False) -> World:
     shape = () if steady else draw(st.one_of(st.just(()), st.lists(st.floats(0.3, 2.0), min_size=15, max_size=15).map(tuple)))
     interval_s = draw(st.floats(1.0, 30.0))
     return World(
-        plant=plant,
-        least=least,
-        most=most,
-        each=draw(st.floats(20.0, 5000.0)),
-        bend=draw(st.floats(0.6, 1.0)),
-        share=draw(st.one_of(st.just(0.0), st.floats(0.01, 1.3))),
-        shape=shape,
+        plant=plant, least=least, most=most, each=draw(st.floats(20.0, 5000.0)), bend=draw(st.floats(0.6, 1.0)),
+        share=draw(st.one_of(st.just(0.0), st.floats(0.01, 1.3))), shape=shape,
         lag_s=0.0 if steady else draw(st.one_of(st.just(0.0), st.floats(0.0, 900.0))),
-        since_rescale_s=draw(st.one_of(st.none(), st.floats(0.0, 4000.0))),
-        uptime_s=draw(st.floats(0.0, 4000.0)),
-        interval_s=interval_s,
-        slots=draw(st.integers(1, 4)),
-        partitions=draw(st.integers(1, 60)),
-        latency_s=draw(st.floats(0.1, 5.0)),
+        since_rescale_s=draw(st.one_of(st.none(), st.floats(0.0, 4000.0))), uptime_s=draw(st.floats(0.0, 4000.0)), interval_s=interval_s,
+        slots=draw(st.integers(1, 4)), partitions=draw(st.integers(1, 60)), latency_s=draw(st.floats(0.1, 5.0)),
         promises=draw(st.builds(Promises, latency_p95_s=st.sampled_from((None, 1.0)), recovery_s=st.one_of(st.none(), st.floats(20.0, 900.0)))),
-        live=plant == "micro_batch" or draw(st.booleans()),
-        downtimes_s={kind: draw(DOWNTIMES) for kind in KINDS},
+        live=plant == "micro_batch" or draw(st.booleans()), downtimes_s={kind: draw(DOWNTIMES) for kind in KINDS},
         overhead_s=draw(st.none() | st.floats(0.0, 0.6 * interval_s)) if plant == "micro_batch" else None,
         decided_s=draw(st.none() | st.floats(1.0, 4000.0)),
         wanted=() if steady else tuple(draw(st.lists(st.tuples(st.floats(1.0, 4000.0), st.integers(least, most)), max_size=4))),
         unknown=frozenset() if steady else draw(st.one_of(st.just(frozenset()), st.frozensets(st.sampled_from(PARTS)))),
-    )
+    )  # fmt: skip
 
 
 @st.composite

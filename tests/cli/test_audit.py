@@ -53,7 +53,7 @@ def test_people_get_a_row_a_job_then_a_row_a_policy(logs: Path) -> None:
     assert "nightly is a batch job" in done.stderr and "percent of the event logs" in done.stderr and "{" not in shown
 
 
-def test_how_long_an_executor_takes_to_come_may_be_told(logs: Path) -> None:
+def test_the_time_an_executor_takes_to_start_may_be_given(logs: Path) -> None:
     notes = found("audit", logs / "eventlog_v2_app-counts", "--policy", "static", "--downtime", 60)["jobs"][0]["notes"]
     assert not any("no scale-up was seen" in note for note in notes) and any("no restart of the query was seen" in note for note in notes)
 

@@ -80,7 +80,7 @@ def test_people_read_tables(history: Path) -> None:
     for words in (
         "from 4 to 3 executors (in shadow: nothing was changed)",
         f"{day_time(START_S + 60)}, policy auto:daedalus, mode shadow",
-        "because the smallest size that holds",
+        "because the fewest executors that hold",
         "2500 rows/s",
         "4 running, 4 requested, busy 62%",
         "it carries 1,990 rows/s, 2,500 arrive",
@@ -97,11 +97,11 @@ def test_people_read_tables(history: Path) -> None:
 
 def test_a_proposal_is_told_with_its_answer(tmp_path: Path) -> None:
     proposed = Proposed(at_s=START_S, proposal=7, decision_id=1, change=rescaled(4, 3), policy="daedalus", expires_s=START_S + 600)
-    ended = ProposalEnded(at_s=START_S + 30, proposal=7, how="approved", who="ann")
+    ended = ProposalEnded(at_s=START_S + 30, proposal=7, decision_id=1, how="approved", who="ann")
     asks = decided(0.0, effect="proposed", mode="ask")
     path = written(tmp_path / "h.db", [asks, proposed, ended, replace(asks, at_s=START_S + 30, effect="approved")])
     text = shown("--file", path)
-    assert "proposed, waiting for a word" in text and f"{clock_time(START_S + 30)}  proposal 7 was approved by ann" in text
+    assert "proposed, waiting for an answer" in text and f"{clock_time(START_S + 30)}  proposal 7 was approved by ann" in text
 
 
 def test_the_history_of_a_job_is_found_by_its_name_also_when_it_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

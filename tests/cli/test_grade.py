@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from asked import found, mistake, shown
-from told_history import CAPACITY, FORECAST, decided, graded, reading, simulated, started, told, written
+from told_history import CAPACITY, FORECAST, decided, graded, reading, simulated, started, written
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_a_row_a_kind_and_lead(history: Path) -> None:
     assert answer["bounds_hold"] == 0.8 and answer["reason"] is None
 
 
-def test_people_are_told_what_good_is(history: Path) -> None:
+def test_the_table_says_what_good_is(history: Path) -> None:
     text = " ".join(shown("grade", "--file", history).split())
     for words in (
         "load 60 s ahead", "load 900 s ahead", "recovery from rescale up", "≤ 25%", "≤ 35%", "+10%", "-25%", "good", "off", "few", "about 80% within",
@@ -41,7 +41,7 @@ def test_bounds_that_seldom_hold_are_called_too_narrow(tmp_path: Path) -> None:
     assert (row["error"], row["within"], row["verdict"]) == (pytest.approx(0.04), 0.0, "bounds too narrow")
 
 
-def test_only_the_last_while_counts_when_so_told(history: Path) -> None:
+def test_only_the_last_part_counts_when_it_is_given(history: Path) -> None:
     assert [each["kind"] for each in found("grade", "--file", history, "--last", "25s")["grades"]] == ["capacity", "recovery"]
     said = mistake("grade", "--file", history, "--last", "ever")
     assert said.startswith("--last: found 'ever'") and "a duration such as" in said
@@ -54,11 +54,6 @@ def test_without_grades_one_line_says_why(tmp_path: Path) -> None:
     observed = written(tmp_path / "c.db", [started("observe")], [reading(0.0)])
     assert shown("grade", "--file", observed).startswith("nothing to grade: nothing was decided: the mode is observe")
     assert found("grade", "--file", observed)["grades"] == []
-
-
-def test_a_told_history_has_its_one_grade(tmp_path: Path) -> None:
-    (grade,) = found("grade", "--file", told(tmp_path / "h.db"))["grades"]
-    assert (grade["kind"], grade["count"], grade["error"]) == ("forecast", 1, pytest.approx(0.04))
 
 
 @pytest.fixture(scope="module")

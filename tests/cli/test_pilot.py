@@ -21,7 +21,7 @@ from penstock.core.domain.events.event import Event
 
 QUIET: dict[str, Any] = {"mode": "ask", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
 LAST = {"at_s": 988.0, "executors": 3, "current": 4, "direction": "down", "words": "thumb: executors 4 -> 3, because (proposed)", "effect": "proposed"}
-WAITS = {"number": 7, "executors": 3, "expires_s": 1500.0, "policy": "thumb"}
+WAITS = {"number": 7, "executors": 3, "change": "executors 4 -> 3", "expires_s": 1500.0, "policy": "thumb"}
 PAUSED = {"who": "ann", "until_s": 1600.0, "reason": "release day"}
 WHY = Comparison(code="latency_below_trigger", value=5.0, limit=2.0)
 
@@ -42,7 +42,7 @@ def test_status_tells_the_last_decision_the_open_proposal_the_pause_and_what_can
     assert lines() == ["autopilot: policy auto, nothing decided yet"]
     assert lines(last=LAST, proposal=WAITS, paused=PAUSED, infeasible=["latency", "throughput"]) == [
         "autopilot: 12s ago: thumb: executors 4 -> 3, because (proposed)",
-        "proposal: 7: 3 executors, expires in 8m20s; penstock approve 7, or reject 7",
+        "proposal: 7: executors 4 -> 3; penstock approve 7, or reject 7, within 8m20s",
         "paused: by ann for 10m more (release day); penstock resume",
         "infeasible: no number of executors can keep the promised latency, carry the load; penstock history --events says why",
     ]

@@ -4,6 +4,7 @@ from datetime import datetime
 from io import StringIO
 
 import pytest
+from changes import rescaled, sized
 from example_run import START_S, example_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -161,16 +162,16 @@ def test_a_sparkline_is_as_long_as_what_it_shows(values: list[float | None], wid
 def test_the_autopilot_has_its_lines_below_the_numbers_and_the_terminal_is_not_overrun(height: int) -> None:
     at_s = READINGS[34].at_s
     decided = Decided(id=1, at_s=at_s - 12, mode="ask", policy="thumb", decision=wants(2, 4), effect="proposed")
-    proposed = Proposed(at_s=at_s - 12, proposal=7, executors=2, before=4, policy="thumb", expires_s=at_s + 500)
+    proposed = Proposed(at_s=at_s - 12, proposal=7, change=rescaled(4, 2), policy="thumb", expires_s=at_s + 500)
     paused = PolicyPaused(at_s=at_s - 5, who="ann", until_s=None)
     text = shown(state_after(READINGS[:35], [*EVENTS, decided, proposed, paused], height=height))
     assert "demo · ask · up" in text and "12s ago: thumb: executors 4 -> 2" in text
-    assert "proposal    7: 2 executors, expires in 8m20s; penstock approve 7, or reject 7" in text
+    assert "proposal    7: executors 4 -> 2; penstock approve 7, or reject 7, within 8m20s" in text
     assert "paused      by ann until it is resumed; penstock resume" in text
     assert len(text.splitlines()) < height
 
 
 def test_what_comes_all_the_time_has_no_line_among_the_events() -> None:
     kept = Decided(id=1, at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
-    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, executors=3)
+    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=sized(3))
     assert event_lines([kept, graded], str) == []

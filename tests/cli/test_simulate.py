@@ -84,7 +84,7 @@ def test_targets_that_no_number_of_executors_can_meet_are_named_at_the_start(tra
     assert "no number of executors can keep the promised recovery time" in " ".join(told.output.split())
 
 
-def test_rows_that_wait_at_the_end_are_told_of_and_late(tmp_path: Path) -> None:
+def test_rows_that_wait_at_the_end_are_counted_as_late(tmp_path: Path) -> None:
     """70,000 rows/s are more than 12 workers carry; fewer of them finish fewer rows, and must not look better for it."""
     path = written(tmp_path / "over.csv", "t,rate\n0,70000\n600,70000\n")
     asked = ("simulate", "--trace", path, "--policy", "static", "--promise-latency-ms", 5000)
@@ -197,7 +197,7 @@ def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said
     assert said in mistake("simulate", "--trace", path)
 
 
-def test_times_of_a_trace_that_counts_from_1970_are_told_to_the_second(tmp_path: Path) -> None:
+def test_times_of_a_trace_that_counts_from_1970_are_shown_to_the_second(tmp_path: Path) -> None:
     path = written(tmp_path / "epoch.csv", "t,rate\n1700000000,100\n1700000600,100\n")
     said = mistake("simulate", "--trace", path, "--policy", "static", "--failures", 1200)
     assert said == "--failures: found 1200, the trace goes from 1700000000 s to 1700000600 s"

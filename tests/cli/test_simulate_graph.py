@@ -39,7 +39,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("engine", ["continuous", "micro-batch"])
-def test_every_query_of_a_graph_is_told_of(tmp_path: Path, trace: Path, engine: str) -> None:
+def test_every_query_of_a_graph_is_reported(tmp_path: Path, trace: Path, engine: str) -> None:
     asked = ("simulate", "--trace", trace, "--graph", written(tmp_path, GRAPH), "--engine", engine, "--policy", "static", "--failures", "450")
     answer: dict[str, Any] = found(*asked, "--promise-latency-ms", 30_000)
     clicks, views, alerts = (answer["queries"][name] for name in ("clicks", "views", "alerts"))

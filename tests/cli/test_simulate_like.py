@@ -118,7 +118,7 @@ def test_the_table_of_a_job_like_a_recorded_one_says_how_far_to_believe_it(tmp_p
     assert found(*asked, "--trace", trace)["duration_s"] == 1800
 
 
-def test_only_the_last_so_long_of_the_history_is_read_a_day_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_last_part_of_the_history_is_read_a_day_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, since_s = recorded(tmp_path), list[float]()
     read = HistoryReader.readings
 

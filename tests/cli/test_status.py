@@ -19,9 +19,9 @@ AUTOPILOT: dict[str, Any] = {
     "policy": "auto",
     "last": {
         "at_s": AT_S - 12, "executors": 3, "current": 4, "direction": "down", "effect": "proposed",
-        "words": "auto:daedalus: executors 4 -> 3, the smallest size that holds (proposed, waiting for a word)",
+        "words": "auto:daedalus: executors 4 -> 3, the fewest executors that hold (proposed, waiting for an answer)",
     },
-    "proposal": {"number": 7, "executors": 3, "expires_s": AT_S + 500, "policy": "auto:daedalus"},
+    "proposal": {"number": 7, "executors": 3, "change": "executors 4 -> 3", "expires_s": AT_S + 500, "policy": "auto:daedalus"},
     "paused": {"who": "ann", "until_s": AT_S + 600, "reason": "release day"},
     "infeasible": ["recovery time"],
 }  # fmt: skip
@@ -33,6 +33,7 @@ def state(**autopilot: Any) -> dict[str, Any]:
     return {
         "job": "orders", "master": "local", "mode": "ask", "history": "h.db", "metrics": None, "reading": json.loads(encode(READING)), "holds": [], "feeds": [],
         "promises": {"latency_p95_s": 5.0, "recovery_s": None}, "events": told,
+        "report": {"duration_s": 600.0, "executor_s": 1500.0, "average_executors": 2.5, "within_promise": 0.981, "violation_s": 15.0},
         "autopilot": {**AUTOPILOT, **autopilot},
     }  # fmt: skip
 
@@ -57,10 +58,11 @@ def test_everything_about_the_autopilot_is_said_whole(told: dict[str, Any]) -> N
     text = shown()
     for words in (
         "orders · ask · up",
-        "12s ago: auto:daedalus: executors 4 -> 3, the smallest size that holds (proposed, waiting for a word)",
-        "7: 3 executors, expires in 8m20s; penstock approve 7, or reject 7",
+        "12s ago: auto:daedalus: executors 4 -> 3, the fewest executors that hold (proposed, waiting for an answer)",
+        "7: executors 4 -> 3; penstock approve 7, or reject 7, within 8m20s",
         "by ann for 10m more (release day); penstock resume",
         "keep the promised recovery time",
+        "last 10m: 1,500 executor-seconds, 2.5 executors on average, 98% of rows within the promise, promises broken for 15 s",
         "promise broken: latency p95 3 s, 2 s were promised",
     ):
         assert words in text

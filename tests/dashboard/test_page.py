@@ -86,14 +86,11 @@ def test_turns_that_did_nothing_are_left_out() -> None:
 def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_not() -> None:
     decided = Decided(id=1, at_s=START_S + 60, mode="ask", policy="thumb", decision=wants(2, 4), effect="proposed")
     events = [
-        *EVENTS,
-        decided,
-        replace(decided, at_s=START_S + 65, decision=wants(4, 4), effect="kept"),
+        *EVENTS, decided, replace(decided, at_s=START_S + 65, decision=wants(4, 4), effect="kept"),
         Proposed(at_s=START_S + 60, proposal=7, change=rescaled(4, 2), policy="thumb", expires_s=START_S + 660),
-        ProposalEnded(at_s=START_S + 70, proposal=7, how="approved", who="ann"),
-        replace(decided, at_s=START_S + 70, effect="approved"),
+        ProposalEnded(at_s=START_S + 70, proposal=7, how="approved", who="ann"), replace(decided, at_s=START_S + 70, effect="approved"),
         PromiseBroken(at_s=START_S + 90, promise="latency p95", value=6.0, limit=5.0),
-    ]
+    ]  # fmt: skip
     text = unescape(page_of(READINGS, events))
     for words in (
         "proposal 7 of thumb: executors 4 -> 2",

@@ -20,8 +20,7 @@ def test_columns_hold_what_the_readings_say_in_the_order_of_time() -> None:
 
 
 def test_an_unknown_is_a_gap_and_not_a_zero() -> None:
-    readings = [replace(READINGS[0], arrival_rows_per_s=None, latency=None), READINGS[1]]
-    columns = series(readings)
+    columns = series([replace(READINGS[0], arrival_rows_per_s=None, latency=None), READINGS[1]])
     assert np.isnan(columns.arrival_rows_per_s[0])
     assert np.isnan(columns.p95_s[0])
     assert columns.p95_s[1] == pytest.approx(READINGS[1].latency.p95_s if READINGS[1].latency else None)
@@ -53,8 +52,7 @@ def test_the_size_a_policy_wants_holds_until_its_next_word_and_not_while_it_does
         decided(10.0, 4), decided(20.0, 5), PolicyPaused(at_s=START_S + 30.0, who="ann", until_s=None), decided(40.0, 2),
         AutopilotChanged(at_s=START_S + 50.0, changes=(("mode", "shadow", "observe"),)), decided(60.0, 3), RunEnded(at_s=START_S + 70.0, job="j", reason="r"),
     ]  # fmt: skip
-    sizes = series(READINGS[:16], events).executors_decided.tolist()
-    known = [None if np.isnan(size) else size for size in sizes]
+    known = [None if np.isnan(size) else size for size in series(READINGS[:16], events).executors_decided.tolist()]
     assert known == [None, None, 4, 4, 5, 5, None, None, 2, 2, None, None, 3, 3, None, None]
     assert np.isnan(series(READINGS[:16]).executors_decided).all()
 

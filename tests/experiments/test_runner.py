@@ -41,8 +41,7 @@ def test_a_cell_runs_with_its_configuration_policy_faults_and_duration() -> None
     assert (report.duration_s, report.average_executors, report.failures) == (120.0, pytest.approx(3.0, abs=0.1), 1)
     assert (usual.duration_s, usual.average_executors, usual.failures) == (300.0, 2.0, 0)
     assert report.latency is not None and usual.latency is not None and report.latency.p50_s > 2 * usual.latency.p50_s
-    dear = replace(CELL, plant=SimulatedJob(engine=replace(ENGINE, row_s=0.002), terms=TERMS), policy=Chosen(name="hpa"))
-    assert dear.run().rescales > 0
+    assert replace(CELL, plant=SimulatedJob(engine=replace(ENGINE, row_s=0.002), terms=TERMS), policy=Chosen(name="hpa")).run().rescales > 0
 
 
 def test_by_readings_a_cell_is_reported_as_a_real_run_is() -> None:
@@ -52,18 +51,14 @@ def test_by_readings_a_cell_is_reported_as_a_real_run_is() -> None:
 
 def test_the_key_changes_with_everything_that_the_report_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
     others = [
-        replace(CELL, seed=1),
-        replace(CELL, workload=CELL.workload.times(1.01)),
+        replace(CELL, seed=1), replace(CELL, workload=CELL.workload.times(1.01)),
         replace(CELL, plant=SimulatedJob(engine=replace(ENGINE, noise=0.2), terms=TERMS)),
         replace(CELL, plant=SimulatedJob(engine=ENGINE, terms=replace(TERMS, promises=Promises(latency_p95_s=9.0)))),
         replace(CELL, configuration=Configuration(executors=3)),
-        replace(CELL, configuration=Configuration(executors=2, queries={"q": QueryConfiguration()})),
-        replace(CELL, policy=Chosen(name="hpa")),
-        replace(CELL, policy=Chosen(name="static", parameters={"executors": 2})),
-        replace(CELL, faults=(Fault(at_s=5.0),)),
-        replace(CELL, duration_s=60.0),
-        replace(CELL, observed=Observed()),
-    ]
+        replace(CELL, configuration=Configuration(executors=2, queries={"q": QueryConfiguration()})), replace(CELL, policy=Chosen(name="hpa")),
+        replace(CELL, policy=Chosen(name="static", parameters={"executors": 2})), replace(CELL, faults=(Fault(at_s=5.0),)),
+        replace(CELL, duration_s=60.0), replace(CELL, observed=Observed()),
+    ]  # fmt: skip
     keys = {each.key for each in [CELL, *others]}
     assert len(keys) == 1 + len(others) and replace(CELL).key == CELL.key
     monkeypatch.setattr("penstock.experiments.cell.fingerprint", lambda package: "other code")

@@ -63,8 +63,6 @@ class LoadedPlant(FakePlant):
 
 
 class HopelessFitter(InlineFitter):
-    """One whose fits come to nothing."""
-
     def ask(self, asked: FitAsked, report: Callable[[FitDone], None]) -> None:
         report(FitDone(number=asked.number, took_s=0.5, error="no time"))
 
@@ -114,7 +112,6 @@ def events_in(path: Path) -> list[Event]:
 
 
 def recorded(path: Path, *rates: int, seconds: float = 60.0, **more: Any) -> None:
-    """Write a history of a run in mode active, with each rate for some seconds."""
     run = Run(path, terms("active"), **more)
     for rate in rates:
         run.plant.rate = rate

@@ -72,8 +72,7 @@ def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_b
     settings = like.found.settings
     assert isinstance(settings, MicroBatchSettings)
     dear, cheap = (replace(settings, row_s=share * settings.row_s) for share in (1.5, 0.7))
-    unsure = with_likely(like, dear, cheap)
-    found = what_if(unsure, readings, replace(STATIC, policies=("static", "hpa")))
+    found = what_if(with_likely(like, dear, cheap), readings, replace(STATIC, policies=("static", "hpa")))
     static, hpa = found.runs
     likely = found.likely["hpa"]
     assert likely.low < likely.value < likely.high
@@ -152,19 +151,16 @@ def test_where_a_query_cannot_be_simulated_what_is_saved_is_not_known() -> None:
 
 
 def with_flow(reading: Reading) -> Reading:
-    """With a second query whose tasks run all the time."""
     flowing = Trigger(kind="real_time", interval_s=10.0)
     return replace(reading, queries=tuple(replace(query, trigger=flowing) if query.name == "views" else query for query in reading.queries))
 
 
 def with_likely(like: Like, *likely: MicroBatchSettings) -> Like:
-    """With what rows may cost."""
     (query,) = like.found.queries
     return replace(like, found=replace(like.found, queries=(replace(query, likely=likely),)))
 
 
 def row_of_policy(found: WhatIf) -> tuple[str, str]:
-    """The error and the saving as people see them."""
     columns = {str(column.header): list(column.cells) for column in table_of(found).columns}
     return str(columns["±"][-1]), str(columns["saves"][-1])
 
@@ -183,8 +179,7 @@ def test_the_jobs_own_parameters_count_for_its_own_policy_among_others(readings:
     like = calibrated_by("clicks", readings, (), 0, ran_under)
     found = what_if(like, readings, replace(STATIC, policies=("static", "hpa", "reactive")))
     assert [dict(run.setup.terms.autopilot.parameters) for run in found.runs] == [{}, {"target": 0.5}, {}]
-    alone = what_if(like, readings, replace(STATIC, policies=("hpa",)))
-    assert alone.runs[0].report == found.runs[1].report
+    assert what_if(like, readings, replace(STATIC, policies=("hpa",))).runs[0].report == found.runs[1].report
     assert dict(what_if(like, readings, STATIC).runs[0].setup.terms.autopilot.parameters) == {}
 
 
@@ -225,8 +220,7 @@ def test_confidence_falls_with_the_simulators_own_error_and_with_what_was_record
 
 def test_what_was_run_and_what_is_simulated_are_held_to_promises_alike() -> None:
     told = recorded(faults=(400.0,))
-    like = calibrated_by("clicks", told, (), 0)
-    found = what_if(like, told, replace(STATIC, promises=Promises(recovery_s=2.0)))
+    found = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, promises=Promises(recovery_s=2.0)))
     broken_s = [each.violation_s for each in (found.recorded, found.again, found.kept(found.runs[0]))]
     assert all(each is not None and each > 0 for each in broken_s), "a failure takes longer to recover from than two seconds"
     assert broken_s == [pytest.approx(broken_s[0], abs=20.0)] * 3

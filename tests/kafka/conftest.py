@@ -3,7 +3,6 @@
 import os
 import shutil
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import waiting
-from confluent_kafka import Consumer, TopicPartition
 from secure_broker import java, secure_broker, stores
+from topic_reader import read_messages
 
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.topics import end_offsets, make_topics
@@ -45,16 +44,8 @@ class Topic:
 
     def records(self) -> list[Record]:
         """All it holds, each partition in its order."""
-        consumer = Consumer({**self.client, "group.id": "test", "enable.auto.commit": "false", "auto.offset.reset": "earliest"})
-        consumer.assign([TopicPartition(self.name, each, 0) for each in range(self.partitions)])
-        wanted, found, deadline = sum(self.ends()), [], time.monotonic() + 30
-        while len(found) < wanted:
-            assert time.monotonic() < deadline, f"read {len(found)} of {wanted} records"
-            for message in consumer.consume(10_000, 0.2):
-                assert message.error() is None, message.error()
-                found.append(Record(partition=message.partition(), stamp_ms=message.timestamp()[1], key=message.key(), value=message.value()))
-        consumer.close()
-        return found
+        found = read_messages(self.client["bootstrap.servers"], self.name, self.partitions)
+        return [Record(partition=each.partition(), stamp_ms=each.timestamp()[1], key=each.key(), value=each.value()) for each in found]
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from waiting import wait_until
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka import broker as broker_module
 from penstock.kafka.broker import EmbeddedBroker, new_identity
-from penstock.kafka.topics import end_offsets, make_topics, partitions_of, remove_topic
+from penstock.kafka.topics import Asking, end_offsets, known_offset, make_topics, partitions_of, remove_topic
 from penstock.localhost import free_ports, listens_at
 
 PARENT = """
@@ -32,11 +32,9 @@ time.sleep(600)
 def test_it_comes_back_on_its_ports_with_its_data(broker: EmbeddedBroker, topic: Callable) -> None:
     made, before = topic(3), broker.bootstrap
     broker.stop()
-    assert not broker.listens()
-    assert broker.pid is None
+    assert not broker.listens() and broker.pid is None
     broker.start()
-    assert broker.bootstrap == before
-    assert partitions_of(made.client)[made.name] == 3
+    assert broker.bootstrap == before and partitions_of(made.client)[made.name] == 3
 
 
 def test_a_topic_is_removed_if_it_is_there(topic: Callable) -> None:
@@ -69,7 +67,7 @@ def test_it_ends_with_its_parent_and_another_finds_what_it_held(short_folder: Pa
         other.stop()
 
 
-def test_its_settings_are_nobody_elses_to_read(broker: EmbeddedBroker) -> None:
+def test_its_settings_can_be_read_by_its_owner_alone(broker: EmbeddedBroker) -> None:
     for file in (broker.folder, broker.folder / "server.properties", broker.folder / "broker.log"):
         assert file.stat().st_mode & 0o077 == 0
 
@@ -79,7 +77,7 @@ def test_a_setting_that_kafka_does_not_take_is_said_in_one_line(short_folder: Pa
         EmbeddedBroker(short_folder / "wrong", jars, {"log.segment.bytes": "x"}).start()
 
 
-def test_a_port_that_somebody_has_taken_is_named(short_folder: Path, jars: tuple[str, ...]) -> None:
+def test_a_port_that_is_taken_is_named(short_folder: Path, jars: tuple[str, ...]) -> None:
     late = EmbeddedBroker(short_folder / "late", jars)
     with socket.socket() as other:
         host, port = late.bootstrap.split(":")
@@ -98,8 +96,7 @@ def test_no_java_is_said(short_folder: Path, jars: tuple[str, ...], monkeypatch:
 def test_ports_are_free_different_and_none_that_a_client_may_be_given() -> None:
     ports = free_ports(50)
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    assert len(set(ports)) == 50
-    assert max(ports) < first
+    assert len(set(ports)) == 50 and max(ports) < first
     assert not any(listens_at(port) for port in ports)
 
 
@@ -117,10 +114,17 @@ def test_topics_are_made_once_and_another_number_of_partitions_is_refused(topic:
         make_topics(made.client, {"no/name": 1})
 
 
-def test_a_broker_that_is_not_there_is_told_apart_from_one_that_refuses() -> None:
+def test_a_broker_that_is_not_there_is_distinguished_from_one_that_refuses() -> None:
     (port,) = free_ports(1)
     with pytest.raises(NotReachable, match=f"kafka: 127.0.0.1:{port} does not answer"):
         partitions_of({"bootstrap.servers": f"127.0.0.1:{port}"}, timeout_s=1.5)
+
+
+def test_an_end_that_is_not_known_yet_is_asked_for_again_and_one_that_is_never_known_is_said_in_words() -> None:
+    client, said = {"bootstrap.servers": "127.0.0.1:1"}, iter([*[-1001] * 7, 91])
+    assert Asking(client, timeout_s=30.0).ask(lambda admin, within_s: known_offset("numbers", 0, next(said))) == 91
+    with pytest.raises(NotReachable, match="partition 0 of numbers has no leader yet"):
+        Asking(client, timeout_s=1.5).ask(lambda admin, within_s: known_offset("numbers", 0, -1001))
 
 
 def test_options_that_make_no_client_are_the_users_mistake() -> None:

@@ -76,15 +76,12 @@ def test_of_many_some_are_looked_at_and_stand_for_all(looking: Callable[..., Loo
     latencies = np.random.default_rng(1).gamma(2.0, 0.1, 30_000)
     look.write(latencies)
     wait_until(lambda: look.weight() >= 29_999.5)
-    assert look.weight() == pytest.approx(30_000)
-    assert look.tail.written_rows == 30_000
-    assert len(look.sampled) < 6_000
+    assert look.weight() == pytest.approx(30_000) and look.tail.written_rows == 30_000 and len(look.sampled) < 6_000
     order = np.argsort([each.latency_s for each in look.sampled])
     share = np.cumsum([look.sampled[at].rows for at in order]) / 30_000
     for wanted in (0.5, 0.95):
         found = look.sampled[order[np.searchsorted(share, wanted)]].latency_s
-        below = (latencies < found).mean()
-        assert below == pytest.approx(wanted, abs=0.08)
+        assert (latencies < found).mean() == pytest.approx(wanted, abs=0.08)
 
 
 def test_records_that_do_not_tell_are_counted(looking: Callable[..., Looking], wait_until: Callable) -> None:
@@ -109,8 +106,7 @@ def test_a_broker_that_was_killed_is_waited_for(looking: Callable[..., Looking],
     assert not psutil.pid_exists(killed)
     look.write([0.25] * 2_000, wall_s=1_700_000_100.0)
     wait_until(lambda: look.weight() >= 2_099.5)
-    assert look.weight() == pytest.approx(2_100)
-    assert look.tail.written_rows == 2_100
+    assert look.weight() == pytest.approx(2_100) and look.tail.written_rows == 2_100
     assert [each.latency_s for each in look.sampled[100:]] == pytest.approx([0.25] * (len(look.sampled) - 100), abs=0.001)
 
 

@@ -14,7 +14,7 @@ def graded(kind: PredictionKind, predicted: float) -> Graded:
     return Graded(at_s=9.0, kind=kind, about="", made_s=1.0, predicted=predicted, low=0.0, high=200.0, actual=100.0, configuration=sized(2))
 
 
-def test_the_latest_decision_is_told() -> None:
+def test_the_status_has_the_latest_decision() -> None:
     view = AutopilotView()
     view.hear([Decided(id=size, at_s=float(size), mode="active", policy="thumb", decision=wants(size), effect="asked") for size in (4, 5)])
     last = view.status(knowing(), terms())["last"]
@@ -35,7 +35,7 @@ def test_in_shadow_the_target_is_what_the_policy_would_want() -> None:
     assert view.state(active, terms("active")).target_executors == 3
 
 
-def test_what_an_earlier_run_left_is_told_as_it_was_then() -> None:
+def test_what_an_earlier_run_left_is_reported_as_it_was_then() -> None:
     paused, last = Paused(who="ann", since_s=10.0, until_s=99.0, reason="lunch"), replace(wants(5), policy="auto:ds2")
     left = knowing("ask", decided=last, paused=paused, open=proposing(5, at_s=20.0, policy="auto:ds2"))
     assert still_standing(left) == [

@@ -105,7 +105,7 @@ def kinds(events: Sequence[Event]) -> list[str]:
     return [type(event).__name__ for event in events]
 
 
-def test_a_turn_is_read_decided_carried_out_remembered_and_told(stage: Stage) -> None:
+def test_a_turn_is_read_decided_carried_out_stored_and_sent_to_the_sinks(stage: Stage) -> None:
     answer = stage.controller.submit(scale(3))
     assert kinds(stage.step()) == ["CommandTaken", "InstructionGiven"]
     assert answer.result(0) == stage.ears.heard

@@ -83,7 +83,7 @@ def test_terms_that_change_are_followed_from_that_turn_on_and_said() -> None:
     assert of(AutopilotChanged, stage.pass_s(30.0)) == [], "said once"
 
 
-def test_a_file_with_a_mistake_changes_nothing_but_is_told() -> None:
+def test_a_file_with_a_mistake_changes_nothing_and_is_reported() -> None:
     stage = Stage(terms("shadow"))
     stage.found = Reread(event=AutopilotRefused(at_s=1.0, reason="autopilot.mode: found 'on'"))
     before = stage.controller.terms
@@ -115,7 +115,7 @@ def test_a_source_that_is_broken_from_the_start_rolls_back_too() -> None:
     assert [event.reason for event in of(RolledBack, stage.pass_s(300.0))] == ["blind"]
 
 
-def test_without_readings_the_size_is_rolled_back_once() -> None:
+def test_without_readings_the_executors_are_rolled_back_once() -> None:
     stage = Stage(terms("active", blind_s=60.0))
     stage.plant.rate = 100.0
     stage.pass_s(30.0)

@@ -70,7 +70,7 @@ def test_a_pause_says_until_when_and_a_resume_ends_it(job: AskingJob) -> None:
     assert whose == ["ann", "ann", "bob"]
 
 
-def test_nobody_is_told_what_others_said_in_the_same_turn(job: AskingJob) -> None:
+def test_an_answer_leaves_out_what_other_operators_said_in_the_same_turn(job: AskingJob) -> None:
     job.controller._inbox.submit(Pause(at_s=job.clock.now_s(), who="bob"))
     assert job.say("reject")["said"] == ["proposal 1 of thumb was rejected by ann"]
 

@@ -117,7 +117,7 @@ def test_a_child_that_dies_is_a_failed_fit_and_the_next_one_lives(asking: Asking
     assert asking.ask(fitter, 2).error == ""
 
 
-def test_a_child_that_was_killed_while_nobody_asked_is_replaced(asking: Asking) -> None:
+def test_a_child_that_was_killed_between_two_fits_is_replaced(asking: Asking) -> None:
     fitter = asking.fitter()
     asking.ask(fitter)
     gone = the_child()

@@ -78,7 +78,7 @@ def opened(root: Path, terms: Terms = TERMS, **more: Any) -> Host:
     return host
 
 
-def test_an_operator_is_heard_and_told_how_it_ended(root: Path) -> None:
+def test_an_operator_gets_an_answer_and_the_outcome(root: Path) -> None:
     host = opened(root)
     remote = RemoteJob(host.folder.socket)
     answer = remote.ask("scale", value="3", hold_s=60)

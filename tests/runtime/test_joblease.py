@@ -125,7 +125,7 @@ def test_a_renewal_notices_who_has_taken_over_and_does_not_take_back(beside: Fol
 
 
 @pytest.mark.parametrize("note", [b"", b"{", b"[]", b'{"token": 1}', b"\xff"])
-def test_a_note_that_cannot_be_read_holds_nobody_up(beside: FolderBeside, note: bytes) -> None:
+def test_a_note_that_cannot_be_read_blocks_no_driver(beside: FolderBeside, note: bytes) -> None:
     beside.write(NOTE, note)
     mine = lease(beside)
     mine.take()

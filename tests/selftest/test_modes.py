@@ -24,8 +24,7 @@ def test_a_mode_is_all_its_turns_together() -> None:
 
 
 def test_what_was_not_seen_is_said_to_be_so() -> None:
-    found = result_of("micro-batch", [turn(1.5)], None)
-    rows = dict(ModesResult(rate_rows_per_s=1000.0, turns=1, modes=(found,)).rows())
+    rows = dict(ModesResult(rate_rows_per_s=1000.0, turns=1, modes=(result_of("micro-batch", [turn(1.5)], None),)).rows())
     assert rows["rate"] == "1,000 rows/s, 1 turns of each mode"
     assert rows["  latency at the sink"] == "p50 1,500 ms, p95 1,500 ms, p99 1,500 ms"
     assert (rows["  pause at the boundary"], rows["  back to normal after SIGKILL"], rows["  CPU of the executors"]) == ("not seen", "not seen", "unknown")

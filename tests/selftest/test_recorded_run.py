@@ -18,8 +18,7 @@ def test_the_kernel_is_asked_and_one_that_does_not_tell_is_no_trouble(tmp_path: 
 
 
 def test_one_blink_is_too_little_and_two_spans_that_touch_are_one() -> None:
-    blink = [at(0.0, 0), at(0.5, 60), at(1.0, 60), at(5.0, 60), at(10.0, 60)]
-    assert stolen_spans(blink) == (), "60 of 1,000 ticks in five seconds"
+    assert stolen_spans([at(0.0, 0), at(0.5, 60), at(1.0, 60), at(5.0, 60), at(10.0, 60)]) == (), "60 of 1,000 ticks in five seconds"
     twice = [at(0.0, 0), at(5.0, 300), at(10.0, 300), at(15.0, 600), at(20.0, 600), at(100.0, 600), at(105.0, 900)]
     assert stolen_spans(twice) == ((0.0, 15.0 + AFTER_S), (100.0, 105.0 + AFTER_S))
 

@@ -32,8 +32,7 @@ def test_worker_seconds_are_what_was_paid_for() -> None:
 
 
 def test_latency_is_weighted_by_rows() -> None:
-    record = recorded(4, finished_rows=[900.0, 60.0, 30.0, 10.0], latency_s=[0.1, 0.5, 1.0, 2.0])
-    found = exact_report(record, Promises(latency_p95_s=0.5))
+    found = exact_report(recorded(4, finished_rows=[900.0, 60.0, 30.0, 10.0], latency_s=[0.1, 0.5, 1.0, 2.0]), Promises(latency_p95_s=0.5))
     assert found.latency == Quantiles(p50_s=0.1, p95_s=0.5, p99_s=1.0)
     assert found.latency_mean_s == pytest.approx((90.0 + 30.0 + 30.0 + 20.0) / 1000.0)
     assert found.within_promise == pytest.approx(0.96) and found.violation_s == 2.0
@@ -67,12 +66,9 @@ def test_a_recovery_beyond_the_target_counts_and_one_without_end_counts_until_th
 def test_a_second_in_which_several_promises_are_broken_counts_once() -> None:
     record = recorded(600, finished_rows=1.0, latency_s=[0.1] * 280 + [5.0] * 40 + [0.1] * 280)
     record.struck = [
-        Struck(at_s=1200.0, kind="kill", recovered_s=1310.5),
-        Struck(at_s=1220.0, kind="kill", recovered_s=1310.5),
-        Struck(at_s=1100.0, kind="kill", recovered_s=1170.0),
-        Struck(at_s=1530.0, kind="kill"),
-        Struck(at_s=1500.0, kind="kill"),
-    ]
+        Struck(at_s=1200.0, kind="kill", recovered_s=1310.5), Struck(at_s=1220.0, kind="kill", recovered_s=1310.5),
+        Struck(at_s=1100.0, kind="kill", recovered_s=1170.0), Struck(at_s=1530.0, kind="kill"), Struck(at_s=1500.0, kind="kill"),
+    ]  # fmt: skip
     recovering_s = 10.0 + 50.5 + 40.0
     assert exact_report(record, Promises(recovery_s=60.0)).violation_s == pytest.approx(recovering_s)
     assert exact_report(record, Promises(latency_p95_s=1.0)).violation_s == 40.0

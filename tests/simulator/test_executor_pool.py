@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from changes import changing, scaling
-from simulated_batches import ON_SPARK, batches, engine, scaled
+from simulated_job import ON_SPARK, batches, engine, scaled
 
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome
@@ -61,8 +61,7 @@ def test_surplus_executors_that_find_no_gap_cost_their_tasks() -> None:
     whole, longer = (next(batch for batch in batches(each, 200.0) if batch.started_s == 40.0) for each in (kept, torn))
     assert whole.duration_s == pytest.approx(7.0)
     assert longer.duration_s == pytest.approx(7.0), "the gap came in time"
-    slow = replace(job, row_s=0.05, gap_wait_s=5.0)
-    torn = engine(slow, 120.0, 4)
+    torn = engine(replace(job, row_s=0.05, gap_wait_s=5.0), 120.0, 4)
     scaled(torn, 21.0, 2)
     (first, *_) = batches(torn, 200.0)
     assert first.duration_s == pytest.approx(1.0 + 30.0 + 30.0 * 2 / 2)
@@ -154,8 +153,7 @@ def test_executors_that_warm_up_help_a_running_batch_less() -> None:
 def test_an_executor_without_a_task_has_its_first_one_in_the_next_batch_alone() -> None:
     running = engine(replace(LONG, first_task_s=20.0), 100.0, 2)
     scaled(running, 78.0, 4)
-    done = batches(running, 239.0)
-    assert [batch.committed_s for batch in done] == pytest.approx([91.0, 121.0 + 20.0 + 5.0, 180.0 + 16.0])
+    assert [batch.committed_s for batch in batches(running, 239.0)] == pytest.approx([91.0, 121.0 + 20.0 + 5.0, 180.0 + 16.0])
 
 
 def test_a_batch_without_executors_waits_for_the_first_task_of_a_new_one() -> None:

@@ -95,12 +95,10 @@ def test_executors_are_never_busier_than_they_have_slots(rate: float, executors:
     running = engine(in_batches(scheduler=scheduler, job=replace(BATCHES, noise=0.0)), rate, executors)
     running.advance(240.0)
     batches = [batch for query in running.observation().queries for batch in query.batches]
-    worked_s = sum(stage.run_time_s for batch in batches for stage in batch.stages)
-    assert worked_s <= 240.0 * executors * (1 + 1e-9)
+    assert sum(stage.run_time_s for batch in batches for stage in batch.stages) <= 240.0 * executors * (1 + 1e-9)
 
 
 def durations(running: Running, until_s: float = 60.0) -> dict[str, float]:
-    """Of the last batch of each query."""
     running.advance(until_s)
     return {query.name: query.batches[-1].duration_s for query in running.observation().queries if query.batches}
 
@@ -171,8 +169,7 @@ def test_a_job_has_recovered_when_all_of_its_queries_have(graph: Graph) -> None:
 
 
 def test_only_the_query_that_is_changed_stands_still() -> None:
-    running = engine(flowing(), 500.0, 4)
-    records = lived(running, 120.0, {60.0: change("views", 5.0, flows=True)})
+    records = lived(engine(flowing(), 500.0, 4), 120.0, {60.0: change("views", 5.0, flows=True)})
     assert [float(record.seconds().down.sum()) for record in records.values()] == [0.0, 20.0, 0.0]
 
 
@@ -221,8 +218,7 @@ def test_a_query_that_fails_alone_is_waited_for_alone() -> None:
 
 def test_a_query_with_nothing_to_read_has_recovered_from_a_crash_at_once() -> None:
     idle = GraphQuery(settings=replace(BATCHES, query="idle"), arrivals=Arrivals.through((0.0, 30.0, 31.0, 300.0), (100.0, 100.0, 0.0, 0.0)))
-    graph = QueryGraph(queries=(GraphQuery(settings=replace(BATCHES, query="busy")), idle))
-    running = engine(graph, 1000.0, 4, (Fault(at_s=101.0),))
+    running = engine(QueryGraph(queries=(GraphQuery(settings=replace(BATCHES, query="busy")), idle)), 1000.0, 4, (Fault(at_s=101.0),))
     running.advance(200.0)
     (struck,) = running.record.struck
     assert struck.recovery_s is not None and struck.recovery_s < 20.0

@@ -9,7 +9,6 @@ from penstock.simulator.ground_truth import COLUMNS, ROOM, Record, Seconds, Stru
 
 
 def seconds(count: int, first: float = 0.0) -> Seconds:
-    """Seconds in which every column counts on."""
     return Seconds(**{name: first + np.arange(count, dtype=float) + 1e6 * place for place, name in enumerate(COLUMNS)})
 
 

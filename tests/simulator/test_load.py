@@ -12,7 +12,6 @@ RATES = st.lists(st.one_of(st.just(0.0), st.floats(1.0, 1e5)), min_size=1, max_s
 
 
 def through(rates: list[float]) -> Arrivals:
-    """These rates at 100, 110, 120 s, ..."""
     return Arrivals.through([100.0 + 10.0 * number for number in range(len(rates))], rates)
 
 
@@ -40,8 +39,7 @@ def test_the_first_row_after_a_silence_came_when_it_ended() -> None:
 
 
 def test_rows_that_never_come_have_no_time() -> None:
-    load = Load.of(Arrivals.constant(100.0), 0.0).then(5.0, 0.0)
-    assert load.arrived_s(np.array([400.0, 501.0])).tolist() == [4.0, np.inf]
+    assert Load.of(Arrivals.constant(100.0), 0.0).then(5.0, 0.0).arrived_s(np.array([400.0, 501.0])).tolist() == [4.0, np.inf]
 
 
 @given(rates=RATES, at_s=st.floats(100.0, 200.0), rate=st.floats(0.0, 1e5))

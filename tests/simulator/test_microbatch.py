@@ -11,7 +11,7 @@ from changes import scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import latency_by_law_s
-from simulated_batches import ON_SPARK, batches, engine, scaled
+from simulated_job import ON_SPARK, batches, engine, scaled
 
 from penstock.core.config import Config
 from penstock.core.domain.fault import Fault
@@ -25,7 +25,6 @@ from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 
 
 def reading(running: MicroBatchEngine, until_s: float, every_s: float = 5.0) -> Reading:
-    """The last of the readings of a run, one every few seconds."""
     clock = SimulatedClock(0.0)
     plant = SimulatedPlant(running, clock, Config(reading_interval_s=every_s))
     while clock.now_s() < until_s:
@@ -71,8 +70,7 @@ def test_more_executors_do_not_help_a_slow_sink() -> None:
 
 
 def test_the_overhead_grows_with_the_state() -> None:
-    job = MicroBatchSettings(state_growth=1e-4)
-    first, *_, last = batches(engine(job, 100.0, 4), 300.0)
+    first, *_, last = batches(engine(MicroBatchSettings(state_growth=1e-4), 100.0, 4), 300.0)
     assert last.duration_s - first.duration_s == pytest.approx(0.5 * 1e-4 * (last.started_s - first.started_s) * 100.0)
     assert last.state_rows == pytest.approx(100.0 * last.started_s, abs=1)
 
@@ -95,10 +93,8 @@ def test_without_an_interval_a_batch_starts_when_the_last_one_is_done() -> None:
 
 
 def test_a_limit_of_rows_leaves_the_rest_to_the_next_batch() -> None:
-    job = MicroBatchSettings(rate_limit_rows_per_s=200.0)
-    running = engine(job, 300.0, 4)
-    done = batches(running, 100.0)
-    assert {batch.rows for batch in done} == {1000.0}
+    running = engine(MicroBatchSettings(rate_limit_rows_per_s=200.0), 300.0, 4)
+    assert {batch.rows for batch in batches(running, 100.0)} == {1000.0}
     assert running.record.seconds().lag_rows[-1] > 9000.0
 
 
@@ -239,14 +235,12 @@ def test_a_lost_executor_is_counted_and_replaced() -> None:
 
 def test_the_only_executor_takes_the_whole_batch_with_it() -> None:
     job = replace(ON_SPARK, partitions=4)
-    struck = batches(engine(job, 100.0, 1, (Fault(at_s=9.5),)), 60.0)
-    batch = next(batch for batch in struck if batch.started_s == 9.0)
+    batch = next(batch for batch in batches(engine(job, 100.0, 1, (Fault(at_s=9.5),)), 60.0) if batch.started_s == 9.0)
     assert batch.committed_s == pytest.approx(9.5 + 2.5 + 2.0 + job.law.duration_s(300.0, 1))
 
 
 def test_a_query_that_fails_takes_its_batch_in_again_and_keeps_its_executors() -> None:
-    job = replace(ON_SPARK, failed_s=4.0)
-    running = engine(job, 100.0, 2, (Fault(at_s=9.3, kind="restart"),))
+    running = engine(replace(ON_SPARK, failed_s=4.0), 100.0, 2, (Fault(at_s=9.3, kind="restart"),))
     running.advance(10.0)
     seen = running.observation()
     assert (seen.executors_lost, len(seen.executors), seen.disturbed_s) == (0, 2, 9.3)

@@ -29,15 +29,12 @@ SETTINGS = ContinuousSettings(capacity_rows_per_s=5000.0)
 
 
 class Stage:
-    """A plant of that size and its clock, which begins at 0."""
-
     def __init__(self, arrivals: Arrivals, *, executors: int = 4, faults: tuple[Fault, ...] = (), settings: ContinuousSettings = SETTINGS) -> None:
         self.clock = SimulatedClock()
         self.engine = ContinuousEngine(settings, Load.of(arrivals, 0.0), executors=executors, faults=faults)
         self.plant = SimulatedPlant(self.engine, self.clock, CONFIG)
 
     def readings(self, until_s: float) -> list[Reading]:
-        """One every 15 s, from now until then."""
         found = [self.plant.read()]
         while self.clock.now_s() < until_s:
             self.clock.wait(15.0)
@@ -71,8 +68,7 @@ def test_utilisation_and_throughput_of_each_worker_point_at_its_capacity(load: f
 
 
 def test_a_failure_shows_as_one() -> None:
-    readings = Stage(Arrivals.constant(10_000.0), faults=(Fault(at_s=100.0),)).readings(300.0)
-    by_time = {reading.at_s: reading for reading in readings}
+    by_time = {reading.at_s: reading for reading in Stage(Arrivals.constant(10_000.0), faults=(Fault(at_s=100.0),)).readings(300.0)}
     assert by_time[90.0].failures == 0 and by_time[105.0].failures == 1
     assert by_time[105.0].queries[0].state == "restarting" and by_time[105.0].since_disturbance_s == 5.0
     assert by_time[120.0].throughput_rows_per_s == 0.0 and by_time[120.0].lag_rows == pytest.approx(10_000.0 * 30.0)

@@ -121,12 +121,8 @@ def run_job(state_home: Path, cluster: Any, tmp_path: Path) -> Callable[..., Ran
         with HistoryReader.open(JobFolder(name).history) as reader:
             again = verify(reader)
             assert again.turns > seconds / 10 and again.first_difference is None, "replayed, it decides the same, byte for byte"
-            return Ran(
-                readings=list(reader.readings()),
-                events=[row.event for row in reader.events()],
-                outcomes=[outcome for outcome, _ in reader.outcomes()],
-                ledger=folder / "ledger",
-            )
+            events, outcomes = [row.event for row in reader.events()], [outcome for outcome, _ in reader.outcomes()]
+            return Ran(readings=list(reader.readings()), events=events, outcomes=outcomes, ledger=folder / "ledger")
 
     return run
 
@@ -148,7 +144,7 @@ def assert_rescales_are_explained_and_charged(ran: Ran) -> None:
     for event in given:
         before = [each for each in decided if each.at_s <= event.at_s]
         assert before and str(before[-1].decision.executors) == event.after and before[-1].decision.candidates, event
-        assert all(each.refused is not None for each in before[-1].decision.candidates[:-1]), "every size that was passed over has its reason"
+        assert all(each.refused is not None for each in before[-1].decision.candidates[:-1]), "every candidate that was passed over has its reason"
     done = {event.number for event in ran.of(InstructionDone)}
     costs = [outcome for outcome in ran.outcomes if outcome.done and outcome.number in done]
     assert costs and all(outcome.took_s > 0 and outcome.down_s is None for outcome in costs), "micro-batches are rescaled live: nothing stops"
@@ -194,11 +190,7 @@ def test_the_policy_follows_a_load_that_triples_and_falls_where_a_fixed_minimum_
     rose_s, fell_s = ran.busy_s
     most = max(reading.executors_running for reading in ran.between(rose_s, fell_s))
     static_s = 4 * (ran.readings[-1].at_s - ran.readings[0].at_s)
-    steady = [
-        *ran.between(ran.caught_up_s + 10, rose_s),
-        *ran.between(rose_s + 60, fell_s),
-        *ran.between(fell_s + 40, ran.readings[-1].at_s),
-    ]
+    steady = [*ran.between(ran.caught_up_s + 10, rose_s), *ran.between(rose_s + 60, fell_s), *ran.between(fell_s + 40, ran.readings[-1].at_s)]
     print(f"most {most} executors, last {ran.readings[-1].executors_running}, {ran.executor_s / static_s:.0%} of static 4, kept {kept(steady):.0%} when steady")
 
     assert most >= 3, "it rose with the load"

@@ -27,13 +27,8 @@ def job_of(plant: Any, function: str) -> tuple[JobSpec, QuerySpec, dict[str, Any
     (plant.folder / f"{function}.py").write_text(CODE)
     rates = {"slow": "constant(50)", "fast": "constant(400)"}
     sources = tuple(SourceSpec(name=name, format="trace", options={"rate": rate, "partitions": "2"}) for name, rate in rates.items())
-    query = QuerySpec(
-        name="both",
-        function=f"{function}.py:{function}",
-        sources=("slow", "fast"),
-        trigger=Trigger(interval_s=1.0),
-        sink=SinkSpec(format="ledger", options={"path": str(plant.ledger("both"))}),
-    )
+    sink = SinkSpec(format="ledger", options={"path": str(plant.ledger("both"))})
+    query = QuerySpec(name="both", function=f"{function}.py:{function}", sources=("slow", "fast"), trigger=Trigger(interval_s=1.0), sink=sink)
     job = JobSpec(name="two", folder=str(plant.folder), checkpoint=str(plant.folder / "checkpoint"), sources=sources, queries=(query,))
     traces = {source.name: prepare_trace(source, job.folder, plant.folder / f"{source.name}.json") for source in sources}
     for trace in traces.values():

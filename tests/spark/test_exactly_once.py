@@ -37,10 +37,8 @@ def test_thousands_of_keyed_records_survive_rescales_restarts_and_kills_without_
     with query.lock:
         query.query.stop()  # in the middle of a batch: what it had logged is replayed
         query.start()
-    _, repartitioned = plant.carry_out_together(
-        scaling(4, 1, 2),
-        changing(5, "n", trigger=(Trigger(interval_s=2.0), Trigger(interval_s=1.0)), partitions=(4, 2)),
-    )
+    repartition = changing(5, "n", trigger=(Trigger(interval_s=2.0), Trigger(interval_s=1.0)), partitions=(4, 2))
+    _, repartitioned = plant.carry_out_together(scaling(4, 1, 2), repartition)
     assert repartitioned.done, repartitioned.reason
     assert plant.carry_out(changing(6, "q", trigger=(Trigger(interval_s=0.5), Trigger(interval_s=1.0)), rate_limit=(900.0, None))).done
     plant.wait_commits(query, 3)

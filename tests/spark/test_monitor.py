@@ -1,6 +1,5 @@
 """A Reading of real Spark is complete and right."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,9 @@ def counts(rows):
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """How many rows had come at a moment, and how many of them were committed."""
-
-    newest: float
-    committed: int
-
-
-def place(plant: Any, query: Any) -> Place:
-    return Place(newest=plant.traces["q"].positions.newest()["trace"], committed=query.commits.last.end_offsets[0]["position"])
+def place(plant: Any, query: Any) -> tuple[float, int]:
+    """How many rows have come by now, and how many of them are committed."""
+    return plant.traces["q"].positions.newest()["trace"], query.commits.last.end_offsets[0]["position"]
 
 
 def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
@@ -36,14 +28,14 @@ def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
     plant.wait_commits(query, 4)
     plant.engine.read()
     plant.wait_commits(query, 2)
-    earlier = place(plant, query)
+    earlier_newest, earlier_committed = place(plant, query)
     reading = plant.engine.read()
-    later = place(plant, query)
+    later_newest, later_committed = place(plant, query)
     q = reading.queries[0]
 
     assert reading.arrival_rows_per_s == pytest.approx(1000, rel=0.03), "the arrival rate is measured at the source"
     assert reading.throughput_rows_per_s == pytest.approx(1000, rel=0.35)
-    assert earlier.newest - later.committed <= reading.lag_rows <= later.newest - earlier.committed, "lag is exact"
+    assert earlier_newest - later_committed <= reading.lag_rows <= later_newest - earlier_committed, "lag is exact"
     assert reading.lag_s == pytest.approx(reading.lag_rows / 1000, abs=1.0)
     assert reading.excess_lag_rows is not None and reading.excess_lag_rows <= reading.lag_rows
     assert reading.busyness is not None and 0 < reading.busyness <= 1

@@ -20,9 +20,11 @@ def job() -> str:
     return f"script-{uuid.uuid4().hex[:8]}"
 
 
-def finished(remote: RemoteJob, answer: dict[str, Any]) -> dict[str, str]:
-    wait_until(lambda: not remote.ask("outcomes", numbers=answer["numbers"])["pending"])
-    return dict(remote.ask("outcomes", numbers=answer["numbers"])["ended"])
+def carried_out(remote: RemoteJob, verb: str, value: str) -> bool:
+    """Whether a command was carried out, once it is over."""
+    numbers = remote.ask(verb, value=value)["numbers"]
+    wait_until(lambda: not remote.ask("outcomes", numbers=numbers)["pending"])
+    return any("done" in words for words in remote.ask("outcomes", numbers=numbers)["ended"].values())
 
 
 def trace(session: Any, folder: Path) -> Any:
@@ -45,10 +47,7 @@ def test_one_line_gives_full_observation_and_control_and_await_termination_survi
     assert reading["queries"][0]["state_rows"] and reading["queries"][0]["stages"]
 
     first_run = query.runId
-    said = finished(remote, remote.ask("trigger", value="2s"))
-    assert any("done" in words for words in said.values()), said
-    said = finished(remote, remote.ask("rate-limit", value="350/s"))
-    assert any("done" in words for words in said.values()), said
+    assert carried_out(remote, "trigger", "2s") and carried_out(remote, "rate-limit", "350/s")
     assert query.runId != first_run and query.isActive
     assert ended.is_alive(), "the script's awaitTermination survives restarts by Penstock"
     taken = query.managed.commits.last.batch_id
@@ -102,11 +101,9 @@ def test_an_attached_query_is_watched_and_what_cannot_be_done_is_said(session: A
     watched = penstock.attach(running, job=job, name="theirs", restart=begin_again, max_executors=3, reading_interval_s=1.0)
     remote = RemoteJob(JobFolder(job).socket)
     wait_until(lambda: (remote.ask("status")["reading"] or {}).get("throughput_rows_per_s"), 60)
-    said = finished(remote, remote.ask("trigger", value="2s"))
-    assert any("done" in words for words in said.values()), said
+    assert carried_out(remote, "trigger", "2s")
     assert watched.isActive and watched.runId != running.runId
-    said = finished(remote, remote.ask("rate-limit", value="150/s"))
-    assert any("done" in words for words in said.values()), said
+    assert carried_out(remote, "rate-limit", "150/s")
     assert [(each.trigger.interval_s, each.rows_per_batch()) for each in wanted] == [(2.0, None), (2.0, 300)]
 
     before = watched.runId
@@ -128,25 +125,17 @@ def test_a_query_that_has_ended_can_be_started_again_under_its_name_while_anothe
         frame = session.readStream.format("rate").option("rowsPerSecond", 100).load()
         return frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / name)).trigger(**trigger)
 
+    def states() -> dict[str, str]:
+        return {query["name"]: query["state"] for query in (remote.ask("status")["reading"] or {"queries": []})["queries"]}
+
     always = penstock.start(writer("always", processingTime="1 second"), job=job, name="always", max_executors=3, reading_interval_s=1.0)
     remote = RemoteJob(JobFolder(job).socket)
     try:
         for _ in range(2):
             hourly = penstock.start(writer("hourly", availableNow=True), job=job, name="hourly")
             assert hourly.awaitTermination(60)
-        said = wait_until_said(remote, "hourly")
-        assert [query["name"] for query in said["queries"]] == ["always", "hourly"] and said["queries"][1]["state"] == "ended"
+        wait_until(lambda: states() == {"always": "running", "hourly": "ended"}, what="a reading in which hourly has ended")
         with pytest.raises(UserMistake, match="already has a query 'always'"):
             penstock.start(writer("always", processingTime="1 second"), job=job, name="always")
     finally:
         always.stop()
-
-
-def wait_until_said(remote: RemoteJob, query: str) -> dict[str, Any]:
-    """A reading in which a query has ended."""
-
-    def reading() -> dict[str, Any]:
-        return dict(remote.ask("status")["reading"] or {"queries": []})
-
-    wait_until(lambda: any(each["name"] == query and each["state"] == "ended" for each in reading()["queries"]))
-    return reading()

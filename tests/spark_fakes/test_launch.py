@@ -69,16 +69,12 @@ def test_executors_report_their_cpu_to_where_spark_submit_says_the_driver_is_and
 def jvm() -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
     with hearing():
-        yield from launched(jar)
-
-
-def launched(jar: Path) -> Iterator[tuple[Any, subprocess.Popen[bytes]]]:
-    port, process = py4j.java_gateway.launch_gateway(classpath=str(jar), jarpath=str(jar), die_on_exit=True, return_proc=True)
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
-    yield gateway, process
-    gateway.close(close_callback_server_connections=True)
-    process.kill()
-    process.wait()
+        port, process = py4j.java_gateway.launch_gateway(classpath=str(jar), jarpath=str(jar), die_on_exit=True, return_proc=True)
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+        yield gateway, process
+        gateway.close(close_callback_server_connections=True)
+        process.kill()
+        process.wait()
 
 
 def test_a_signal_that_asks_the_jvm_to_stop_is_passed_on_and_the_jvm_lives(jvm: tuple[Any, subprocess.Popen[bytes]]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from penstock.spark.live import LOOKED_BACK_JOBS, BatchTasks, LiveRows
+from penstock.spark.live import LOOKED_BACK_JOBS, LiveRows
 
 
 class Store:
@@ -37,7 +37,3 @@ def test_what_is_kept_of_the_tasks_of_a_run_does_not_grow_with_its_batches() -> 
     assert live.read_rows == 10 * store.jobs, "each task is counted once"
     run = live._run
     assert max(len(run.over), len(run.jobs), len(run.stages)) <= LOOKED_BACK_JOBS and len(run.batches) <= 2
-
-
-def test_a_batch_knows_the_rows_of_all_its_tasks() -> None:
-    assert BatchTasks(rows=(3, 4), launched_wall_s=1.0, ended_wall_s=None).rows_in_all == 7

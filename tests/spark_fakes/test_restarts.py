@@ -59,14 +59,12 @@ def test_a_restart_that_fails_while_the_checkpoint_is_away_is_tried_again() -> N
     supervised.checkpoint.away = True
     supervised.look()
     supervised.look()
-    assert supervised.query.state == "failed" and [event.cause for event in supervised.said(QueryFailed)] == [
-        "ValueError: boom",
-        "hdfs://namenode/checkpoint: no answer",
-    ]
+    assert supervised.query.state == "failed"
+    assert [event.cause for event in supervised.said(QueryFailed)] == ["ValueError: boom", "hdfs://namenode/checkpoint: no answer"]
     supervised.checkpoint.away = False
     supervised.look(after_s=60.0)
     assert supervised.query.state == "running"
-    assert [event.replayed_rows for event in supervised.said(QueryRestarted)] == [None], "what nobody could count is unknown"
+    assert [event.replayed_rows for event in supervised.said(QueryRestarted)] == [None], "what could not be counted is unknown"
 
 
 def test_what_the_supervisor_cannot_do_is_said_once_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,5 +76,4 @@ def test_sizes_of_micro_batches_are_told_apart_by_waves(policy: str) -> None:
     engine = MicroBatchSettings(overhead_s=LAW.overhead_s, row_s=LAW.row_s, partitions=LAW.partitions, trigger=Trigger(interval_s=5.0), noise=0.03)
     told = replace(setup(policy, 29_000.0, claims(lambda size: LAW.capacity_rows_per_s(size, 5.0)), seconds=1500.0), engine=engine)
     lenient = replace(told.terms.autopilot, parameters={"latency_limit_s": 60.0}) if policy == "twres" else told.terms.autopilot
-    run = simulate(replace(told, terms=replace(told.terms, autopilot=lenient)))
-    assert sizes(run) == [8]
+    assert sizes(simulate(replace(told, terms=replace(told.terms, autopilot=lenient)))) == [8]

@@ -15,8 +15,7 @@ from penstock.wiring.running_job import RunningJob, slots_beside
 
 def test_a_job_runs_under_the_autopilot_and_the_profile_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("scaleout,rate,latency_ms\n2,100,250\n")
-    job = RunningJob(loaded(tmp_path, 'mode = "ask"\npolicy = "phoebe"\nprofile = "p.csv"'))
-    terms = job.host.terms
+    terms = RunningJob(loaded(tmp_path, 'mode = "ask"\npolicy = "phoebe"\nprofile = "p.csv"')).host.terms
     assert (terms.autopilot.mode, terms.autopilot.policy, [each.scaleout for each in terms.profile]) == ("ask", "phoebe", [2])
 
 

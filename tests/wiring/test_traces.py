@@ -17,8 +17,6 @@ NAME = "trace-events.json"
 
 
 class Elsewhere(FolderBeside):
-    """A checkpoint on another machine: its files have no path here."""
-
     def local_path(self, name: str) -> Path | None:
         return None
 

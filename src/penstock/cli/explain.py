@@ -123,7 +123,7 @@ def as_object(found: Explained) -> dict[str, Any]:
 
 
 def compared(why: Comparison) -> dict[str, Any]:
-    return {**asdict(why), "words": why.words()}
+    return {"code": why.code, "value": why.value, "limit": why.limit, "words": why.words()}
 
 
 def weighed(each: Candidate) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class Pilot:
         if self.proposal is not None:
             left = _span(self.proposal.expires_s - now_s)
             number = self.proposal.number
-            yield "proposal", f"{number}: {self.proposal.change}, expires in {left}; penstock approve {number}, or reject {number}", "yellow"
+            yield "proposal", f"{number}: {self.proposal.change}; penstock approve {number}, or reject {number}, within {left}", "yellow"
         if self.paused is not None:
             span = "until it is resumed" if self.paused.until_s is None else f"for {_span(self.paused.until_s - now_s)} more"
             reason = f" ({self.paused.reason})" if self.paused.reason else ""

@@ -78,6 +78,7 @@ QUERY: tuple[Measure[QueryReading], ...] = (
     Measure("query_busyness_ratio", "Share of the executors' slot time spent in the query's tasks.", lambda q: q.busyness),
     Measure("query_state_rows", "Rows in the query's state.", lambda q: q.state_rows),
     Measure("query_state_memory_bytes", "Memory the query's state takes.", lambda q: q.state_memory_bytes),
+    Measure("query_kept_share_ratio", "Share of the arriving rows that the query keeps.", lambda q: q.kept_share),
     Measure("query_partitions", "Shuffle partitions of the query.", lambda q: q.partitions),
     Measure("query_failures", "Failures of the query since the job was started.", lambda q: q.failures, counts=True),
     Measure("query_in_batch_rows", "Rows the running batch has read so far.", lambda q: q.in_batch_rows),

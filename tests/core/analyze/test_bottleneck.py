@@ -17,15 +17,10 @@ def stage(position: int, *, tasks: float = 12, run_s_per_s: float) -> StageReadi
 
 
 HEALTHY = QueryReading(
-    name="counts",
-    state="running",
-    trigger=Trigger(interval_s=2.0),
-    rate_limit_rows_per_s=None,
-    arrival_rows_per_s=1000.0,
-    throughput_rows_per_s=900.0,
-    batch=BatchParts(total_s=4.0, parts_s={"addBatch": 3.8, "walCommit": 0.1, "commitOffsets": 0.1}),
+    name="counts", state="running", trigger=Trigger(interval_s=2.0), rate_limit_rows_per_s=None, arrival_rows_per_s=1000.0,
+    throughput_rows_per_s=900.0, batch=BatchParts(total_s=4.0, parts_s={"addBatch": 3.8, "walCommit": 0.1, "commitOffsets": 0.1}),
     stages=(stage(0, run_s_per_s=2.2), stage(1, run_s_per_s=1.4)),
-)
+)  # fmt: skip
 """Four slots that work nine tenths of the time."""
 
 
@@ -37,11 +32,8 @@ def overloaded(*queries: QueryReading, rates: tuple[float, ...] = (220, 230, 220
     return blank_reading(1000.0, **known)
 
 
-def test_a_job_that_is_simply_too_small_has_no_bottleneck_that_a_reading_shows() -> None:
+def test_a_job_that_is_simply_too_small_or_unknown_has_no_bottleneck_that_a_reading_shows() -> None:
     assert bottleneck(overloaded(HEALTHY)) == Comparison(code="unknown_bottleneck", value=900.0)
-
-
-def test_nothing_known_is_nothing_named() -> None:
     assert bottleneck(blank_reading(0.0)) == Comparison(code="unknown_bottleneck")
 
 
@@ -53,8 +45,7 @@ def test_a_rate_limit_that_lets_no_more_in_is_named(limit: float, code: str) -> 
 
 @pytest.mark.parametrize(("tasks", "code"), [(3, "partitions"), (4, "unknown_bottleneck")])
 def test_too_few_partitions_are_named(tasks: int, code: str) -> None:
-    narrow = replace(HEALTHY, stages=(stage(0, tasks=tasks, run_s_per_s=2.0), stage(1, tasks=1, run_s_per_s=0.8)))
-    found = bottleneck(overloaded(narrow))
+    found = bottleneck(overloaded(replace(HEALTHY, stages=(stage(0, tasks=tasks, run_s_per_s=2.0), stage(1, tasks=1, run_s_per_s=0.8)))))
     assert found.code == code
     if code == "partitions":
         assert (found.value, found.limit) == (3, 4)
@@ -65,10 +56,6 @@ def test_queries_fill_the_slots_together_and_tasks_that_run_always_hold_one_for_
     assert bottleneck(overloaded(narrow)).code == "partitions"
     assert bottleneck(overloaded(narrow, replace(narrow, name="other"))).code == "unknown_bottleneck"
     assert bottleneck(overloaded(replace(narrow, trigger=Trigger(kind="real_time", interval_s=10.0)))).code == "unknown_bottleneck"
-
-
-def test_a_query_whose_tasks_are_not_known_may_fill_the_slots() -> None:
-    narrow = replace(HEALTHY, stages=(stage(0, tasks=2, run_s_per_s=1.8),))
     assert bottleneck(overloaded(narrow, replace(HEALTHY, name="other", stages=()))).code == "unknown_bottleneck"
 
 
@@ -81,12 +68,9 @@ def test_one_executor_that_does_most_of_the_work_is_named(busiest: float, code: 
         assert (found.value, found.limit) == pytest.approx((601.0, 300.0))
 
 
-def test_a_slow_sink_is_named_by_the_last_stage() -> None:
+def test_a_slow_sink_is_named_by_the_last_of_several_stages() -> None:
     found = bottleneck(overloaded(replace(HEALTHY, stages=(stage(0, run_s_per_s=1.0), stage(1, run_s_per_s=2.6)))))
     assert found.code == "sink" and found.value == pytest.approx(2.6 / 3.6)
-
-
-def test_a_single_stage_reads_and_writes_and_is_not_called_a_sink() -> None:
     assert bottleneck(overloaded(replace(HEALTHY, stages=(stage(0, run_s_per_s=3.6),)))).code == "unknown_bottleneck"
 
 

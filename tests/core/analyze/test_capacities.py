@@ -61,8 +61,7 @@ def test_without_a_profile_the_law_alone_says_nothing() -> None:
 
 def test_where_the_tasks_are_not_known_the_profile_is_read_as_it_is() -> None:
     plain = profile()
-    found = t_max_of(Learnt(t_max=plain), batches(stages=False), [11], INTERVAL_S)
-    assert found[11] == plain.predict(11)
+    assert t_max_of(Learnt(t_max=plain), batches(stages=False), [11], INTERVAL_S)[11] == plain.predict(11)
 
 
 def test_where_tasks_run_all_the_time_it_is_the_papers_curve_until_an_overload_was_seen() -> None:

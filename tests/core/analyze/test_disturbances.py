@@ -222,8 +222,7 @@ def recovery(seen: Assessment, failed_s: float, downtime: Estimate) -> Estimate:
 
 def test_a_retried_task_lengthens_one_batch() -> None:
     """It began 5 s ago and was hit 2 s ago; 2 s late it takes 12 s of arrivals in 7 s, and ends 2 + 7 - 3 s after it was hit."""
-    seen = batched(since_commit_s=9.0)
-    found = recovery(seen, NOW_S - 2.0, Estimate(value=2.0, low=1.0, high=3.0))
+    found = recovery(batched(since_commit_s=9.0), NOW_S - 2.0, Estimate(value=2.0, low=1.0, high=3.0))
     assert found.value == pytest.approx(6.0)
     assert found.low == pytest.approx(1.0 + 6.5 - 3.0) and found.high == pytest.approx(3.0 + 7.5 - 3.0)
 
@@ -245,8 +244,7 @@ def test_while_batches_were_of_one_size_half_of_one_is_taken_for_overhead() -> N
 
 
 def test_a_query_that_died_begins_its_batch_anew() -> None:
-    seen = batched(since_commit_s=9.0)
-    outage = outage_of(seen, 1, NOW_S - 2.0, "query_restart")
+    outage = outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "query_restart")
     assert outage.at_s == NOW_S - 2.0 and outage.uncommitted_s == pytest.approx(13.0)
 
 
@@ -290,7 +288,6 @@ class Fitting:
 
 
 def stepping(at_s: float) -> float:
-    """Another load for each failure."""
     return 1500.0 + 250.0 * ((at_s + 300.0) // (FAR_APART_TURNS * 15.0) % 4)
 
 

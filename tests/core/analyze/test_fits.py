@@ -158,8 +158,7 @@ def test_a_table_is_made_anew_for_sizes_that_it_does_not_have() -> None:
 
 def test_a_full_profile_goes_on_being_tabulated() -> None:
     """Rows beyond the most that are kept push out older ones, so their number does not grow any more."""
-    analysed = tabulated(tuple(replace(ROWS[number % len(ROWS)], latency_s=1.0 + number) for number in range(MOST_ROWS)))
-    learnt = analysed.knowledge.learnt
+    learnt = tabulated(tuple(replace(ROWS[number % len(ROWS)], latency_s=1.0 + number) for number in range(MOST_ROWS))).knowledge.learnt
     few, many = (replace(learnt, profile=learnt.profile.learn(ROWS[:1] * number)) for number in (MOST_ROWS // 25, MOST_ROWS // 20))
     assert (table_due(few, 8), table_due(many, 8)) == (False, True)
     assert len(many.profile.observations) == MOST_ROWS

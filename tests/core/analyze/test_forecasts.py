@@ -34,8 +34,7 @@ def test_it_is_seen_from_now_on_over_the_whole_horizon() -> None:
 def test_the_rate_of_a_reading_stands_in_the_middle_of_its_time() -> None:
     analysed = Analysed(SteadyJob(load=lambda at_s: 100.0 if at_s < 30 else 200.0))
     analysed.turns(4)
-    points = points_since(analysed.knowledge.learnt.load.series, 0.0)
-    assert points == [(7.5, 100.0), (22.5, 100.0), (37.5, 200.0), (52.5, 200.0)]
+    assert points_since(analysed.knowledge.learnt.load.series, 0.0) == [(7.5, 100.0), (22.5, 100.0), (37.5, 200.0), (52.5, 200.0)]
 
 
 def test_arrivals_are_what_came_and_then_what_is_forecast() -> None:

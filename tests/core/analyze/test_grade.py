@@ -21,18 +21,10 @@ from penstock.core.policies.daedalus import Daedalus
 
 MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, configuration=sized(4), due_s=60.0)
 PREDICTIONS = st.builds(
-    Prediction,
-    kind=st.sampled_from(["capacity", "latency", "forecast", "recovery", "recovery_bound"]),
-    made_s=st.floats(0.0, 300.0),
-    value=st.floats(1.0, 1e4),
-    low=st.just(0.0),
-    high=st.just(1e5),
-    configuration=st.integers(3, 5).map(sized),
-    due_s=st.floats(0.0, 900.0),
-    expires_s=st.floats(0.0, 900.0),
-    about=st.sampled_from(["", "query_restart", "p95"]),
-    cause=st.sampled_from(["", "failure 1"]),
-)
+    Prediction, kind=st.sampled_from(["capacity", "latency", "forecast", "recovery", "recovery_bound"]), made_s=st.floats(0.0, 300.0),
+    value=st.floats(1.0, 1e4), low=st.just(0.0), high=st.just(1e5), configuration=st.integers(3, 5).map(sized), due_s=st.floats(0.0, 900.0),
+    expires_s=st.floats(0.0, 900.0), about=st.sampled_from(["", "query_restart", "p95"]), cause=st.sampled_from(["", "failure 1"]),
+)  # fmt: skip
 
 
 def waiting(knowledge: Knowledge, *predictions: Prediction) -> Knowledge:
@@ -125,8 +117,7 @@ def test_a_latency_foretold_with_a_change_waits_until_the_change_is_recovered_fr
 def test_what_was_said_of_a_proposed_size_waits_for_the_word(known: Knowledge) -> None:
     made = replace(MADE, kind="capacity", configuration=sized(6), due_s=None, expires_s=1e12)
     proposal = Proposal(number=1, decision_id=1, configuration=sized(6), before=sized(4), at_s=0.0, expires_s=1e12, policy="p")
-    asked = replace(known, predictions=(made,), proposals=Proposals(open=proposal))
-    assert grade(asked, 1000.0, TERMS)[0].predictions == (made,)
+    assert grade(replace(known, predictions=(made,), proposals=Proposals(open=proposal)), 1000.0, TERMS)[0].predictions == (made,)
     assert grade(waiting(known, made), 1000.0, TERMS)[0].predictions == ()
 
 

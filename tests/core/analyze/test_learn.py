@@ -142,8 +142,7 @@ def test_a_batch_has_the_rows_of_its_cycle() -> None:
     reading = batched(1, 3, 900.0)
     measured = batch_measured(reading.queries[0], reading, warming=False)
     assert measured is not None and (measured.rows, measured.tasks, measured.scaleout) == (4500.0, 12, 3)
-    late = replace(reading.queries[0], batch=BatchParts(total_s=20.0))
-    overloaded = batch_measured(late, reading, warming=False)
+    overloaded = batch_measured(replace(reading.queries[0], batch=BatchParts(total_s=20.0)), reading, warming=False)
     assert overloaded is not None and overloaded.rows == 18_000.0
 
 

@@ -28,25 +28,13 @@ def promised(seen: Assessment, *, latency_s: float | None = None, recovery_s: fl
     return {target: why.code for target, why in targets(replace(seen, promises=Promises(latency_p95_s=latency_s, recovery_s=recovery_s))).items()}
 
 
-def test_what_can_be_kept_is_not_named(seen: Assessment) -> None:
+def test_what_no_number_of_executors_can_keep_is_named_and_nothing_else(seen: Assessment) -> None:
     assert promised(seen, latency_s=5.0, recovery_s=300.0) == {} == promised(seen)
-
-
-def test_a_recovery_below_the_downtime_cannot_be_kept(seen: Assessment) -> None:
     assert promised(seen, recovery_s=30.0) == {"recovery time": "recovery_below_downtime"}
-
-
-def test_a_recovery_that_takes_the_largest_size_longer_cannot_be_kept(seen: Assessment) -> None:
     assert promised(seen, recovery_s=40.0) == {"recovery time": "recovery_above_target"}
-
-
-def test_a_load_that_no_size_carries_is_named(seen: Assessment) -> None:
     assert promised(replace(seen, load_rows_per_s=10_000.0)) == {"throughput": "peak_above_capacity"}
-
-
-def test_a_bound_in_favour_keeps_a_target_unnamed(seen: Assessment) -> None:
-    unsure = replace(seen, load_rows_per_s=10_000.0, capacities={8: Estimate(value=8000.0, low=5000.0, high=12_000.0)})
-    assert promised(unsure) == {}
+    unsure = {8: Estimate(value=8000.0, low=5000.0, high=12_000.0)}
+    assert promised(replace(seen, load_rows_per_s=10_000.0, capacities=unsure)) == {}, "the bound may be in favour"
 
 
 def test_a_latency_below_the_trigger_or_of_the_largest_size_cannot_be_kept(seen: Assessment) -> None:

@@ -1,29 +1,26 @@
 """Each row of the table of knobs parses what it shows, and refuses what is out of bounds."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from penstock.cli.generated_pages import knobs_table
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.knobs import KNOBS, Knob, address_of, knob_at, knob_set_by
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 
 GOOD: dict[str, list[Any]] = {
-    "executors": [1, 30],
-    "trigger": [Trigger(), Trigger(interval_s=0.5), Trigger(interval_s=90.0), Trigger(kind="real_time", interval_s=5.0)],
-    "rate-limit": [None, 7.0, 20_000.0],
-    "partitions": [1, 400],
-    "kept-share": [0.01, 0.6, 1.0],
-}
+    "executors": [1, 30], "trigger": [Trigger(), Trigger(interval_s=0.5), Trigger(interval_s=90.0), Trigger(kind="real_time", interval_s=5.0)],
+    "rate-limit": [None, 7.0, 20_000.0], "partitions": [1, 400], "kept-share": [0.01, 0.6, 1.0],
+}  # fmt: skip
 BAD: dict[str, list[Any]] = {
-    "executors": [0, -1],
-    "trigger": [Trigger(kind="real_time", interval_s=4.0)],
-    "rate-limit": [0.0, -1.0, float("nan"), float("inf")],
-    "partitions": [0, -8],
-    "kept-share": [0.0, -0.1, 1.01, float("nan")],
-}
+    "executors": [0, -1], "trigger": [Trigger(kind="real_time", interval_s=4.0)], "rate-limit": [0.0, -1.0, float("nan"), float("inf")],
+    "partitions": [0, -8], "kept-share": [0.0, -0.1, 1.01, float("nan")],
+}  # fmt: skip
+PAGE = Path(__file__).parents[3] / "docs" / "knobs.md"
 ROWS = pytest.mark.parametrize("knob", KNOBS.values(), ids=list(KNOBS))
 
 
@@ -70,3 +67,8 @@ def test_no_other_command_sets_a_knob() -> None:
 def test_a_move_costs_the_disturbance_that_it_causes() -> None:
     costs = [KNOBS["executors"].costs(2, 3), KNOBS["executors"].costs(3, 2), KNOBS["trigger"].costs(1, 2), KNOBS["kept-share"].costs(1.0, 0.5)]
     assert costs == ["rescale_up", "rescale_down", "reconfiguration", None]
+
+
+def test_the_page_of_knobs_is_as_they_are_declared() -> None:
+    assert PAGE.read_text() == knobs_table(), "renew it: .venv/bin/python -m penstock.cli.generated_pages"
+    assert all(f"| `{name}` | {f'`penstock {knob.command} {knob.example}`' if knob.command else 'none'} |" in knobs_table() for name, knob in KNOBS.items())

@@ -7,20 +7,13 @@ from hypothesis import strategies as st
 from penstock.core.domain.trigger import Kind, Trigger
 from penstock.core.errors import UserMistake
 
+UNDERSTOOD: dict[str, Trigger] = {
+    **dict.fromkeys(("", "asap", "0s"), Trigger()), "5s": Trigger(interval_s=5.0), " 1m30s ": Trigger(interval_s=90.0),
+    **dict.fromkeys(("available-now", "available_now"), Trigger(kind="available_now")), "realtime:15s": Trigger(kind="real_time", interval_s=15.0),
+}  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("text", "trigger"),
-    [
-        ("5s", Trigger(interval_s=5.0)),
-        ("", Trigger()),
-        ("asap", Trigger()),
-        ("0s", Trigger()),
-        (" 1m30s ", Trigger(interval_s=90.0)),
-        ("available-now", Trigger(kind="available_now")),
-        ("available_now", Trigger(kind="available_now")),
-        ("realtime:15s", Trigger(kind="real_time", interval_s=15.0)),
-    ],
-)
+
+@pytest.mark.parametrize(("text", "trigger"), UNDERSTOOD.items())
 def test_a_trigger_is_understood(text: str, trigger: Trigger) -> None:
     assert Trigger.parse(text) == trigger
 

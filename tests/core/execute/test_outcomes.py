@@ -28,7 +28,6 @@ REFUSED = Outcome(number=4, done=False, took_s=1.0)
 
 
 def wishing(instruction: Instruction, wishes: Mapping[str, Any] | None = None) -> Knowledge:
-    """Knowledge that desires what the instruction asks for, unless told otherwise."""
     desired = declared = sized(2, a="10s").having("rate-limit:a", 50.0)
     for address, value in {**{move.address: move.after for move in instruction.change.moves}, **(wishes or {})}.items():
         desired = desired.having(address, value)

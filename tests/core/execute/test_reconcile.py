@@ -98,9 +98,16 @@ def test_what_a_cluster_gives_beyond_what_was_asked_for_does_not_leave_in_the_na
     assert step.decision == given.decision_id == (6 if requested == 3 else None)
 
 
-@pytest.mark.parametrize("state", ["starting", "restarting", "failed", "given up", "stopped"])
-def test_a_query_that_does_not_run_is_not_steered(state: str) -> None:
-    assert asked(knowing({"trigger:a": FAST}, replace(SEEN, state=state))) == []
+NOT_STEERED: dict[str, Knowledge] = {
+    **{f"it is {state}": knowing({"trigger:a": FAST}, replace(SEEN, state=state)) for state in ("starting", "restarting", "failed", "given up", "stopped")},
+    "its partitions are not known yet": knowing({"partitions:a": 8}, replace(SEEN, partitions=None)),
+    "it was not declared": knowing(None, replace(SEEN, name="other", trigger=FAST)),
+}
+
+
+@pytest.mark.parametrize("knowledge", NOT_STEERED.values(), ids=NOT_STEERED)
+def test_a_query_is_not_steered_while(knowledge: Knowledge) -> None:
+    assert asked(knowledge) == []
 
 
 def test_a_knob_that_cannot_be_turned_is_left_as_it_is() -> None:
@@ -108,14 +115,6 @@ def test_a_knob_that_cannot_be_turned_is_left_as_it_is() -> None:
     stiff = replace(SEEN, unable={"trigger": "x", "partitions": "x"})
     assert asked(knowing({"trigger:a": FAST, "partitions:a": 8}, stiff)) == []
     assert asked(knowing({"trigger:a": FAST, "rate-limit:a": 5.0}, stiff)) == [changing(1, "a", rate_limit=(None, 5.0))]
-
-
-def test_partitions_wait_until_it_is_known_how_many_there_are() -> None:
-    assert asked(knowing({"partitions:a": 8}, replace(SEEN, partitions=None))) == []
-
-
-def test_a_query_nobody_declared_is_not_steered() -> None:
-    assert asked(knowing(None, replace(SEEN, name="other", trigger=FAST))) == []
 
 
 def test_several_knobs_are_turned_in_one_turn_with_numbers_of_their_own() -> None:
@@ -126,8 +125,7 @@ def test_several_knobs_are_turned_in_one_turn_with_numbers_of_their_own() -> Non
 def rescaling(mode: Mode = "active", **known: Any) -> Knowledge:
     """Knowledge that desires 5 executors of 3, after its next instruction was given."""
     last = blank_reading(10.0, **{"executors_running": 2, "executors_requested": 3, "throughput_rows_per_s": 100.0, **known})
-    wanting = Knowledge(declared=sized(3), desired=sized(5), last=last, schedule=Schedule(mode=mode), next_number=4)
-    return reconcile(wanting, 10.0)[0]
+    return reconcile(Knowledge(declared=sized(3), desired=sized(5), last=last, schedule=Schedule(mode=mode), next_number=4), 10.0)[0]
 
 
 @pytest.mark.parametrize(("mode", "applied", "rescaled_s"), [("observe", 0, None), ("shadow", 1, None), ("ask", 1, 10.0), ("active", 1, 10.0)])
@@ -137,11 +135,8 @@ def test_a_rescale_is_remembered_where_there_is_a_policy_and_starts_its_timer_un
     assert after.schedule.rescaled_s == rescaled_s
 
 
-def test_what_changes_before_the_first_batch_is_the_start_of_the_job_and_no_rescale() -> None:
+def test_what_changes_before_the_first_batch_of_any_query_is_the_start_of_the_job_and_no_rescale() -> None:
     assert rescaling(throughput_rows_per_s=None).rescale is None
-
-
-def test_a_query_with_nothing_to_read_does_not_hide_the_rescales_of_the_others() -> None:
     reads = replace(SEEN, throughput_rows_per_s=100.0)
     assert rescaling(throughput_rows_per_s=None, queries=(reads, replace(reads, name="b", throughput_rows_per_s=None))).schedule.rescaled_s == 10.0
 
@@ -173,6 +168,8 @@ def watch(running: list[int], every_s: float = 10.0, unable: dict[str, str] | No
 
 def test_missing_executors_are_reported_after_the_time_out_and_their_return_once() -> None:
     assert watch([3, 2, 2, 2, 2, 2, 2, 3, 3]) == [ExecutorsMissing(at_s=40.0, requested=3, running=2, waited_s=30.0), ExecutorsComplete(at_s=70.0, running=3)]
+    assert watch([3, 2, 2, 3, 2, 2, 3]) == [], "they were replaced in time"
+    assert watch([0] * 20, unable={"executors": "use a cluster"}) == [], "there are none to scale"
 
 
 def test_while_all_are_there_nothing_is_copied() -> None:
@@ -180,10 +177,6 @@ def test_while_all_are_there_nothing_is_copied() -> None:
     assert watch_executors(complete, 5.0, CONFIG)[0] is complete
     reported = replace(complete, last=blank_reading(5.0, executors_running=2), missing=Missing(since_s=0.0, reported=True))
     assert watch_executors(reported, 99.0, CONFIG)[0] is reported
-
-
-def test_executors_replaced_in_time_are_nothing_to_talk_about() -> None:
-    assert watch([3, 2, 2, 3, 2, 2, 3]) == []
 
 
 @given(st.lists(st.integers(0, 4), max_size=40))
@@ -197,7 +190,3 @@ def test_while_executors_are_being_asked_for_nothing_is_missing() -> None:
     pending = (Pending(instruction=scaling(1, 1, 3), since_s=0.0),)
     asking = replace(WANTED, last=blank_reading(500.0, executors_running=1), pending=pending, missing=Missing(since_s=0.0))
     assert watch_executors(asking, 500.0, CONFIG) == (asking, [])
-
-
-def test_where_there_are_no_executors_to_scale_none_are_missing() -> None:
-    assert watch([0] * 20, unable={"executors": "use a cluster"}) == []

@@ -36,8 +36,7 @@ def held(knob: str, value: str) -> Hold:
 
 
 def test_the_first_controller_desires_what_is_declared() -> None:
-    knowledge = begin(desired(), None, LIMITS)
-    assert knowledge == Knowledge(declared=desired(), desired=desired())
+    assert begin(desired(), None, LIMITS) == Knowledge(declared=desired(), desired=desired())
 
 
 def test_an_unchanged_declaration_keeps_what_was_desired_and_held() -> None:

@@ -35,7 +35,6 @@ def seen() -> Assessment:
 
 
 def predicted(policy: Any, seen: Assessment, executors: int, decider: str = "") -> dict[str, Prediction]:
-    """What a policy predicts of these executors, by kind."""
     return {each.kind: each for each in predicted_by(policy, seen, sized(executors), decider)}
 
 

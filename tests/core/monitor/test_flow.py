@@ -93,8 +93,7 @@ def test_no_counter_gives_a_negative_rate_whatever_it_shows(counts: list[float])
 
 
 def test_a_counter_that_began_anew_is_measured_from_there() -> None:
-    rows = [1000.0, 1500.0, 40.0, 540.0, 1040.0]
-    found = looked(*(seen(5.0 * i, real_time(read_rows=each)) for i, each in enumerate(rows)))
+    found = looked(*(seen(5.0 * i, real_time(read_rows=each)) for i, each in enumerate([1000.0, 1500.0, 40.0, 540.0, 1040.0])))
     assert [reading.throughput_rows_per_s for reading in found] == [None, 100.0, None, 100.0, 100.0]
 
 
@@ -157,12 +156,9 @@ def test_latency_is_that_of_the_output_and_never_that_of_the_commit() -> None:
         return tuple(OutputSample(wall_s=WALL_S + at_s, latency_s=each, rows=10.0) for each in latencies_s)
 
     found = looked(
-        seen(16.0, real_time(batches=(batch(0),))),
-        seen(21.0, real_time(outputs=outputs(20.0, 0.03, 0.05))),
-        seen(26.0, real_time(outputs=outputs(25.0, 0.9))),
-        seen(37.0, real_time(outputs=outputs(36.5, 0.04))),
-        seen(99.0, real_time()),
-    )
+        seen(16.0, real_time(batches=(batch(0),))), seen(21.0, real_time(outputs=outputs(20.0, 0.03, 0.05))),
+        seen(26.0, real_time(outputs=outputs(25.0, 0.9))), seen(37.0, real_time(outputs=outputs(36.5, 0.04))), seen(99.0, real_time()),
+    )  # fmt: skip
     p = [None if reading.latency is None else (reading.latency.p50_s, reading.latency.p95_s) for reading in found]
     assert p == [None, (0.03, 0.05), (0.05, 0.9), (0.04, 0.9), None]
 

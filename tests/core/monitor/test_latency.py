@@ -14,7 +14,6 @@ from penstock.core.monitor.latency import SKEW_TOLERANCE_S, Outputs, latency_of,
 
 
 def committed(*delays_s: Any, at_s: float = 1_700_000_000.0) -> BatchFact:
-    """A batch whose sources had rows with these delays."""
     samples = tuple(
         ArrivalSample(
             rows=float(np.size(each)),

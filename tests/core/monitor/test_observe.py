@@ -50,7 +50,6 @@ class Sawtooth:
         )  # fmt: skip
 
     def look(self, at_s: float) -> QueryFacts:
-        """What has happened since the last look."""
         new = []
         while self.commit_s(self.told) <= at_s:
             new.append(self.batch(self.told))
@@ -124,8 +123,7 @@ def test_the_first_reading_knows_no_rates() -> None:
 
 
 def test_the_rest_of_a_reading_is_as_the_batches_say() -> None:
-    query = Sawtooth(100.0, 5.0, lambda _: 2.0)
-    reading = readings(query, [EPOCH_S + 5.0 * each for each in range(1, 13)])[-1]
+    reading = readings(Sawtooth(100.0, 5.0, lambda _: 2.0), [EPOCH_S + 5.0 * each for each in range(1, 13)])[-1]
     measured = only(reading)
     assert (measured.batch_id, measured.batches, measured.state_rows) == (11, 3, 77)
     assert measured.since_commit_s == pytest.approx(3.0)
@@ -138,8 +136,7 @@ def test_the_rest_of_a_reading_is_as_the_batches_say() -> None:
 
 
 def test_a_stalled_query_still_tells_of_its_last_batch_while_its_excess_grows() -> None:
-    query = Sawtooth(100.0, 5.0, lambda number: 2.0 if number < 5 else 1e9)
-    found = readings(query, [EPOCH_S + 5.0 * each for each in range(1, 40)])
+    found = readings(Sawtooth(100.0, 5.0, lambda number: 2.0 if number < 5 else 1e9), [EPOCH_S + 5.0 * each for each in range(1, 40)])
     last = only(found[-1])
     assert found[-1].throughput_rows_per_s == 0.0 and found[-1].busyness == 0.0
     assert (last.batch_id, last.batches, last.state_rows) == (4, 0, 28)

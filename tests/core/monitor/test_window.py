@@ -42,8 +42,7 @@ def test_the_throughput_of_steady_batches_is_exact_at_every_phase(interval_s: fl
     at_s = reading_s * readings
     batches = steady(at_s, interval_s=interval_s, batch_s=busy * interval_s, first_s=first_s)
     assume(len(batches) > 1)
-    window = window_of(batches, None, at_s, interval_s, WANTED_S)
-    assert throughput(window) == pytest.approx(ROWS_PER_S, rel=1e-6)
+    assert throughput(window_of(batches, None, at_s, interval_s, WANTED_S)) == pytest.approx(ROWS_PER_S, rel=1e-6)
 
 
 @given(interval_s=st.floats(0.2, 60.0), at_s=st.floats(0.0, 300.0))
@@ -97,8 +96,7 @@ def test_a_counter_of_whole_rows_has_its_rate_within_a_row_or_two_however_often_
     for gap_s in (0.0, *gaps_s):
         at_s += gap_s
         samples = sampled(samples, at_s, math.floor(rate * at_s), LEAST_S)
-    found = rate_per_s(samples, LEAST_S)
-    assert found == pytest.approx(rate, abs=1.001 / min(LEAST_S, at_s - began_s), rel=1e-9)
+    assert rate_per_s(samples, LEAST_S) == pytest.approx(rate, abs=1.001 / min(LEAST_S, at_s - began_s), rel=1e-9)
 
 
 @given(st.lists(st.floats(0.001, 20.0), max_size=100))
@@ -118,8 +116,7 @@ def test_one_sample_is_no_rate_and_neither_are_two_of_the_same_moment() -> None:
 
 
 def test_a_counter_that_does_not_tell_has_no_rate_and_begins_anew() -> None:
-    known = sampled(sampled((), 0.0, 0.0, LEAST_S), 5.0, 50.0, LEAST_S)
-    assert sampled(known, 10.0, None, LEAST_S) == ()
+    assert sampled(sampled(sampled((), 0.0, 0.0, LEAST_S), 5.0, 50.0, LEAST_S), 10.0, None, LEAST_S) == ()
 
 
 def test_a_counter_that_went_back_stands_still() -> None:

@@ -57,14 +57,10 @@ def test_a_tenth_of_the_gain_of_a_size_in_proportion_is_enough(throughput: float
     assert bool(events) == (after.desired.executors == 2) == (throughput < 1100.0)
 
 
-def test_a_job_that_has_caught_up_is_not_judged_any_more() -> None:
-    after, events = judged(reading(excess_lag_rows=0.0))
-    assert (after.desired.executors, after.effects.trial, events) == (4, None, [])
-
-
-def test_a_size_that_somebody_changed_meanwhile_is_not_judged() -> None:
-    after, events = watch_effect(on_trial(reading(), executors=6), SETTLED, terms(), lambda _: TOO_FEW)
-    assert (after.desired.executors, after.effects.trial, events) == (6, None, [])
+def test_a_job_that_has_caught_up_or_whose_executors_were_changed_meanwhile_is_not_judged() -> None:
+    for last, executors in ((reading(excess_lag_rows=0.0), 4), (reading(), 6)):
+        after, events = watch_effect(on_trial(last, executors), SETTLED, terms(), lambda _: TOO_FEW)
+        assert (after.desired.executors, after.effects.trial, events) == (executors, None, [])
 
 
 def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_nothing_disturbs_them() -> None:
@@ -73,7 +69,7 @@ def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_not
         after, events = watch_effect(waiting, SETTLED, terms(), lambda _: TOO_FEW)
         assert (after.desired.executors, after.effects.trial, events) == (4, replace(TRIAL, since_s=SETTLED), [])
     little = reading(excess_lag_rows=10_000.0)
-    for early in (reading(at_s=SETTLED - 1), reading(since_disturbance_s=30.0), reading(throughput_rows_per_s=None), little):
+    for early in (reading(at_s=SETTLED - 1), reading(since_disturbance_s=30.0), reading(throughput_rows_per_s=None), reading(excess_lag_rows=None), little):
         after, events = judged(early)
         assert (after.desired.executors, after.effects.trial, events) == (4, TRIAL, [])
 
@@ -102,11 +98,6 @@ def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step()
     assert [(each.before, each.after) for each in (*events, *again)] == [(2, 4), (2, 3)]
 
 
-def test_a_lag_that_is_not_known_ends_no_trial() -> None:
-    after, events = judged(reading(excess_lag_rows=None))
-    assert (after.effects.trial, events) == (TRIAL, [])
-
-
 def test_a_query_for_which_nothing_waits_does_not_put_off_the_judgement() -> None:
     batch = BatchParts(total_s=20.0)
     busy = QueryReading(name="q", state="running", trigger=Trigger(interval_s=5.0), rate_limit_rows_per_s=None, since_commit_s=5.0, batch=batch, lag_rows=9.0)
@@ -120,15 +111,12 @@ def test_what_the_readings_do_not_show_is_told_by_the_throughput() -> None:
     assert [each.words() for each in events if "throughput went from 1,000 to 1,010 rows/s" in each.words()]
 
 
-def test_only_a_scale_up_in_overload_is_a_trial() -> None:
+def test_only_scale_ups_in_overload_are_a_trial_and_those_that_follow_each_other_are_judged_together() -> None:
     overloaded, healthy = reading(executors_running=2), reading(excess_lag_rows=0.0)
     assert with_trial(Effects(), healthy, sized(2), sized(4), 1, 7.0).trial is None
     assert with_trial(Effects(), reading(throughput_rows_per_s=None), sized(2), sized(4), 1, 7.0).trial is None
     assert with_trial(Effects(trial=TRIAL), overloaded, sized(4), sized(3), 1, 7.0).trial is None
     assert with_trial(Effects(), overloaded, sized(2), sized(4), 1, 7.0).trial == trying(2, 4, 1010.0, since_s=7.0)
-
-
-def test_scale_ups_that_follow_each_other_are_judged_together() -> None:
     assert with_trial(Effects(trial=TRIAL), reading(), sized(4), sized(6), 2, 60.0).trial == trying(2, 6, 1000.0, since_s=60.0, decision_id=2)
 
 

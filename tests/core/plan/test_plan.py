@@ -69,8 +69,6 @@ def test_what_the_policy_predicts_stands_on_the_candidate_that_it_chose_and_all_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sure(Fixed):
-    """Predicts a capacity."""
-
     def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
         return (Prediction(kind="capacity", made_s=seen.at_s, value=5.0, low=5.0, high=5.0, configuration=configuration),)
 

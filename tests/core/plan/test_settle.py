@@ -122,8 +122,7 @@ def test_a_scale_up_in_overload_begins_a_trial_and_a_scale_down_is_remembered() 
 
 def test_a_decision_that_repeats_the_last_is_news_once_a_minute() -> None:
     def again(wanted: Decision, since_s: float, **under: Any) -> bool:
-        knowledge = knowing(said_s=1000.0 - since_s, decided=wants(3, code="too_soon"))
-        return settled(knowledge, wanted, terms(**under)).is_news
+        return settled(knowing(said_s=1000.0 - since_s, decided=wants(3, code="too_soon")), wanted, terms(**under)).is_news
 
     assert not again(wants(3, code="too_soon"), 59.0)
     assert again(wants(3, code="too_soon"), 60.0)

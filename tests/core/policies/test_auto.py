@@ -75,22 +75,18 @@ RECOVERED_S = 30.0 + 40.0 * 350.0 / 150.0
 
 
 @pytest.mark.parametrize(
-    ("uptime_s", "lag_rows", "policy"),
+    ("executors", "uptime_s", "lag_rows", "policy"),
     [
-        (RECOVERED_S + 59.0, 1e5, "auto:phoebe"),
-        (RECOVERED_S + 61.0, 1e5, "auto:daedalus"),
-        (RECOVERED_S + 61.0, 300.0, "auto:phoebe"),
-        (3600.0, 1e5, "auto:daedalus"),
+        (5, RECOVERED_S + 59.0, 1e5, "auto:phoebe"),
+        (5, RECOVERED_S + 61.0, 1e5, "auto:daedalus"),
+        (5, RECOVERED_S + 61.0, 300.0, "auto:phoebe"),
+        (5, 3600.0, 1e5, "auto:daedalus"),
+        (3, 89.0, 1e5, "auto:phoebe"),  # by the profile itself three cannot carry the load
+        (3, 91.0, 1e5, "auto:daedalus"),
     ],
 )
-def test_a_job_that_lags_longer_than_its_profile_lets_expect_is_not_left_to_phoebe(uptime_s: float, lag_rows: float, policy: str) -> None:
-    seen = under(350.0, promises=PROMISED, executors=5, uptime_s=uptime_s, lag_rows=lag_rows, **PROFILED)
-    assert Auto().decide(seen).policy == policy
-
-
-@pytest.mark.parametrize(("uptime_s", "policy"), [(89.0, "auto:phoebe"), (91.0, "auto:daedalus")])
-def test_nor_is_one_that_its_size_cannot_carry_by_the_profile_itself(uptime_s: float, policy: str) -> None:
-    seen = under(350.0, promises=PROMISED, executors=3, uptime_s=uptime_s, lag_rows=1e5, **PROFILED)
+def test_a_job_that_lags_longer_than_its_profile_predicts_is_not_left_to_phoebe(executors: int, uptime_s: float, lag_rows: float, policy: str) -> None:
+    seen = under(350.0, promises=PROMISED, executors=executors, uptime_s=uptime_s, lag_rows=lag_rows, **PROFILED)
     assert Auto().decide(seen).policy == policy
 
 

@@ -24,7 +24,8 @@ def refuses_below(least: float) -> Refuse:
     return refuse
 
 
-def test_keeping_says_why_and_forgets_nothing() -> None:
+def test_keeping_says_why_and_forgets_nothing_nor_does_a_choice() -> None:
+    assert decided(assessed(memory=STEP), "mine", 5, Comparison(code="smallest_that_holds")).memory == STEP
     kept = keep(assessed(executors=7, memory=STEP), "mine", "too_soon", 30.0, 60.0)
     assert (kept.policy, kept.executors, kept.direction, kept.memory) == ("mine", 7, "keep", STEP)
     assert kept.why.words() == "30 s since the last change, 60 s must pass"
@@ -52,10 +53,6 @@ def test_without_a_load_or_any_capacity_the_size_stays() -> None:
     for seen in (under(150.0, load_rows_per_s=None), under(150.0, capacities={}), assessed()):
         decision = smallest(seen, "mine", refuses_below(0.0))
         assert (decision.direction, decision.why.code) == ("keep", "not_ready")
-
-
-def test_a_choice_keeps_in_mind_what_the_policy_did() -> None:
-    assert decided(assessed(memory=STEP), "mine", 5, Comparison(code="smallest_that_holds")).memory == STEP
 
 
 def test_a_size_beyond_the_limits_is_the_limit() -> None:
@@ -103,12 +100,9 @@ def test_the_largest_of_the_window_is_remembered_and_the_first_number_counts_as_
 
 
 @given(wanted=SIZES, window_s=st.sampled_from([0.0, 100.0]))
-def test_asked_again_at_the_same_moment_it_remembers_the_same(wanted: int, window_s: float) -> None:
+def test_asked_again_at_the_same_moment_it_remembers_the_same_and_without_a_window_nothing(wanted: int, window_s: float) -> None:
     once = wanted_within((), NOW_S, wanted, 4, window_s)
     assert wanted_within(once, NOW_S, wanted, 4, window_s) == once
-
-
-def test_without_a_window_nothing_is_remembered() -> None:
     assert wanted_within((Wanted(at_s=NOW_S - 1.0, executors=9),), NOW_S, 2, 4, 0.0) == ()
 
 

@@ -12,12 +12,8 @@ from penstock.core.policies.daedalus import Daedalus
 
 LATER = [*[150.0] * 10, *[350.0] * 5]
 BELOW, TARGET, UNTIL, LAG, PEAK = (
-    "capacity_below_load",
-    "recovery_above_target",
-    "capacity_below_peak_until_recovered",
-    "lag_above_capacity",
-    "capacity_below_peak",
-)
+    "capacity_below_load", "recovery_above_target", "capacity_below_peak_until_recovered", "lag_above_capacity", "capacity_below_peak",
+)  # fmt: skip
 
 CASES: dict[str, tuple[Assessment, int, str, list[str]]] = {
     "nothing is known": (assessed(), 4, "not_ready", []),
@@ -74,8 +70,7 @@ def test_a_refusal_names_the_numbers_that_were_compared() -> None:
 
 
 def test_the_recovery_of_the_present_size_is_that_of_a_failure() -> None:
-    kept = Daedalus().decide(under(350.0)).candidates[-1]
-    assert kept.recovery_s == pytest.approx(30.0 + 40.0 * 350.0 / 50.0)
+    assert Daedalus().decide(under(350.0)).candidates[-1].recovery_s == pytest.approx(30.0 + 40.0 * 350.0 / 50.0)
 
 
 @given(load=st.floats(0, 3000), since_s=st.floats(0, 179), current=st.integers(1, 12))

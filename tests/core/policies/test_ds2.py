@@ -36,49 +36,50 @@ def under(load: float, **known: Any) -> Assessment:
 
 
 def with_tasks(*tasks: float | None) -> Reading:
-    """A reading of one query with stages of so many tasks each, where they are known."""
     known = enumerate(each for each in tasks if each is not None)
     stages = tuple(StageReading(position=at, name=str(at), tasks=each, rows_per_s=1.0, run_time_s_per_s=1.0, busyness=0.5) for at, each in known)
     query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=10.0), rate_limit_rows_per_s=None, stages=stages)
     return blank_reading(NOW_S, queries=(query,))
 
 
-def told(decision: Decision) -> tuple[Any, ...]:
+def explained(decision: Decision) -> tuple[Any, ...]:
     return decision.executors, decision.why.code, decision.why.value, decision.why.limit
 
 
 def settled(policy: Ds2, seen: Assessment) -> Decision:
-    """What it decides when it has seen the same for an hour."""
     return policy.decide(replace(seen, at_s=NOW_S + 3600.0, memory=policy.decide(seen).memory))
 
 
-def test_three_busy_slots_of_four_are_within_the_boundary() -> None:
-    decision = Ds2().decide(under(1000.0))
-    assert told(decision) == (4, "within_boundary", pytest.approx(0.75), 0.3)
+LAGGING, STOPS_UP = 1000.0 * 1800.0, frozenset({"rescale_up"})
+WANTED: dict[str, tuple[Ds2, Assessment, int]] = {
+    "1500 rows/s x 3 ms / 0.7 = 6.4 slots": (Ds2(), under(1500.0), 7),
+    "to catch up with a stop 1500 x 300 s / 1800 s x 3 ms = 0.75 slots more": (Ds2(), under(1500.0, stops=STOPS_UP), 8),
+    "a stop that takes no time": (Ds2(restart_s=0.0), under(1500.0, stops=STOPS_UP), 7),
+    "only fewer executors stop the job": (Ds2(), under(1500.0, stops=frozenset({"rescale_down"})), 7),
+    "1000 rows/s / 0.7 and 1000 rows/s to catch up, x 3 ms = 7.3 slots": (Ds2(), under(1000.0, lag_rows=LAGGING), 8),
+    "no time to catch up is given": (Ds2(catch_up_s=0.0), under(1000.0, lag_rows=LAGGING), 4),
+    "two slots each": (Ds2(), under(3000.0, slots_each=2), 7),
+    "two slots each that suffice": (Ds2(), under(2000.0, slots_each=2), 4),
+    "five minutes after a rescale": (Ds2(), under(1500.0, since_rescale_s=300.0), 7),
+}
 
 
-def test_slots_are_added_for_the_load_at_the_target() -> None:
-    decision = Ds2().decide(under(1500.0))
-    assert decision.executors == 7, "1500 rows/s x 3 ms / 0.7 = 6.4 slots"
-    assert told(decision)[1:] == (UPWARDS, pytest.approx(1.125), 0.7)
+@pytest.mark.parametrize(("policy", "seen", "executors"), WANTED.values(), ids=WANTED)
+def test_slots_are_added_for_the_load_at_the_target_and_for_what_waits(policy: Ds2, seen: Assessment, executors: int) -> None:
+    assert policy.decide(seen).executors == executors
 
 
-def test_where_a_change_stops_the_job_it_leaves_room_to_catch_up_with_that() -> None:
-    stops = frozenset({"rescale_up"})
-    assert Ds2().decide(under(1500.0, stops=stops)).executors == 8, "and 1500 x 300 s / 1800 s x 3 ms = 0.75 slots more"
-    assert Ds2(restart_s=0.0).decide(under(1500.0, stops=stops)).executors == 7
-    assert Ds2().decide(under(1500.0, stops=frozenset({"rescale_down"}))).executors == 7
+EXPLAINED: dict[str, tuple[Assessment, tuple[Any, ...]]] = {
+    "above the target": (under(1500.0), (7, UPWARDS, pytest.approx(1.125), 0.7)),
+    "within five minutes after a rescale": (under(1500.0, since_rescale_s=299.0), (4, "too_soon", 299.0, 300.0)),
+    "three busy slots of four": (under(1000.0), (4, "within_boundary", pytest.approx(0.75), 0.3)),
+    "beyond the limit": (under(9000.0, executors=12), (12, "limits", 39, 12)),
+}
 
 
-def test_what_waits_is_to_be_worked_off_in_half_an_hour() -> None:
-    decision = Ds2().decide(under(1000.0, lag_rows=1000.0 * 1800.0))
-    assert decision.executors == 8, "1000 rows/s / 0.7 and 1000 rows/s to catch up, x 3 ms = 7.3 slots"
-    assert Ds2(catch_up_s=0.0).decide(under(1000.0, lag_rows=1000.0 * 1800.0)).executors == 4
-
-
-def test_executors_of_several_slots_are_counted_by_slots() -> None:
-    assert Ds2().decide(under(3000.0, slots_each=2)).executors == 7
-    assert Ds2().decide(under(2000.0, slots_each=2)).executors == 4
+@pytest.mark.parametrize(("seen", "expected"), EXPLAINED.values(), ids=EXPLAINED)
+def test_a_decision_names_its_reason_with_its_numbers(seen: Assessment, expected: tuple[Any, ...]) -> None:
+    assert explained(Ds2().decide(seen)) == expected
 
 
 def test_fewer_are_taken_only_when_that_was_right_for_an_hour() -> None:
@@ -88,7 +89,7 @@ def test_fewer_are_taken_only_when_that_was_right_for_an_hour() -> None:
         sizes.append(decision.executors)
         seen = replace(seen, memory=decision.memory)
     assert sizes == [4] * 60 + [2]
-    assert told(decision)[1:3] == (DOWNWARDS, pytest.approx(0.225))
+    assert explained(decision)[1:3] == (DOWNWARDS, pytest.approx(0.225))
 
 
 def test_the_most_that_was_wanted_within_the_hour_is_kept() -> None:
@@ -112,40 +113,28 @@ def test_at_most_six_tenths_are_taken_at_once() -> None:
 
 def test_while_it_works_off_a_backlog_nothing_is_taken() -> None:
     decision = settled(Ds2(), under(300.0, lag_rows=300.0 * 301.0))
-    assert told(decision) == (4, "lag_above_backlog", 300.0 * 301.0, 300.0 * 300.0)
+    assert explained(decision) == (4, "lag_above_backlog", 300.0 * 301.0, 300.0 * 300.0)
     assert decision.why.words() == "90,300 rows wait; while more than 90,000 do it does not scale down"
     assert settled(Ds2(), under(300.0, lag_rows=300.0 * 100.0)).executors == 2
-
-
-def test_after_a_rescale_it_waits_five_minutes() -> None:
-    decision = Ds2().decide(under(1500.0, since_rescale_s=299.0))
-    assert (decision.executors, decision.why.code, decision.why.limit) == (4, "too_soon", 300.0)
-    assert Ds2().decide(under(1500.0, since_rescale_s=300.0)).executors == 7
 
 
 def test_a_single_executor_that_is_hardly_used_stays() -> None:
     assert settled(Ds2(), under(10.0, executors=1)).why.code == "smallest_that_holds"
 
 
-def test_beyond_its_limit_it_says_so() -> None:
-    decision = Ds2().decide(under(9000.0, executors=12))
-    assert told(decision) == (12, "limits", 39, 12)
-
-
 def test_no_more_are_wanted_than_tasks_can_fill_at_once() -> None:
     busy: dict[str, Any] = {"limits": MANY, "reading": with_tasks(24.0, 10.0)}
     assert Ds2().decide(under(10_000.0, limits=MANY)).executors == 43, "10,000 rows/s x 3 ms / 0.7"
-    grown = Ds2().decide(under(10_000.0, **busy))
-    assert told(grown) == (24, UPWARDS, pytest.approx(7.5), 0.7)
-    assert told(Ds2().decide(under(10_000.0, executors=24, **busy))) == (24, "tasks_too_few", 43, 24)
+    assert explained(Ds2().decide(under(10_000.0, **busy))) == (24, UPWARDS, pytest.approx(7.5), 0.7)
+    assert explained(Ds2().decide(under(10_000.0, executors=24, **busy))) == (24, "tasks_too_few", 43, 24)
     assert Ds2().decide(under(10_000.0, slots_each=2, **busy)).executors == 12
     assert Ds2().decide(under(10_000.0, plant="continuous", **busy)).executors == 43, "tasks that run all the time hold a slot for every stage"
 
 
 def test_few_tasks_alone_take_no_executor_away() -> None:
     busy: dict[str, Any] = {"limits": MANY, "reading": with_tasks(24.0)}
-    assert told(settled(Ds2(), under(9000.0, executors=30, **busy))) == (30, "within_boundary", pytest.approx(0.9), 0.3)
-    assert told(settled(Ds2(), under(12_000.0, executors=30, **busy))) == (30, "tasks_too_few", 52, 24)
+    assert explained(settled(Ds2(), under(9000.0, executors=30, **busy))) == (30, "within_boundary", pytest.approx(0.9), 0.3)
+    assert explained(settled(Ds2(), under(12_000.0, executors=30, **busy))) == (30, "tasks_too_few", 52, 24)
     assert settled(Ds2(), under(7600.0, executors=60, **busy)).executors == 24, "33 by the load alone"
     assert settled(Ds2(), under(7600.0, executors=70, **busy)).executors == 28, "six tenths at once"
 
@@ -171,8 +160,7 @@ def test_more_load_never_means_fewer_executors(load: float, more: float, current
 def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
     load: float, current: int, lag_rows: float, slots_each: int, target: float, boundary: float
 ) -> None:
-    policy = Ds2(target=target, boundary=boundary)
-    decision = settled(policy, under(load, executors=current, lag_rows=lag_rows, slots_each=slots_each))
+    decision = settled(Ds2(target=target, boundary=boundary), under(load, executors=current, lag_rows=lag_rows, slots_each=slots_each))
     assert 1 <= decision.executors <= 12
     assert decision.why.code in {"up": {UPWARDS}, "down": {DOWNWARDS}, "keep": STAYS}[decision.direction]
 

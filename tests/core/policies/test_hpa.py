@@ -39,36 +39,33 @@ def busy(shares: Sequence[float | None], *, starting: int = 0, at_s: float = NOW
     return assessed(**{"at_s": at_s, "reading": reading, "executors": len(listed), **known})
 
 
-def told(decision: Decision) -> tuple[Any, ...]:
+def decided(decision: Decision) -> tuple[Any, ...]:
     return decision.executors, decision.why.code, decision.why.value, decision.why.limit
 
 
 def settled(policy: Hpa, seen: Assessment) -> Decision:
-    """What it decides when it has seen the same for longer than its window."""
     decision = policy.decide(seen)
     later = replace(seen, at_s=seen.at_s + policy.stable_down_s, memory=decision.memory)
     return policy.decide(later)
 
 
-def test_twice_the_target_doubles_the_size() -> None:
-    decision = Hpa(target=0.4).decide(busy([0.8] * 4))
-    assert told(decision) == (8, UPWARDS, pytest.approx(0.8), 0.4)
+SETTLED = {
+    "half the target halves the executors": (0.4, 2, DOWNWARDS),
+    "a tenth above the target is near enough": (0.87, 4, "within_tolerance"),
+    "more than a tenth is not": (0.89, 5, UPWARDS),
+    "a tenth below the target is near enough": (0.73, 4, "within_tolerance"),
+    "one fewer would be too busy": (0.65, 4, "smallest_that_holds"),
+}
 
 
-def test_half_the_target_halves_the_size() -> None:
-    decision = settled(Hpa(), busy([0.4] * 4))
-    assert told(decision)[:3] == (2, DOWNWARDS, pytest.approx(0.4))
+@pytest.mark.parametrize(("share", "executors", "code"), SETTLED.values(), ids=SETTLED)
+def test_four_executors_at_a_target_of_eight_tenths(share: float, executors: int, code: str) -> None:
+    assert decided(settled(Hpa(), busy([share] * 4)))[:3] == (executors, code, pytest.approx(share))
 
 
-@pytest.mark.parametrize(("share", "size", "code"), [(0.87, 4, "within_tolerance"), (0.89, 5, UPWARDS), (0.73, 4, "within_tolerance")])
-def test_a_tenth_off_the_target_is_near_enough(share: float, size: int, code: str) -> None:
-    decision = settled(Hpa(), busy([share] * 4))
-    assert (decision.executors, decision.why.code) == (size, code)
-
-
-def test_one_less_would_be_too_busy() -> None:
-    decision = settled(Hpa(), busy([0.65] * 4))
-    assert (decision.executors, decision.why.code) == (4, "smallest_that_holds")
+@pytest.mark.parametrize(("count", "expected"), [(4, (8, UPWARDS, pytest.approx(0.8), 0.4)), (12, (12, "limits", 24, 12))], ids=["doubles", "at its limit"])
+def test_twice_the_target_doubles_the_executors_up_to_the_limit(count: int, expected: tuple[Any, ...]) -> None:
+    assert decided(Hpa(target=0.4).decide(busy([0.8] * count))) == expected
 
 
 def test_fewer_are_taken_only_after_five_minutes() -> None:
@@ -88,32 +85,21 @@ def test_a_busy_moment_within_the_window_puts_it_off() -> None:
         decision = Hpa().decide(replace(busy([0.8] * 4) if number == 10 else quiet, at_s=at_s, memory=memory))
         sizes[number], memory = decision.executors, decision.memory
     assert [number for number in sizes if sizes[number] < 4] == list(range(30, 40))
+    assert len(memory.wanted) == 20, "what it remembers is bounded"
 
 
-def test_what_is_kept_in_mind_is_bounded() -> None:
-    memory: Any = None
-    for number in range(200):
-        memory = Hpa().decide(busy([0.1] * 4, at_s=NOW_S + 15.0 * number, memory=memory)).memory
-    assert len(memory.wanted) == 20
-
-
-@pytest.mark.parametrize(("executors", "size"), [(1, 5), (3, 7), (6, 12)])
-def test_four_more_at_once_or_as_many_as_there_are(executors: int, size: int) -> None:
+@pytest.mark.parametrize(("most_grown", "executors", "wanted"), [(1.0, 1, 5), (1.0, 3, 7), (1.0, 6, 12), (0.5, 9, 14)])
+def test_at_once_it_adds_four_or_a_share_of_those_that_run_rounded_up(most_grown: float, executors: int, wanted: int) -> None:
+    """9 x 1.5 = 13.5 (kubernetes: calculateScaleUpLimitWithScalingRules)."""
     seen = busy([1.0] * executors, limits=Limits(min_executors=1, max_executors=100))
-    assert Hpa(target=0.05).decide(seen).executors == size
-
-
-def test_a_share_of_those_that_are_there_is_rounded_up() -> None:
-    seen = busy([1.0] * 9, limits=Limits(min_executors=1, max_executors=100))
-    assert Hpa(target=0.05, most_grown=0.5).decide(seen).executors == 14, "9 x 1.5 = 13.5 (kubernetes: calculateScaleUpLimitWithScalingRules)"
+    assert Hpa(target=0.05, most_grown=most_grown).decide(seen).executors == wanted
 
 
 def test_executors_that_start_count_as_idle_before_more_are_added() -> None:
     assert Hpa(target=0.5).decide(busy([0.9, 0.9])).executors == 4
     waiting = Hpa(target=0.5).decide(busy([0.9, 0.9], starting=2))
-    assert told(waiting) == (4, "executors_starting", pytest.approx(0.9), pytest.approx(0.45))
-    asked_for = Hpa(target=0.5).decide(busy([0.9, 0.9], requested=4, executors=4))
-    assert asked_for.executors == 4
+    assert decided(waiting) == (4, "executors_starting", pytest.approx(0.9), pytest.approx(0.45))
+    assert Hpa(target=0.5).decide(busy([0.9, 0.9], requested=4, executors=4)).executors == 4
 
 
 def test_executors_that_tell_nothing_count_as_busy_before_some_are_taken() -> None:
@@ -132,11 +118,6 @@ def test_in_shadow_the_work_of_those_that_run_is_spread_over_those_that_would(cu
     assert settled(Hpa(most_added=100), busy([0.8] * 4, executors=current)).executors == 4
 
 
-def test_at_its_limit_it_says_so() -> None:
-    decision = Hpa(target=0.4).decide(busy([0.8] * 12))
-    assert told(decision) == (12, "limits", 24, 12)
-
-
 @pytest.mark.parametrize(("seen", "code"), [(busy([]), "not_ready"), (busy([None, None]), "cpu_unknown"), (busy([], starting=3, executors=4), "not_ready")])
 def test_nothing_known_keeps_the_size_and_an_unknown_cpu_is_named(seen: Assessment, code: str) -> None:
     assert (Hpa().decide(seen).executors, Hpa().decide(seen).why.code) == (seen.executors, code)
@@ -151,12 +132,9 @@ def test_more_utilisation_never_means_fewer_executors(shares: list[float], more:
 
 
 @given(
-    shares=st.lists(st.none() | SHARES, max_size=12),
-    starting=st.integers(0, 3),
-    current=SIZES,
-    target=st.floats(0.05, 1.0),
+    shares=st.lists(st.none() | SHARES, max_size=12), starting=st.integers(0, 3), current=SIZES, target=st.floats(0.05, 1.0),
     since_s=st.none() | st.floats(0.0, 900.0),
-)
+)  # fmt: skip
 def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
     shares: list[float | None], starting: int, current: int, target: float, since_s: float | None
 ) -> None:
@@ -181,8 +159,7 @@ def test_under_a_constant_load_it_comes_to_rest_at_the_target(work: float, size:
 
 def test_the_paper_waits_five_minutes_between_two_actions_of_either_kind() -> None:
     for share in (0.1, 1.0):
-        waiting = HpaPaper().decide(busy([share] * 4, since_rescale_s=299.0))
-        assert told(waiting) == (4, "too_soon", 299.0, 300.0)
+        assert decided(HpaPaper().decide(busy([share] * 4, since_rescale_s=299.0))) == (4, "too_soon", 299.0, 300.0)
 
 
 def test_the_paper_ignores_executors_that_have_not_started() -> None:
@@ -212,7 +189,6 @@ def batched(executors: tuple[ExecutorReading, ...], row_s: dict[str, float] | No
 
 
 def flowing(share: float, **known: Any) -> Assessment:
-    """Six executors in Real-Time Mode, so much of the CPU of each."""
     usual = {"name": "q", "state": "running", "trigger": Trigger(kind="real_time", interval_s=10.0), "rate_limit_rows_per_s": None, "uptime_s": 3600.0}
     executors = tuple(executor(number, cpu_cores=share) for number in range(6))
     seen = blank_reading(NOW_S, queries=(QueryReading(**{**usual, **known}),), executors=executors, executors_running=6, executors_requested=6)
@@ -228,8 +204,7 @@ def test_an_executor_without_a_part_in_the_last_batch_does_not_make_the_others_l
 
 
 def test_an_executor_that_joined_the_last_batch_counts_by_the_time_it_was_there() -> None:
-    three = tuple(executor(number, busyness=0.9) for number in range(3))
-    seen = batched((*three, executor(4, busyness=0.3, uptime_s=54.0)), busyness=0.75)
+    seen = batched((*tuple(executor(number, busyness=0.9) for number in range(3)), executor(4, busyness=0.3, uptime_s=54.0)), busyness=0.75)
     assert Hpa().decide(seen).why.value == pytest.approx(0.9)
 
 
@@ -269,8 +244,7 @@ def test_an_outage_is_not_idleness(state: str) -> None:
 def test_cpu_averaged_over_a_stop_tells_nothing(uptime_s: float, knows: bool) -> None:
     """The last decision, and the reading it was made from, are 15 s old."""
     seen = replace(flowing(0.05, uptime_s=uptime_s), earlier=(Recommended(at_s=NOW_S - 15.0, configuration=sized(6)),))
-    decision = HpaPaper().decide(replace(seen, reading=replace(seen.reading, since_disturbance_s=uptime_s)))
-    assert (decision.why.code != "not_ready") == knows
+    assert (HpaPaper().decide(replace(seen, reading=replace(seen.reading, since_disturbance_s=uptime_s))).why.code != "not_ready") == knows
 
 
 def test_a_window_of_batches_that_overlaps_a_stop_tells_nothing() -> None:

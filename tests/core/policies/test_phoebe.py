@@ -36,7 +36,8 @@ def average_of(decision: Decision) -> float | None:
     return next((each.refused.limit for each in reversed(decision.candidates) if each.refused and each.refused.code == "latency_invalid"), None)
 
 
-def test_the_smallest_size_that_recovers_in_time_and_keeps_up_is_chosen() -> None:
+def test_the_fewest_executors_that_recover_in_time_and_keep_up_are_chosen() -> None:
+    assert Phoebe().decide(under(350.0, promises=Promises(recovery_s=100.0), **PROFILED)).executors == 6, "a promise takes the place of the target"
     decision = Phoebe().decide(under(350.0, **PROFILED))
     assert (decision.executors, decision.why.code) == (5, "smallest_that_holds")
     assert refusals(decision) == ["recovery_above_target"] * 4
@@ -51,10 +52,6 @@ def test_a_size_whose_latency_is_not_normal_is_refused() -> None:
 def test_if_none_passes_it_is_the_largest() -> None:
     decision = Phoebe().decide(under(1190.0, **PROFILED))
     assert (decision.executors, decision.why.code, len(refusals(decision))) == (12, "none_passes", 12)
-
-
-def test_a_promise_takes_the_place_of_the_target() -> None:
-    assert Phoebe().decide(under(350.0, promises=Promises(recovery_s=100.0), **PROFILED)).executors == 6
 
 
 def test_below_its_period_it_waits_a_whole_one() -> None:

@@ -69,28 +69,29 @@ def test_targets_and_limits_are_not_times_of_the_job() -> None:
 
 
 def test_a_parameter_takes_the_place_of_its_default_and_is_scaled_as_it_would_be() -> None:
+    assert isinstance(asked("phoebe", bins=5.0).bins, int), "a count is a whole number"
     policy = asked("daedalus", 0.5, grace_s=120.0, target_recovery_s=90.0)
     assert policy == Daedalus(grace_s=60.0, target_recovery_s=90.0, period_s=30.0, recent_s=300.0, soon_s=30.0, horizon_s=450.0)
 
 
-def test_a_count_is_a_whole_number() -> None:
-    assert isinstance(asked("phoebe", bins=5.0).bins, int)
-    assert mistake("phoebe", bins=2.5) == "autopilot.parameters.bins: found 2.5, a whole number from 1 to 1000 is allowed"
+MISTAKES: dict[str, tuple[str, dict[str, float]]] = {
+    "parameters.bins: found 2.5, a whole number from 1 to 1000 is allowed": ("phoebe", {"bins": 2.5}),
+    'policy: there is no policy "dedalus"; did you mean "daedalus"?': ("dedalus", {}),
+    'parameters.grace: the policy daedalus has no such parameter; did you mean "grace_s"?': ("daedalus", {"grace": 1.0}),
+    "parameters.colour: the policy static has no such parameter; there are period_s, executors": ("static", {"colour": 1.0}),
+    "parameters.grace_s: found -1.0, a number from 0 to 86400 is allowed": ("daedalus", {"grace_s": -1.0}),
+}
 
 
-def test_an_unknown_policy_or_parameter_names_the_nearest() -> None:
-    assert mistake("dedalus") == 'autopilot.policy: there is no policy "dedalus"; did you mean "daedalus"?'
-    assert mistake("daedalus", grace=1.0) == 'autopilot.parameters.grace: the policy daedalus has no such parameter; did you mean "grace_s"?'
-    assert mistake("static", colour=1.0) == "autopilot.parameters.colour: the policy static has no such parameter; there are period_s, executors"
+@pytest.mark.parametrize(("said", "asked_for"), MISTAKES.items(), ids=MISTAKES)
+def test_a_mistake_is_one_line_that_names_the_nearest_or_the_bounds(said: str, asked_for: tuple[str, dict[str, float]]) -> None:
+    policy, parameters = asked_for
+    assert mistake(policy, **parameters) == f"autopilot.{said}"
 
 
 def test_what_is_no_parameter_cannot_be_set() -> None:
     for name in ("name", "needs", "faithful"):
         assert "has no such parameter" in mistake("daedalus", **{name: 1.0})
-
-
-def test_a_value_beyond_its_bounds_is_one_line() -> None:
-    assert mistake("daedalus", grace_s=-1.0) == "autopilot.parameters.grace_s: found -1.0, a number from 0 to 86400 is allowed"
 
 
 def test_the_page_of_policies_is_as_they_are_declared() -> None:

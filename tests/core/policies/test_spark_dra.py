@@ -32,7 +32,6 @@ def query(*tasks: float) -> QueryReading:
 def batches(
     tasks: float, batch_s: float | None = 6.0, *, shares: Sequence[float | None] = (0.5,) * 4, queries: tuple[QueryReading, ...] | None = None, **known: Any
 ) -> Assessment:
-    """Batches of so many tasks that take so long, on executors that are so busy."""
     listed = tuple(ExecutorReading(executor_id=str(each), host="a", slots=1, uptime_s=3600.0, busyness=share) for each, share in enumerate(shares))
     at_s = known.get("at_s", NOW_S)
     reading = blank_reading(at_s, executors=listed, executors_running=len(listed), queries=(query(tasks),) if queries is None else queries)
@@ -41,13 +40,23 @@ def batches(
 
 @pytest.mark.parametrize(("batch_s", "added"), [(1.0, 0), (1.2, 1), (2.4, 3), (3.6, 7)])
 def test_rounds_double_while_tasks_wait(batch_s: float, added: int) -> None:
-    decision = SparkDra().decide(batches(24.0, batch_s))
-    assert decision.executors == 4 + added, "tasks in six waves wait five sixths of a batch"
+    assert SparkDra().decide(batches(24.0, batch_s)).executors == 4 + added, "tasks in six waves wait five sixths of a batch"
 
 
-def test_it_says_how_many_tasks_wait_for_how_many_slots() -> None:
-    decision = SparkDra().decide(batches(24.0))
-    assert (decision.why.code, decision.why.value, decision.why.limit) == ("backlogged_tasks", 24, 4)
+EXPLAINED: dict[str, tuple[Assessment, tuple[Any, ...]]] = {
+    "tasks wait for slots": (batches(24.0), (12, "backlogged_tasks", 24, 4)),
+    "tasks fit into the slots": (batches(4.0, 60.0), (4, "no_backlog", 0.0, 1.0)),
+    "at its limit": (batches(40.0, shares=(1.0,) * 12), (12, "limits", 13, 12)),
+    "tasks never end": (batches(24.0, plant="continuous"), (4, "tasks_run_always", None, None)),
+    "no batch is known": (batches(24.0, None), (4, "not_ready", None, None)),
+    "no executor is known": (batches(0.0, shares=(), executors=4), (4, "not_ready", None, None)),
+}
+
+
+@pytest.mark.parametrize(("seen", "expected"), EXPLAINED.values(), ids=EXPLAINED)
+def test_a_decision_names_its_reason_with_its_numbers(seen: Assessment, expected: tuple[Any, ...]) -> None:
+    decision = SparkDra().decide(seen)
+    assert (decision.executors, decision.why.code, decision.why.value, decision.why.limit) == expected
 
 
 @given(
@@ -66,23 +75,12 @@ def test_more_tasks_never_mean_fewer_executors(tasks: int, more: int, batch_s: f
     assert sizes[0] <= sizes[1]
 
 
-def test_tasks_that_fit_into_the_slots_change_nothing() -> None:
-    decision = SparkDra().decide(batches(4.0, 60.0))
-    assert (decision.executors, decision.why.code, decision.why.value, decision.why.limit) == (4, "no_backlog", 0.0, 1.0)
-
-
 def test_queries_run_beside_each_other_and_the_stages_of_one_do_not() -> None:
     assert SparkDra().decide(batches(0.0, 600.0, queries=(query(4.0, 3.0), query(2.0)))).executors == 6
     assert SparkDra().decide(batches(0.0, 600.0, queries=(query(4.0, 3.0),))).executors == 4
 
 
-def test_at_its_limit_it_says_so() -> None:
-    decision = SparkDra().decide(batches(40.0, shares=(1.0,) * 12))
-    assert (decision.executors, decision.why.code, decision.why.limit) == (12, "limits", 12)
-
-
 def follow(readings: Sequence[tuple[float, Sequence[float]]], *, tasks: float = 2.0, current: int | None = None) -> list[int]:
-    """The sizes decided for executors that are so busy at such times."""
     memory: Any = None
     sizes = []
     for after_s, shares in readings:
@@ -126,16 +124,6 @@ def test_executors_that_are_gone_or_busy_are_forgotten() -> None:
     memory = DraMemory(idle_since_s={"0": 1.0, "9": 2.0})
     kept = SparkDra().decide(batches(2.0, shares=(0.5, 0.0), memory=memory)).memory
     assert kept == DraMemory(idle_since_s={"1": NOW_S}, tasks={"q(2.0,)": 2})
-
-
-def test_tasks_that_never_end_tell_it_nothing() -> None:
-    decision = SparkDra().decide(batches(24.0, plant="continuous"))
-    assert (decision.executors, decision.why.code) == (4, "tasks_run_always")
-
-
-@pytest.mark.parametrize("seen", [batches(24.0, None), batches(0.0, shares=(), executors=4)])
-def test_nothing_known_keeps_the_size(seen: Assessment) -> None:
-    assert (SparkDra().decide(seen).executors, SparkDra().decide(seen).why.code) == (4, "not_ready")
 
 
 def overdue(since_commit_s: float = 120.0, *, stages: bool = False, **known: Any) -> QueryReading:

@@ -22,20 +22,11 @@ def test_without_predictions_there_are_no_grades() -> None:
 
 def test_forecasts_are_graded_by_their_lead_and_recoveries_by_what_they_recovered_from() -> None:
     found = grades([
-        graded("recovery", "rescale_up", 60, 50),
-        graded("forecast", "900 s", 100, 100),
-        graded("forecast", "60 s", 100, 80),
-        graded("forecast", "60 s", 100, 125),
-        graded("recovery", "query_restart", 60, 80),
-        graded("capacity", "", 100, 100),
+        graded("recovery", "rescale_up", 60, 50), graded("forecast", "900 s", 100, 100), graded("forecast", "60 s", 100, 80),
+        graded("forecast", "60 s", 100, 125), graded("recovery", "query_restart", 60, 80), graded("capacity", "", 100, 100),
     ])  # fmt: skip
-    assert [(each.kind, each.about, each.count) for each in found] == [
-        ("capacity", "", 1),
-        ("forecast", "60 s", 2),
-        ("forecast", "900 s", 1),
-        ("recovery", "query_restart", 1),
-        ("recovery", "rescale_up", 1),
-    ]
+    counts = {"capacity ": 1, "forecast 60 s": 2, "forecast 900 s": 1, "recovery query_restart": 1, "recovery rescale_up": 1}
+    assert [(f"{each.kind} {each.about}", each.count) for each in found] == [*counts.items()]
     minute = found[1]
     assert (minute.error, minute.bias, minute.within) == pytest.approx(((0.25 + 0.2) / 2, (0.25 - 0.2) / 2, 0.0))
 

@@ -184,6 +184,5 @@ def test_what_is_predicted_of_the_configuration_that_runs_breaks_no_promise_of_t
 def test_executor_seconds_are_those_of_the_steps(steps: list[tuple[int, int]]) -> None:
     minutes = dict(sorted({0: 4, **dict(steps)}.items()))
     events = [decided(60.0 * minute, size, 4) for minute, size in minutes.items()]
-    ends = [*list(minutes)[1:], 60]
-    truth = sum(60.0 * (end - minute) * size for (minute, size), end in zip(minutes.items(), ends, strict=True))
+    truth = sum(60.0 * (end - minute) * size for (minute, size), end in zip(minutes.items(), [*list(minutes)[1:], 60], strict=True))
     assert judged(run(3600), events).shadow.executor_s == pytest.approx(truth)

@@ -26,7 +26,6 @@ def every(seconds: float, *known: dict[str, Any], **same: Any) -> list[Reading]:
 
 
 def late(seconds: float) -> Quantiles:
-    """All rows take as long."""
     return Quantiles(p50_s=seconds, p95_s=seconds, p99_s=seconds)
 
 
@@ -77,8 +76,7 @@ def test_the_share_within_the_promise_is_of_rows_and_not_of_readings() -> None:
 
 
 def test_rows_lie_evenly_between_the_quantiles_of_a_reading() -> None:
-    uniform = Quantiles(p50_s=6.0, p95_s=10.5, p99_s=10.9)
-    readings = every(10.0, {"throughput_rows_per_s": 1.0, "latency": uniform})
+    readings = every(10.0, {"throughput_rows_per_s": 1.0, "latency": Quantiles(p50_s=6.0, p95_s=10.5, p99_s=10.9)})
     shares = [of(readings, Promises(latency_p95_s=promised_s)).within_promise for promised_s in (0.9, 3.5, 6.0, 10.5, 11.0)]
     assert shares == pytest.approx([0.0, 0.25, 0.5, 0.95, 1.0])
 
@@ -102,14 +100,12 @@ def test_a_recovery_is_measured_from_the_failure_until_the_job_keeps_up_again() 
     (recovery,) = of(readings).recoveries
     took_s = recovery.took_s
     assert (recovery.kind, recovery.at_s) == ("query_restart", 600.0) and took_s is not None and 60.0 < took_s <= 180.0
-    found = of(readings, Promises(recovery_s=60.0)).violation
-    assert found == Violation(recovery_s=took_s - 60.0, total_s=took_s - 60.0)
+    assert of(readings, Promises(recovery_s=60.0)).violation == Violation(recovery_s=took_s - 60.0, total_s=took_s - 60.0)
     assert of(readings, Promises(recovery_s=600.0)).violation_s == 0.0
 
 
 def test_a_recovery_that_does_not_end_is_overdue_until_the_end_of_the_run() -> None:
-    readings = failing(40, after=20, downtime_s=1e6)
-    found = of(readings, Promises(recovery_s=60.0))
+    found = of(failing(40, after=20, downtime_s=1e6), Promises(recovery_s=60.0))
     assert found.recoveries == (Recovery(kind="query_restart", at_s=600.0, recovered_s=None),) and found.recoveries[0].took_s is None
     assert found.violation_s == 20 * READING_S - 60.0
 
@@ -122,8 +118,7 @@ def test_a_recovery_ends_where_readings_are_normal_again_if_not_for_long_yet() -
 
 
 def test_a_second_in_which_both_promises_are_broken_counts_once() -> None:
-    readings = failing(40, after=40)
-    found = of(readings).violation
+    found = of(failing(40, after=40)).violation
     assert found is not None and found.latency_s > 0.0 < found.recovery_s
     assert max(found.latency_s, found.recovery_s) <= found.total_s < found.latency_s + found.recovery_s
     twice = [Recovery(kind="executor_loss", at_s=at_s, recovered_s=200.0) for at_s in (0.0, 50.0)]

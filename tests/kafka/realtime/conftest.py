@@ -25,14 +25,18 @@ class JobProcess:
     """`penstock run` of one job file."""
 
     def __init__(self, folder: Path, name: str, process: subprocess.Popen[bytes]) -> None:
-        self.folder = folder
-        self.name = name
-        self.process = process
+        self.folder, self.name, self.process = folder, name, process
         self._remote = RemoteJob(JobFolder(name).socket)
 
     @property
     def printed(self) -> str:
         return (self.folder / "out.log").read_text()
+
+    @property
+    def bootstrap(self) -> str:
+        """The address of its embedded broker."""
+        lines = (self.folder / "checkpoint/_penstock/kafka/server.properties").read_text().splitlines()
+        return next(line for line in lines if line.startswith("advertised.listeners=")).rpartition("//")[2]
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float, what: str) -> None:
         deadline = time.monotonic() + timeout_s

@@ -78,12 +78,9 @@ class Pilot:
     """The job, its executors held to their share as soon as they are warm, and what is asked of its history."""
 
     def __init__(self, job: Any, share: CpuShare) -> None:
-        self.job = job
-        self.share = share
-        self.holding = False
-        self.low = 0.0
-        self._rate = WARMING
-        self._next_s = 0.0
+        self.job, self.share = job, share
+        self.holding, self.low = False, 0.0
+        self._rate, self._next_s = WARMING, 0.0
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float, what: str) -> None:
         def come() -> object:
@@ -204,11 +201,6 @@ def alone(pilot: Pilot) -> list[Reading]:
     return seen
 
 
-def bootstrap_of(pilot: Pilot) -> str:
-    lines = (pilot.job.folder / "checkpoint/_penstock/kafka/server.properties").read_text().splitlines()
-    return str(next(line for line in lines if line.startswith("advertised.listeners=")).rpartition("//")[2])
-
-
 def test_the_policy_follows_the_load_at_boundaries_where_a_fixed_minimum_would_fall_behind(pilot: Pilot) -> None:
     low = pilot.low = LOW_SHARE * rows_of_one_executor(pilot)
     high = TIMES * low
@@ -259,7 +251,7 @@ def test_no_row_was_lost_by_all_that_and_what_is_doubled_was_counted(pilot: Pilo
     pilot.share.release()
     pilot.rate(0.0)
     pilot.wait_until(lambda: pilot.job.has_caught_up(QUERY), 240, "the query to catch up")
-    replayed, bootstrap = pilot.job.query(QUERY)["replayed_rows"], bootstrap_of(pilot)
+    replayed, bootstrap = pilot.job.query(QUERY)["replayed_rows"], pilot.job.bootstrap
     sent = sum(end_offsets({"bootstrap.servers": bootstrap}, "numbers", PARTITIONS))
     found = Counter(read_positions(bootstrap, "passed", 1))
     assert sorted(found) == list(range(sent)), "nothing is lost"

@@ -121,12 +121,6 @@ def all_of(count: Callable[[int, float], float], at_s: float) -> float:
     return sum(count(each, at_s) for each in range(PARTITIONS))
 
 
-def bootstrap_of(flow: Any) -> str:
-    lines = (flow.folder / "checkpoint/_penstock/kafka/server.properties").read_text().splitlines()
-    listeners = next(line for line in lines if line.startswith("advertised.listeners="))
-    return listeners.rpartition("//")[2]
-
-
 def keeps_up(flow: Any) -> bool:
     lag_s = flow.query("seen").get("lag_s")
     return lag_s is not None and lag_s < 2
@@ -153,7 +147,7 @@ def test_a_reading_in_real_time_mode_is_complete(flow: Any) -> None:
 def watched(flow: Any) -> Watched:
     """The flow for a while, then with its executors stopped, and until it has caught up."""
     flow.wait_until(lambda: keeps_up(flow) and flow.query("seen")["latency"]["p50_s"] < 1, 60, "a steady flow")
-    truth = Truth(bootstrap_of(flow))
+    truth = Truth(flow.bootstrap)
     truth.start()
     began_s = time.time()
     flow.wait_until(lambda: time.time() > began_s + WINDOW_S + 30, 60, "some readings")
@@ -193,8 +187,7 @@ def test_rates_between_commits_are_within_three_percent_of_the_truth(watched: Wa
 def test_what_waits_is_within_three_percent_of_the_truth_in_each_partition(watched: Watched) -> None:
     """A lag is told by counts that are up to a heartbeat old: against seconds of rows that wait, not against the few that always do."""
     truth = watched.truth
-    together: list[float] = []
-    apart: list[float] = []
+    together, apart = list[float](), list[float]()
     for reading in (each for each in watched.standing if all_of(truth.waiting, each.at_s) > BACKLOG_S * RATE):
         query, waiting = reading.queries[0], all_of(truth.waiting, reading.at_s)
         together.append(abs(query.lag_rows - waiting) / waiting)
@@ -249,7 +242,7 @@ def test_partitions_change_and_too_many_for_the_slots_are_refused_without_a_stop
 def test_no_row_was_lost_or_doubled_by_all_that(flow: Any) -> None:
     flow.say("rate", source="clicks", rows_per_s=0.0)
     flow.wait_until(lambda: flow.has_caught_up("seen"), 90, "the query to catch up")
-    sent, seen = (read_positions(bootstrap_of(flow), topic, partitions) for topic, partitions in TOPICS.items())
+    sent, seen = (read_positions(flow.bootstrap, topic, partitions) for topic, partitions in TOPICS.items())
     assert sorted(sent) == list(range(len(sent))), "the feeder itself loses and doubles nothing"
     assert set(seen) == set(sent), "nothing is lost"
     assert len(seen) - len(set(seen)) <= flow.query("seen")["replayed_rows"], "what is doubled was counted"

@@ -255,7 +255,7 @@ def test_a_script_says_the_same_with_the_same_words() -> None:
     assert profile == ()
 
 
-def test_a_script_is_told_all_its_mistakes_a_line_each() -> None:
+def test_a_script_gets_all_its_mistakes_a_line_each() -> None:
     given = {"mode": "activ", "policy": "dedalus", "fallback_executors": 9, "downtime": "90s"}
     with pytest.raises(UserMistake) as caught:
         scripted_autopilot(given, Limits(max_executors=4), Promises(recovery_s=60.0), Path())

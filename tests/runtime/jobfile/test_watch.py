@@ -50,14 +50,14 @@ def test_a_changed_file_changes_the_mode_with_its_difference(tmp_path: Path) -> 
     assert looking() is None
 
 
-def test_the_next_difference_is_told_from_the_last(tmp_path: Path) -> None:
+def test_the_next_difference_is_counted_from_the_last(tmp_path: Path) -> None:
     looking = watch(tmp_path)
     for mode, before in (("shadow", "observe"), ("ask", "shadow"), ("active", "ask")):
         write(tmp_path, f'mode = "{mode}"')
         assert changed(looking()).changes == (("mode", before, mode),)
 
 
-def test_parameters_and_known_events_are_told_by_their_names(tmp_path: Path) -> None:
+def test_parameters_and_known_events_are_named(tmp_path: Path) -> None:
     looking = watch(tmp_path, 'policy = "daedalus"\n[autopilot.parameters]\ngrace_s = 120\nrecent_s = 300')
     write(
         tmp_path,
@@ -127,7 +127,7 @@ def test_a_file_replaced_by_rename_is_taken(tmp_path: Path) -> None:
     assert changed(looking()).changes == (("mode", "shadow", "active"),)
 
 
-def test_a_file_that_is_gone_keeps_the_old_and_is_told_once(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_keeps_the_old_and_is_reported_once(tmp_path: Path) -> None:
     looking = watch(tmp_path, 'mode = "shadow"')
     path = tmp_path / "job.toml"
     text = path.read_text()
