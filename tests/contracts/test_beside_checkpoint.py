@@ -1,5 +1,3 @@
-"""What every BesideCheckpoint keeps to. A new one joins by the name of a fixture in FOLDERS: pytest.param("spark_folder", marks=pytest.mark.spark)."""
-
 import threading
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""What every Clock keeps to. A new one joins by its name in CLOCKS."""
-
 import time
 from collections.abc import Callable
 

@@ -1,5 +1,3 @@
-"""What every implementation of Faults keeps to, seen through the copy that it strikes."""
-
 import pytest
 from testbeds import Stage
 

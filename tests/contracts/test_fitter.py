@@ -1,5 +1,3 @@
-"""What every Fitter keeps to. A new one joins with a function in FITTERS that opens it."""
-
 import queue
 from collections.abc import Callable, Iterator
 from dataclasses import replace

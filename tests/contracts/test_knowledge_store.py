@@ -1,5 +1,3 @@
-"""What every KnowledgeStore of a controller keeps to. A new one joins with a function in STORES that opens it, again and again, in a folder."""
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

@@ -1,5 +1,3 @@
-"""What every Testbed and every Copy keeps to. The last test stops the shared copy."""
-
 import os
 from pathlib import Path
 

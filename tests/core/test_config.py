@@ -1,5 +1,3 @@
-"""Settings are declared once: what is checked and what is documented come from the declaration."""
-
 from __future__ import annotations
 
 import math

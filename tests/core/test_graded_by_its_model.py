@@ -1,5 +1,3 @@
-"""What is graded is what the model that decided predicted: T_max under Phoebe, and both parts of the recovery of a live rescale."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

@@ -1,5 +1,3 @@
-"""A turn is a function: the same in, the same out, and nothing else touched."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The loop with a policy in it: what trust lets it do, and what it may never do."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The policy is named in every event of the autopilot: who had decided when it happened, and who made what came to its end."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Stories of loads, operators, modes and failures: whatever happens, some things hold."""
-
 from __future__ import annotations
 
 from dataclasses import replace

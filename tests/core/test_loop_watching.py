@@ -1,5 +1,3 @@
-"""A policy for which nothing is learnt is watched all the same, and its owner's word does not wait for its time."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""A knob that does not exist, added as any other would be: a row of the table, a field, and a branch in the actuator. All else follows from the table."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""A decision that moves several knobs at once: its instructions carry its id, stop a query once, and cost what each change costs."""
-
 from __future__ import annotations
 
 import math

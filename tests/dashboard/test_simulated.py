@@ -1,5 +1,3 @@
-"""The picture of a simulated run shows its latency and what it processed, whatever happens between two commits."""
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

@@ -1,5 +1,3 @@
-"""The summary of a run: its report, what was promised, and what was decided."""
-
 from dataclasses import replace
 from typing import Any
 

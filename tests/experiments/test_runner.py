@@ -1,5 +1,3 @@
-"""Cells are stored as they finish and resumed, in parallel as one after another; one that fails does not end the others."""
-
 import os
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""An audit of a job whose truth is known: what it had, what it needed, what a smaller one would have saved."""
-
 import json
 import math
 import subprocess

@@ -1,5 +1,3 @@
-"""A recorded run is turned again and says the same, byte for byte; whatever was changed since is found."""
-
 import math
 import sqlite3
 import sys

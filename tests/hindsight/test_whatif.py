@@ -1,5 +1,3 @@
-"""A what-if sends the recorded arrivals through the simulator under another policy, and says how far the simulator is off on the recorded run."""
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Rows become records: any text survives, and a row always goes to the same partition."""
-
 import base64
 import json
 import math

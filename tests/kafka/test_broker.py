@@ -1,5 +1,3 @@
-"""An embedded broker comes back with its ports and data, ends with its parent, and says in one line why it does not start."""
-
 import socket
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""The state format of a checkpoint, read from what Spark really writes."""
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

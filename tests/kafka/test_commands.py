@@ -1,5 +1,3 @@
-"""`penstock kafka` and a Real-Time job that cannot run, as their users meet them."""
-
 import json
 import os
 import signal

@@ -1,5 +1,3 @@
-"""Spark's Kafka connector: resolved from a repository, cached, and one line where it cannot be had. Most tests resolve from a fake repository."""
-
 import json
 import zipfile
 from collections.abc import Callable, Sequence

@@ -1,5 +1,3 @@
-"""A feeder puts every row of its trace into a topic once, in order and stamped, whatever happens to it or the broker; and says how it keeps up."""
-
 import json
 import os
 import signal

@@ -1,5 +1,3 @@
-"""What a feeder remembers, and how it finds out what it has sent beyond that."""
-
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""A job names its client in Java's words; the feeder's client is the same one in librdkafka's."""
-
 import pytest
 from confluent_kafka import KafkaException, Producer
 from hypothesis import given

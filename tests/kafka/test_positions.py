@@ -1,5 +1,3 @@
-"""Positions of a Kafka source, with a fake of Java's client."""
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""What Spark would refuse later in Real-Time Mode is reported before the start, a line each; also on plans that Spark really draws."""
-
 from collections.abc import Callable
 from typing import Any
 

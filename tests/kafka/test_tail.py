@@ -1,5 +1,3 @@
-"""Sampling a topic tells the truth about when its records were written and how old their input was."""
-
 import json
 import math
 import os

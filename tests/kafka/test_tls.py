@@ -1,5 +1,3 @@
-"""Through a listener with TLS and a login, all works as without, with the options in Java's words; secrets stay where they are."""
-
 import json
 import time
 from collections.abc import Callable

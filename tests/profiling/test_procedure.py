@@ -1,5 +1,3 @@
-"""Phoebe's profiling on copies of which everything is known: 100 rows/s an executor, and what is more than that waits in line."""
-
 from collections.abc import Iterable
 from itertools import groupby
 

@@ -1,5 +1,3 @@
-"""The benchmark of capacity finds what it is there to find."""
-
 from pathlib import Path
 
 import pytest

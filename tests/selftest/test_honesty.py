@@ -1,5 +1,3 @@
-"""The comparison itself, with a simulated job in the place of the real one."""
-
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`penstock selftest models`: all targets of the models in one table, a miss told from a hit."""
-
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path

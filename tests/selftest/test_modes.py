@@ -1,5 +1,3 @@
-"""What both modes come to, from turns made by hand."""
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

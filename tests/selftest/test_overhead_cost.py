@@ -1,5 +1,3 @@
-"""A measurement of the overhead that was cut off goes on from the starts it has."""
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Time that others took from this machine, as the kernel tells it."""
-
 from pathlib import Path
 
 from penstock.selftest.recorded_run import AFTER_S, CpuTime, cpu_time, stolen_spans, within

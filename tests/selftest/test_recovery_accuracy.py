@@ -1,5 +1,3 @@
-"""The benchmark of the recovery formulas: it meets its targets, and what it compares with is right by itself."""
-
 import math
 
 import numpy as np

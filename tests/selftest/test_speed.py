@@ -1,5 +1,3 @@
-"""What `penstock selftest speed` measures is what one core does."""
-
 import os
 import subprocess
 import sys

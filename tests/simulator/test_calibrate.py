@@ -1,5 +1,3 @@
-"""Settings found in the readings of simulated runs, whose truth is known."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,3 @@
-"""The continuous engine against arithmetic and the formulas: flow, failures, checkpoints, and what instructions cost."""
-
 from typing import Any
 
 import numpy as np

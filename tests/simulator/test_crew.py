@@ -1,5 +1,3 @@
-"""The tasks of a batch go to whichever slot is free next, also to slots that come while it runs."""
-
 import heapq
 
 import pytest

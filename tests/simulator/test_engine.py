@@ -1,5 +1,3 @@
-"""What simulated engines do not simulate is refused, once; the parts of an instruction end together."""
-
 from collections.abc import Callable
 
 import pytest

@@ -1,5 +1,3 @@
-"""Reports are worked out by hand from records that are written by hand."""
-
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Executors and settings that change while a simulated job in micro-batches runs."""
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,5 +1,3 @@
-"""Several queries on one engine: no row is lost on the way, executors are shared out once, and a graph of one query is that query."""
-
 from dataclasses import fields, replace
 
 import numpy as np

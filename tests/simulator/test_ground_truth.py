@@ -1,5 +1,3 @@
-"""The record keeps every second as it was written."""
-
 import numpy as np
 import pytest
 from hypothesis import given

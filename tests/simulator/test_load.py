@@ -1,5 +1,3 @@
-"""Rows until a time are the integral of the rate, and times are found back from rows."""
-
 import numpy as np
 import pytest
 from hypothesis import given

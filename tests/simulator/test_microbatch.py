@@ -1,5 +1,3 @@
-"""The micro-batch engine against its own law, against arithmetic, and against what was measured on Spark, failures included."""
-
 import time
 from dataclasses import replace
 from itertools import pairwise

@@ -1,5 +1,3 @@
-"""A simulated plant is read by the monitor and steered by the controller like any other."""
-
 import time
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""A real job that writes Spark's event log, and `penstock audit` of that log alone."""
-
 import json
 import os
 import signal

@@ -1,5 +1,3 @@
-"""The policy scales real Spark jobs in micro-batches: live, as the load moves, and no row is lost by it."""
-
 import subprocess
 import sys
 from collections.abc import Callable

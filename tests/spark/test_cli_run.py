@@ -1,5 +1,3 @@
-"""`penstock run` as its users meet it: a process of its own, steered from others, killed and started again."""
-
 import json
 import os
 import signal

@@ -1,5 +1,3 @@
-"""A query of several sources, declared in a job."""
-
 import time
 from typing import Any
 

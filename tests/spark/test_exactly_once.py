@@ -1,5 +1,3 @@
-"""None lost, none doubled, whatever Penstock does to the query."""
-
 import signal
 from typing import Any
 

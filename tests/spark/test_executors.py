@@ -1,5 +1,3 @@
-"""Executors go up and down while a query runs."""
-
 import signal
 import time
 from typing import Any

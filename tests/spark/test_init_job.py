@@ -1,5 +1,3 @@
-"""The job that `penstock init` writes is one that runs."""
-
 import time
 from typing import Any
 

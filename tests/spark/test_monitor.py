@@ -1,5 +1,3 @@
-"""A Reading of real Spark is complete and right."""
-
 from typing import Any
 
 import numpy as np

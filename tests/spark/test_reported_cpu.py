@@ -1,5 +1,3 @@
-"""Executors that report their CPU to the driver: what a cluster on other machines does, tried with executors that Spark itself started."""
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Penstock in a script that is already there: one line in place of `writer.start()`, or around a query that runs."""
-
 import threading
 import uuid
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The ledger counts each batch once."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Trigger, rate limit and partitions change by stop right after a commit and start from the checkpoint."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""A query that dies is restarted; one that cannot live is given up, and the others go on."""
-
 from typing import Any
 
 from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted

@@ -1,5 +1,3 @@
-"""The trace source: rows as scheduled, exact lag, the same rows again."""
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""The keeper of the embedded cluster."""
-
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer

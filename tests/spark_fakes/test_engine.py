@@ -1,5 +1,3 @@
-"""Whether a fake Spark still runs."""
-
 from collections.abc import Callable
 from types import SimpleNamespace
 

@@ -1,5 +1,3 @@
-"""Faults of executors by signals to their processes; any process with the command line of one stands for it."""
-
 import signal
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""Spark's JVM: settings for it, a start that fails, what it prints, and signals; it is absent, or one without Spark."""
-
 import os
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""What the tasks of a fake Spark have read so far."""
-
 from typing import Any
 
 from penstock.spark.live import LOOKED_BACK_JOBS, LiveRows

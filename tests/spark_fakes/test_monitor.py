@@ -1,5 +1,3 @@
-"""What the monitor makes and reports of a fake Spark; the system's time may be set meanwhile."""
-
 import json
 import time
 from collections.abc import Callable, Sequence

@@ -1,5 +1,3 @@
-"""An error during a stop or a restart never leaves a query unsupervised."""
-
 import threading
 from typing import Any
 

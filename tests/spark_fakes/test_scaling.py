@@ -1,5 +1,3 @@
-"""Executors of a fake Spark: what a change of their number requests, that surplus ones leave between batches, and the cost that is reported."""
-
 import queue
 from collections.abc import Callable, Sequence
 from dataclasses import replace

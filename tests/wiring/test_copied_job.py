@@ -1,5 +1,3 @@
-"""A copy writes to its own folder and its own topics, never where the job does."""
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""The address of a job's own broker, wherever the job asks for it."""
-
 from pathlib import Path
 
 import pytest

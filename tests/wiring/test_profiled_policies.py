@@ -1,5 +1,3 @@
-"""Policies that begin with a profile, on simulated jobs that are not as it says: what they see at run time counts."""
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""A job from its file, before Spark starts: the terms it runs under, and the code it names."""
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

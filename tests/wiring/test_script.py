@@ -1,5 +1,3 @@
-"""What a script has that Penstock cannot work with is refused in one line, before anything is made."""
-
 import threading
 from pathlib import Path
 from types import SimpleNamespace

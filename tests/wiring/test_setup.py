@@ -1,5 +1,3 @@
-"""A simulated job declares the queries that it simulates."""
-
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,3 @@
-"""A simulated job is steered by the controller of real ones: policies are compared on one load, and failures with what was predicted of them."""
-
 import math
 import subprocess
 import sys

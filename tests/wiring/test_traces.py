@@ -1,5 +1,3 @@
-"""The state of a trace goes where the checkpoint goes, wherever that is."""
-
 import json
 from pathlib import Path
 from typing import Any

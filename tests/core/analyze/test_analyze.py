@@ -1,5 +1,3 @@
-"""What is needed is learnt, and nothing else; the same readings teach the same."""
-
 import math
 import time
 from dataclasses import replace

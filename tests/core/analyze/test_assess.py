@@ -1,5 +1,3 @@
-"""What a policy is shown of a job whose truth is known."""
-
 import math
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""What holds a job back is named, with the two numbers that show it."""
-
 from dataclasses import replace
 from typing import Any
 

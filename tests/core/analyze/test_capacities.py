@@ -1,5 +1,3 @@
-"""What a profile says of a job as it runs: slower than it was, or in waves."""
-
 from dataclasses import replace
 
 import pytest

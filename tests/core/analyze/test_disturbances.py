@@ -1,5 +1,3 @@
-"""Rescales are charged what they took; failures are noticed, predicted, measured and learnt from."""
-
 import json
 from dataclasses import replace
 

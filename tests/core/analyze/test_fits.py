@@ -1,5 +1,3 @@
-"""Slow work is asked for once and taken in by a later turn."""
-
 from dataclasses import replace
 
 from changes import sized

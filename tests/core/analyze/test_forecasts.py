@@ -1,5 +1,3 @@
-"""A forecast is made now and then, moved along in between, and joined to what arrived."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

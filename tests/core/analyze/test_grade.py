@@ -1,5 +1,3 @@
-"""Predictions are judged when their time has come, or are void."""
-
 from dataclasses import replace
 
 import pytest

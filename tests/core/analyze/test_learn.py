@@ -1,5 +1,3 @@
-"""What a profile learns at run time: rows outside of recoveries, and that a job which never recovers is overloaded."""
-
 import math
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""Predictions of recoveries wait for the disturbance that they are about, by its identity."""
-
 from dataclasses import replace
 
 from assessed import NOW_S, under

@@ -1,5 +1,3 @@
-"""Promises that no size can keep are named, once, and again when they can be kept."""
-
 from dataclasses import replace
 
 import pytest

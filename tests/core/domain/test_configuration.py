@@ -1,5 +1,3 @@
-"""Configurations differ by knobs, and one that names some queries holds over one that names more."""
-
 from changes import changing, rescaled, sized
 from hypothesis import given
 from hypothesis import strategies as st

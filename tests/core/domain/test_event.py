@@ -1,5 +1,3 @@
-"""Every event has words of its own and survives the history."""
-
 import re
 from dataclasses import fields, replace
 from importlib import import_module

@@ -1,5 +1,3 @@
-"""Each row of the table of knobs parses what it shows, and refuses what is out of bounds."""
-
 from dataclasses import fields
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""A trigger is read as it is written."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""Durations and rates are read as people write them, and written as they read them."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

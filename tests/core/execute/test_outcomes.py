@@ -1,5 +1,3 @@
-"""What became of instructions closes them, and failures end the wish."""
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""What differs from what is desired is asked for, and nothing else; executors that are not there are noticed, once."""
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

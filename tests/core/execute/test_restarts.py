@@ -1,5 +1,3 @@
-"""A query that dies is restarted with patience, and given up when it cannot live."""
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

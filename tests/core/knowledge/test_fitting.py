@@ -1,5 +1,3 @@
-"""A fit does what was asked, and nothing else."""
-
 import pytest
 
 from penstock.core.domain.profile import ProfileSeen

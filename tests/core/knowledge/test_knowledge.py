@@ -1,5 +1,3 @@
-"""A controller goes on where an earlier one was, unless its owner has said otherwise since."""
-
 from dataclasses import replace
 
 from changes import rescaled, scaling, sized

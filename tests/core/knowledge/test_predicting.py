@@ -1,5 +1,3 @@
-"""Each prediction has a configuration, bounds, and a time at which it can be graded; policies predict by the model that judged."""
-
 from dataclasses import replace
 from typing import Any
 

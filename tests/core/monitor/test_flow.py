@@ -1,5 +1,3 @@
-"""Micro-batches always lag; only what is more than that counts as excess."""
-
 import math
 from dataclasses import replace
 from typing import Any

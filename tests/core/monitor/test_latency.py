@@ -1,5 +1,3 @@
-"""Latency over several batches is that of all their rows together."""
-
 from typing import Any
 
 import numpy as np

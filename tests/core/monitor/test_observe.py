@@ -1,5 +1,3 @@
-"""A reading tells what is so, at whatever moment it is taken."""
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Stages and executors share the work of a window."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

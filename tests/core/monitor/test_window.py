@@ -1,5 +1,3 @@
-"""Windows begin and end at commits, so that micro-batches do not alias."""
-
 import math
 
 import pytest

@@ -1,5 +1,3 @@
-"""More executors that brought nothing are taken back, and what holds the job back is named."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Guards take away from what a policy wants, one after another, and say so."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""What operators say is taken, or refused with the reason; holds, proposals and pauses run out."""
-
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,3 @@
-"""Hours and known events of the owner's calendar."""
-
 import pytest
 from planned import LIMITS, wants
 

@@ -1,5 +1,3 @@
-"""The policy is asked when it may, at the reading nearest to its time."""
-
 from dataclasses import dataclass, replace
 
 import pytest

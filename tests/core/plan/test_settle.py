@@ -1,5 +1,3 @@
-"""Trust is applied after the policy: the same decision, and what the mode lets it do."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""When a promise is broken and kept again, when a policy is rolled back, and what a change of mode or policy clears."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Which policy decides, by what the job is and what is known of it."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""A fixed number of executors, and TWRES as Phoebe describes it. Executors carry 100 rows/s each by the profile."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""What most policies do alike."""
-
 from typing import Any
 
 from assessed import NOW_S, about, assessed, under

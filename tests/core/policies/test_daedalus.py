@@ -1,5 +1,3 @@
-"""Algorithm 1 of Daedalus, line by line. Executors carry 100 rows/s each, a rescale stops the job for 30 s out and 15 s in, a failure for 30 s."""
-
 import pytest
 from assessed import about, assessed, expecting, under
 from hypothesis import given

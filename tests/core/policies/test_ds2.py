@@ -1,5 +1,3 @@
-"""DS2 as Flink's operator runs it. A row costs 3 ms of a slot: 1 ms in the first stage, and for every second row 4 ms in the next."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The Horizontal Pod Autoscaler on executors, its variant in the Daedalus paper, and Flink's reactive mode: HPA at a low target."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil

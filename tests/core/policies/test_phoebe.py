@@ -1,5 +1,3 @@
-"""Algorithm 1 of Phoebe. Sizes carry 100 rows/s an executor by their profile, with normal latencies up to 90; a failure stops the job for 30 s."""
-
 from typing import Any
 
 import pytest

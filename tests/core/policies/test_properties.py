@@ -1,5 +1,3 @@
-"""What holds for every policy, whatever is seen."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Policies by name: what can be set of them, how, and that the page of policies says so."""
-
 import re
 from pathlib import Path
 from typing import Any, get_args

@@ -1,5 +1,3 @@
-"""Spark's dynamic allocation: rounds of 1, 2, 4 executors while tasks wait, and executors that were idle for long leave."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil

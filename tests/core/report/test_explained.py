@@ -1,5 +1,3 @@
-"""A decision of the past is explained by what became of its predictions, and what followed from it."""
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Predictions are graded together by what they were about."""
-
 import pytest
 from changes import sized
 from hypothesis import given

@@ -1,5 +1,3 @@
-"""Readiness compares a shadow with what was run, and says why not."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

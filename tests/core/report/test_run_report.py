@@ -1,5 +1,3 @@
-"""The report of a run: one definition of each number."""
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The last stretch of shadow is found among modes that change."""
-
 from typing import Any
 
 from hypothesis import given

@@ -1,5 +1,3 @@
-"""The policy scales a job in Real-Time Mode: executors of several slots, rows that burn CPU, each executor held to a share of a core."""
-
 import json
 import math
 import subprocess

@@ -1,5 +1,3 @@
-"""One job with a broker of its own in Real-Time Mode: what is read of it is true, and it can be steered, mode and all."""
-
 import json
 import threading
 import time

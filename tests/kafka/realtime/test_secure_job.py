@@ -1,5 +1,3 @@
-"""A whole job through TLS and a login: source and sink of Spark, lag by partition, feed and latency at the sink; secrets stay secret."""
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
