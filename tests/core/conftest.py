@@ -1,7 +1,5 @@
 """What of the core takes seconds: it runs in `make test`, not in `make check`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

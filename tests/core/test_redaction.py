@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from urllib.parse import quote, quote_plus
 
