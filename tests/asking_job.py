@@ -1,5 +1,3 @@
-"""A job under a policy of thumb at a desk, without threads: every word makes a turn."""
-
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace

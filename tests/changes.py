@@ -1,5 +1,3 @@
-"""Configurations, changes and instructions in a few words."""
-
 from typing import Any
 
 from penstock.core.domain.configuration import Change, Configuration, Move, QueryConfiguration, difference

@@ -1,5 +1,3 @@
-"""The checks every learner passes; a test module gives them a `Case` of its model."""
-
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -15,8 +13,6 @@ from penstock.stores.codec import decode, encode
 SEEDS = range(40)
 COVERED_AT_LEAST, COVERED_AT_MOST = 0.65, 0.95
 """Bounds that promise 0.8 and are honest fall below the first once in a hundred suites, and exceed the second more seldom still."""
-
-
 DETECTS = "it says when a job is not as it was: its error is that of the recoveries measured by it (test_khaos_detector.py)"
 
 

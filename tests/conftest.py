@@ -30,7 +30,6 @@ from penstock.spark.settings import QuerySettings
 
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
-
 MOST = 3
 CONFIG = Config(reading_interval_s=1.0, reading_window_s=4.0, executors_timeout_s=60.0, gap_wait_s=2.0, restart_backoff_s=0.2)
 

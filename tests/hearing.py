@@ -1,5 +1,3 @@
-"""A process that hears the signals which stop a job, as one does that was started from a terminal."""
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

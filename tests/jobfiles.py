@@ -1,5 +1,3 @@
-"""Job files for tests: written into a folder, right but for what is given."""
-
 from pathlib import Path
 
 from penstock.runtime.jobfile import LoadedJob, load_job

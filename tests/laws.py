@@ -1,5 +1,3 @@
-"""Laws of micro-batches as they may be."""
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,5 +1,3 @@
-"""What a ledger holds, read without Spark."""
-
 from pathlib import Path
 
 import pyarrow.parquet as pq

@@ -1,5 +1,3 @@
-"""A broker that listens with TLS and a login, and the options of a client that may come in."""
-
 import os
 import subprocess
 from collections.abc import Iterator

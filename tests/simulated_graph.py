@@ -1,5 +1,3 @@
-"""Simulated graphs of queries for tests, and the questions that tests ask of them."""
-
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +18,6 @@ from penstock.simulator.sharing import Scheduler
 
 Graph = QueryGraph[MicroBatchSettings] | QueryGraph[ContinuousSettings]
 Running = MicroBatchEngine | ContinuousEngine
-
 BATCHES = MicroBatchSettings(overhead_s=0.4, row_s=0.001, partitions=8, trigger=Trigger(interval_s=4.0), noise=0.05)
 FLOW = ContinuousSettings(capacity_rows_per_s=1000.0, interval_s=10.0, downtime_s=20.0, up_s=20.0, down_s=10.0)
 

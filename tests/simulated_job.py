@@ -1,5 +1,3 @@
-"""A simulated continuous job to test with, and the questions that tests ask of it."""
-
 from typing import Any
 
 import numpy as np

@@ -25,7 +25,6 @@ from penstock.core.knowledge.terms import Terms
 from penstock.runtime.fakes import blank_reading
 
 Said = TypeVar("Said", bound=Event)
-
 READING_S = 15.0
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=8), config=Config(reading_interval_s=READING_S, reading_window_s=READING_S))
 LEARNING: frozenset[Need] = frozenset({"load", "capacity", "forecast"})

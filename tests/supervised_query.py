@@ -1,5 +1,3 @@
-"""A query of a fake Spark: real `ManagedQuery` and `Supervisor`, no JVM."""
-
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,3 @@
-"""Histories to ask commands about: written by hand, turn by turn, or by a simulated job in shadow."""
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""What a topic holds after a job has run."""
-
 import json
 import time
 

@@ -1,5 +1,3 @@
-"""Wait for what comes by itself, and not a moment longer."""
-
 import time
 from collections.abc import Callable
 

@@ -1,5 +1,3 @@
-"""Moments at which all workers of a job were read, made by hand or moved to another time."""
-
 from dataclasses import replace
 
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading

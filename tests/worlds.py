@@ -1,5 +1,3 @@
-"""Jobs of all kinds for properties: what would be seen of each, at every size and load."""
-
 import math
 from dataclasses import dataclass, field, replace
 from functools import cache

@@ -1,5 +1,3 @@
-"""What the tests of several commands share."""
-
 import pytest
 
 from penstock.cli import simulate_options

@@ -32,7 +32,6 @@ def history(folder: Path) -> Memory:
 
 
 STORES = [pytest.param(memory_store, id="memory"), pytest.param(history, id="history")]
-
 QUERY = QueryReading(name="a", state="running", trigger=Trigger(kind="real_time", interval_s=15.0), rate_limit_rows_per_s=0.1, unable={"trigger": "no"})
 KNOWLEDGE = Knowledge(
     declared=sized(2, a="0s"),

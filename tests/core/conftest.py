@@ -1,5 +1,3 @@
-"""What of the core takes seconds: it runs in `make test`, not in `make check`."""
-
 from pathlib import Path
 
 import pytest

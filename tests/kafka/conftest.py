@@ -1,5 +1,3 @@
-"""One real broker for all Kafka tests that need no Spark; each test has topics of its own on it."""
-
 import os
 import shutil
 import tempfile

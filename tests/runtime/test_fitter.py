@@ -73,7 +73,9 @@ def asking() -> Iterator[Asking]:
 
 
 def children() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
+    """Children of this process, without those that other tests left to themselves (multiprocessing's fork server)."""
+    alive = [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
+    return [each for each in alive if not any("multiprocessing" in part for part in each.cmdline())]
 
 
 def the_child() -> psutil.Process:

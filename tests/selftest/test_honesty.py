@@ -79,7 +79,7 @@ def test_a_side_counts_from_when_the_job_had_caught_up() -> None:
     readings = [blank_reading(2.0 * i, executors_running=size, executors_requested=wanted, latency=late, throughput_rows_per_s=10.0)
                 for i, (size, wanted) in enumerate(zip(sizes, asked, strict=True))]  # fmt: skip
     side = side_of(readings, 0.0, TERMS)
-    assert side.average_executors == pytest.approx((1 * 4 + 3 * 2) / 6), "from a window after the start on, each until the next"
+    assert side.average_executors == pytest.approx((3 * 4 + 2 * 1 + 3) / 6), "each until the next"
     assert side.rescales == 2 and side_of(readings, 4.0, TERMS).rescales == 1, "asked for after the start"
     assert side.latency_p95_s == pytest.approx(2.0)
 

@@ -18,7 +18,6 @@ from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate
 
 pytestmark = pytest.mark.slow
-
 WORKER = 5000.0
 LAW = BatchLaw(overhead_s=0.5, row_s=0.0002, partitions=24)
 

@@ -46,20 +46,12 @@ class Demonstration:
     operator: tuple[tuple[float, str, dict[str, Any]], ...] = ()
 
 
-SCALING = Demonstration(
-    workload="lookup",
-    says="The rate rises beyond the capacity of one executor and falls again. The policy scales the job",
-    lasts_s=215.0,
-)
+SCALING = Demonstration(workload="lookup", says="The rate rises beyond the capacity of one executor and falls again. The policy scales the job", lasts_s=215.0)
 REAL_TIME = Demonstration(
     workload="clicks",
     says="Kafka in Real-Time Mode. An operator switches to micro-batches and back, and then removes an executor",
     lasts_s=130.0,
-    operator=(
-        (55.0, "trigger", {"value": "2s"}),
-        (82.0, "trigger", {"value": "realtime:10s"}),
-        (106.0, "scale", {"value": "1"}),
-    ),
+    operator=((55.0, "trigger", {"value": "2s"}), (82.0, "trigger", {"value": "realtime:10s"}), (106.0, "scale", {"value": "1"})),
 )
 
 

@@ -9,16 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.terminal import one_line
-from penstock.core.domain.events.autopilot import (
-    THROUGHPUT,
-    Decided,
-    PolicyPaused,
-    PolicyResumed,
-    ProposalEnded,
-    Proposed,
-    TargetFeasible,
-    TargetInfeasible,
-)
+from penstock.core.domain.events.autopilot import THROUGHPUT, Decided, PolicyPaused, PolicyResumed, ProposalEnded, Proposed, TargetFeasible, TargetInfeasible
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.units import duration_words

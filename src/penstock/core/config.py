@@ -16,12 +16,7 @@ class Config:
     reading_interval_s: float = setting(
         5.0, f"time between two readings ({USUAL_READING_S:g} s on other clusters than the embedded one)", lowest=0.2, highest=600
     )
-    reading_window_s: float = setting(
-        15.0,
-        "shortest time over which throughput, latency and busyness are averaged",
-        lowest=1,
-        highest=3600,
-    )
+    reading_window_s: float = setting(15.0, "shortest time over which throughput, latency and busyness are averaged", lowest=1, highest=3600)
     hold_s: float = setting(3600.0, "how long an operator's value is held by default", lowest=1, highest=30 * 86400)
     executors_timeout_s: float = setting(120.0, "executors that have not come by then are reported missing", lowest=1, highest=3600)
     commit_wait_s: float = setting(60.0, "a change waits this long for a commit, then stops the query where it is", lowest=1, highest=3600)

@@ -66,12 +66,7 @@ def measured(size: int, rate_rows_per_s: float, readings: Sequence[Reading]) -> 
     latencies = [reading.latency.p50_s for reading in readings if reading.latency is not None and reading.latency.p50_s > 0.0]
     waiting = [(reading.at_s, reading.excess_lag_rows) for reading in readings if reading.excess_lag_rows is not None]
     behind = None if len(waiting) < 2 else waiting[-1][1] > BEHIND_S * rate_rows_per_s and slope_of(waiting) > 0.0
-    return Measured(
-        size=size,
-        rate_rows_per_s=rate_rows_per_s,
-        latency_s=sum(latencies) / len(latencies) if latencies else None,
-        falls_behind=behind,
-    )
+    return Measured(size=size, rate_rows_per_s=rate_rows_per_s, latency_s=sum(latencies) / len(latencies) if latencies else None, falls_behind=behind)
 
 
 def valid_sizes(now: Sequence[Measured], before: Sequence[ProfileSeen]) -> dict[int, bool]:

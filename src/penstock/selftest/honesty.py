@@ -165,7 +165,7 @@ def side_of(readings: Sequence[Reading], from_s: float, terms: Terms, stolen: Se
     seen = [reading for reading in readings if reading.at_s >= from_s]
     late = [reading for reading in seen if reading.latency is not None and not within(reading.at_s, stolen)]
     if len(seen) < 2 or len(late) < len(seen) / 2:
-        raise RuntimeError("the run was too short, or others had this machine for half of it: there is nothing to compare")
+        raise RuntimeError("the run was too short, or half of it had CPU steal: there is nothing to compare")
     return as_side(run_report(seen, terms.promises, window_s=terms.config.reading_window_s, left_out=stolen))
 
 
@@ -173,10 +173,7 @@ def as_side(report: RunReport) -> Side:
     if report.latency is None or not report.processed_rows:
         raise RuntimeError("the run processed nothing: there is nothing to compare")
     return Side(
-        average_executors=report.average_executors,
-        rescales=float(report.rescales),
-        latency_p50_s=report.latency.p50_s,
-        latency_p95_s=report.latency.p95_s,
+        average_executors=report.average_executors, rescales=float(report.rescales), latency_p50_s=report.latency.p50_s, latency_p95_s=report.latency.p95_s
     )
 
 

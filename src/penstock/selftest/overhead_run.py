@@ -120,11 +120,7 @@ REPEATED = 8
 """Each row compares two texts of 64 letters, so that most time is spent in one function, whose machine code is the same in every query. JIT-compiled
 code around it differs by some percent. Texts this short stay in the cache; longer ones would measure the shared memory of the machine."""
 LONGEST_TURN_S = 120.0
-CONF = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.streaming.pollingDelay": "1s",
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
-}
+CONF = {"spark.sql.shuffle.partitions": "2", "spark.sql.streaming.pollingDelay": "1s", "spark.executor.extraJavaOptions": "-XX:+UseSerialGC"}
 """The waiting query must poll rarely. Executors use the C2 compiler as in production, which the embedded cluster disables for a quick start."""
 
 
@@ -258,8 +254,7 @@ class WorkReader:
         jobs = [self._ended(job_id) for job_id in fresh]
         stages = [self._store.stage(stage_id) for job in jobs for stage_id in job["stageIds"]]
         return Work(
-            task_s=sum(task_s(stage) for stage in stages if stage is not None),
-            jobs_s=sum(job["completionTime"] - job["submissionTime"] for job in jobs) / 1e3,
+            task_s=sum(task_s(stage) for stage in stages if stage is not None), jobs_s=sum(job["completionTime"] - job["submissionTime"] for job in jobs) / 1e3
         )
 
     def _ended(self, job_id: int) -> dict[str, Any]:

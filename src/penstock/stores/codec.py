@@ -40,7 +40,7 @@ def encode(value: object, redactor: Redactor = Redactor(), *, without: Collectio
     >>> from penstock.core.domain.configuration import Configuration
     >>> encode(Configuration(executors=3))
     '{"executors":3,"queries":{}}'
-    >>> encode(Outcome(number=7, done=True, took_s=2), without=("down_s", "delayed_rows", "reason"))
+    >>> encode(Outcome(number=7, done=True, took_s=2), without=("down_s", "delayed_rows", "reason", "failed"))
     '{"number":7,"done":true,"took_s":2.0}'
     """
     return json.dumps(_plain(value, redactor.text, without=without), ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -24,11 +24,9 @@ DIRECTIONS: dict[str, frozenset[str]] = {
     "within_boundary": KEEPS, "within_tolerance": KEEPS,
 }  # fmt: skip
 """Where a reason may lead; one that is not named may lead anywhere: the smallest size that holds, the size that was declared."""
-
 ABOVE = {"backlogged_tasks", "lag_above_backlog", "latency_above_limit", "stabilised", "tasks_too_few", "utilization_above_target"}
 BELOW = {"no_backlog", "recently_rescaled", "too_soon", "uptime_below_period", "utilization_below_target"}
 """Reasons whose first number lies above, or below, the second."""
-
 SOME = settings(max_examples=60)
 EVERY: dict[str, Any] = {name: policy() for name, policy in POLICIES.items()}
 

@@ -23,7 +23,6 @@ from penstock.runtime.home import JobFolder
 from penstock.stores.reader import HistoryReader
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(1500)]
-
 NAME, QUERY, PARTITIONS = "pilot-realtime", "burnt", 6
 QUOTA_CORES, PROMISED_S = 0.4, 8.0
 LOW_SHARE, TIMES = 0.55, 3.0

@@ -18,7 +18,6 @@ from penstock.runtime.home import JobFolder
 from penstock.stores.reader import HistoryReader
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
-
 RATE = 800
 PARTITIONS = 4
 TOPICS = {"clicks": PARTITIONS, "seen": 2}

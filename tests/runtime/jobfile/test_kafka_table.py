@@ -21,12 +21,10 @@ NOOP = '[queries.a.sink]\nformat = "noop"\n'
 SINK = '[queries.a.sink]\nformat = "kafka"\ntopic = "counts"\n'
 ANY_JOB = TRACE + QUERY + NOOP
 KAFKA_JOB = SOURCE + QUERY + SINK
-
 BOOTSTRAP = '"embedded" or brokers such as "host:9092,host2:9092"'
 CONNECTOR = 'coordinates such as "group:artifact:version", the path of a jar, or a list of these'
 TOPIC = 'a topic of at most 249 letters, digits, ".", "_" and "-" is allowed (not "." or ".." alone)'
 FEED_KEYS = "value_format, rate, csv, at_end, seed, compression, factor, rows, parquet"
-
 Load = Callable[..., LoadedJob]
 
 

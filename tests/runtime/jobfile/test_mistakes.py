@@ -12,7 +12,6 @@ SOURCES = '[sources.clicks]\nformat = "trace"\n'
 QUERY = '[queries.a]\nfunction = "job.py:f"\n'
 SINK = '[queries.a.sink]\nformat = "noop"\n'
 RIGHT = SOURCES + QUERY + SINK
-
 NAME_ALLOWED = 'a name of at most 100 letters, digits, "_", "." and "-" that starts with a letter, a digit or "_" is allowed'
 FUNCTION_ALLOWED = 'a function such as "job.py:enrich" or "package.module:enrich" is allowed'
 TRIGGER_ALLOWED = 'a time ("5s"), "asap", "available-now", { real_time = "15s" } or { processing_time = "5s" } is allowed'

@@ -80,10 +80,7 @@ def followed(learnt: Learnt, reading: Reading, window_s: float) -> tuple[Learnt,
     """
     shown = learnt.health.shown
     flow = FlowSeen(
-        at_s=reading.at_s,
-        workload_rows_per_s=reading.arrival_rows_per_s,
-        throughput_rows_per_s=reading.throughput_rows_per_s,
-        lag_rows=reading.excess_lag_rows,
+        at_s=reading.at_s, workload_rows_per_s=reading.arrival_rows_per_s, throughput_rows_per_s=reading.throughput_rows_per_s, lag_rows=reading.excess_lag_rows
     )
     health, measured = learnt.health.read(flow)
     began = (replace(each, recovered_s=max(each.started_s + window_s / 2, each.recovered_s - window_s)) for each in measured if shown or each.kind in FAILURES)

@@ -72,9 +72,7 @@ def charged(learnt: Learnt, applied: Applied, outcome: Outcome) -> Learnt:
     for kind in applied.change.costs:
         others = tuple(each for each in learnt.live if each != kind)
         learnt = replace(
-            learnt,
-            downtimes=learnt.downtimes.learn([DowntimeSeen(kind=kind, downtime_s=took_s)]),
-            live=(*others, kind) if outcome.down_s is None else others,
+            learnt, downtimes=learnt.downtimes.learn([DowntimeSeen(kind=kind, downtime_s=took_s)]), live=(*others, kind) if outcome.down_s is None else others
         )
     return learnt
 

@@ -26,19 +26,9 @@ class Ds2:
     period_s: float = timer(60.0, "time between two decisions (kubernetes.operator.reconcile.interval)", lowest=1)
     target: float = setting(0.7, "target utilisation (job.autoscaler.utilization.target)", lowest=0.01, highest=1)
     boundary: float = setting(0.3, "no change this near the target (job.autoscaler.target.utilization.boundary)", lowest=0, highest=1)
-    catch_up_s: float = setting(
-        1800.0,
-        "time to work off waiting rows; 0: they do not count (job.autoscaler.catch-up.duration)",
-        lowest=0,
-        highest=86400,
-    )
+    catch_up_s: float = setting(1800.0, "time to work off waiting rows; 0: they do not count (job.autoscaler.catch-up.duration)", lowest=0, highest=86400)
     restart_s: float = setting(300.0, "duration of a rescale that stops the job (job.autoscaler.restart.time)", lowest=0, highest=86400)
-    backlog_s: float = setting(
-        300.0,
-        "no scale-down while rows of this time wait (job.autoscaler.backlog-processing.lag-threshold)",
-        lowest=0,
-        highest=86400,
-    )
+    backlog_s: float = setting(300.0, "no scale-down while rows of this time wait (job.autoscaler.backlog-processing.lag-threshold)", lowest=0, highest=86400)
     down_factor: float = setting(0.6, "largest share taken away at once (job.autoscaler.scale-down.max-factor)", lowest=0, highest=1)
     stable_s: float = timer(300.0, "no change for this time after a rescale (job.autoscaler.stabilization.interval)")
     down_interval_s: float = timer(3600.0, "scale down after this time, to the most wanted meanwhile (job.autoscaler.scale-down.interval)")

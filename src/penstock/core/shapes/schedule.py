@@ -101,11 +101,7 @@ class Schedule:
 
     def state(self) -> dict[str, Any]:
         """Return the JSON to keep beside the checkpoint: everything but the recipe, which is identified by its fingerprint."""
-        return {
-            "epoch_s": self.epoch_s,
-            "overrides": [[each.from_s, each.rows_per_s] for each in self.overrides],
-            **_identity(self.recipe),
-        }
+        return {"epoch_s": self.epoch_s, "overrides": [[each.from_s, each.rows_per_s] for each in self.overrides], **_identity(self.recipe)}
 
     @classmethod
     def resume(cls, recipe: TraceRecipe, state: Mapping[str, Any]) -> Self:

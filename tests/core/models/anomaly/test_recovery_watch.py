@@ -158,7 +158,6 @@ BACK = 0.025
 """Share of the workload within which the throughput is back at it."""
 CATCHES_UP_WITHIN_S = 300.0
 AT_MOST_OFF_S = 30.0
-
 pytestmark = pytest.mark.skipif(not RECORD.exists(), reason="the shared measurements are not here")
 
 

@@ -27,8 +27,6 @@ def world(chance: random.Random, utilization_noise: float = 0.03) -> World:
 
 
 STEADY = "there is room for rows that come to cost more, and here they do not"
-
-
 TestConformance = conforming(empty=JobCapacity(), world=world, wide=STEADY)
 
 

@@ -110,8 +110,7 @@ def test_measurements_that_repeat_exactly_have_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "form", "parameters"),
-    [(line, "line", {"intercept": 15_000.0, "slope": 8_000.0}), (power, "power", {"factor": 14_000.0, "exponent": 0.8})],
+    ("truth", "form", "parameters"), [(line, "line", {"intercept": 15_000.0, "slope": 8_000.0}), (power, "power", {"factor": 14_000.0, "exponent": 0.8})]
 )
 def test_the_form_and_its_parameters_are_found_and_exact_without_noise(truth: Callable[[float], float], form: str, parameters: dict[str, float]) -> None:
     model = ScaleoutCapacity().learn(measured(truth))

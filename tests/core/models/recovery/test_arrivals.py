@@ -60,8 +60,7 @@ def test_what_was_measured_counts_before_what_is_forecast() -> None:
 
 
 @pytest.mark.parametrize(
-    ("time_s", "rate"),
-    [((), ()), *(((0.0, 1.0), rate) for rate in ((1.0,), (1.0, -0.1), (1.0, math.nan))), *((times_s, (1.0, 2.0)) for times_s in NO_TIMES)],
+    ("time_s", "rate"), [((), ()), *(((0.0, 1.0), rate) for rate in ((1.0,), (1.0, -0.1), (1.0, math.nan))), *((times_s, (1.0, 2.0)) for times_s in NO_TIMES)]
 )
 def test_what_is_no_rate_over_time_is_refused(time_s: tuple[float, ...], rate: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="arrivals"):

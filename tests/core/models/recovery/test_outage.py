@@ -25,8 +25,6 @@ def arrivals_up_to(draw: st.DrawFn, highest: float) -> Arrivals:
 
 
 OUTAGES = st.builds(Outage, at_s=st.floats(-50, 500), interval_s=st.floats(0, 120), downtime_s=st.floats(0, 200), lag_rows=st.floats(0, 20_000))
-
-
 DOWN = Outage(at_s=0.0, interval_s=10.0, downtime_s=110.0)
 
 

@@ -66,10 +66,7 @@ class ScaleoutSeen:
         count, mean = self.count + len(new), float(new.mean())
         off, share = mean - self.mean, len(new) / count
         return ScaleoutSeen(
-            scaleout=self.scaleout,
-            count=count,
-            mean=self.mean + off * share,
-            m2=self.m2 + float(((new - mean) ** 2).sum()) + off * off * self.count * share,
+            scaleout=self.scaleout, count=count, mean=self.mean + off * share, m2=self.m2 + float(((new - mean) ** 2).sum()) + off * off * self.count * share
         )
 
 

@@ -60,10 +60,7 @@ class TrackRecord:
         if self.load <= 0.0:
             return NotReady(why="no rows arrived in the steps that were forecast: the relative error is undefined")
         return Score(
-            mape=self.error / self.load,
-            constant_mape=self.constant_error / self.load,
-            paper_mape=self.paper_error / self.load,
-            held_out=self.forecasts,
+            mape=self.error / self.load, constant_mape=self.constant_error / self.load, paper_mape=self.paper_error / self.load, held_out=self.forecasts
         )
 
     def _with_truth(self, made: PendingForecast, rates: Sequence[float]) -> Self:

@@ -66,11 +66,7 @@ def recovery_after_s(seen: Situation, executors: int) -> float | None:
     if kind in seen.stops:
         return recovery_s(seen.arrivals, seen.at_s, new, seen.interval_s, downtime_s(seen, kind), seen.excess_lag_rows)
     rescale = LiveRescale(
-        at_s=seen.at_s,
-        ready_after_s=downtime_s(seen, kind),
-        capacity_now_rows_per_s=now,
-        capacity_new_rows_per_s=new,
-        excess_lag_rows=seen.excess_lag_rows,
+        at_s=seen.at_s, ready_after_s=downtime_s(seen, kind), capacity_now_rows_per_s=now, capacity_new_rows_per_s=new, excess_lag_rows=seen.excess_lag_rows
     )
     failure_s = recovery_from_failure_s(seen, executors, new)
     return None if failure_s is None else max(transition_s(seen.arrivals, rescale), failure_s)
@@ -89,11 +85,7 @@ def rescale_recovery(seen: Situation, executors: int) -> tuple[DisturbanceKind, 
         outage = Outage(at_s=seen.at_s, interval_s=seen.interval_s, downtime_s=took_s, lag_rows=seen.excess_lag_rows)
         return kind, expected_recovery(seen.arrivals, seen.forecast, new, outage, Estimate.exactly(took_s))
     rescale = LiveRescale(
-        at_s=seen.at_s,
-        ready_after_s=took_s,
-        capacity_now_rows_per_s=now.value,
-        capacity_new_rows_per_s=new.value,
-        excess_lag_rows=seen.excess_lag_rows,
+        at_s=seen.at_s, ready_after_s=took_s, capacity_now_rows_per_s=now.value, capacity_new_rows_per_s=new.value, excess_lag_rows=seen.excess_lag_rows
     )
     lasts_s = transition_s(seen.arrivals, rescale)
     return kind, Estimate.exactly(lasts_s) if lasts_s > 0 else None
