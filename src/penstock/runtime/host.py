@@ -242,7 +242,7 @@ class Host:
             "history": str(self.history_path),
             "metrics": self.metrics_url,
             "reading": None if reading is None else json.loads(encode(reading, self.redactor)),
-            "desired": {"executors": knowledge.desired.executors},
+            "desired": json.loads(encode(knowledge.desired, self.redactor)),
             "holds": [{"knob": hold.knob, "value": hold.value, "who": hold.who, "until_s": hold.until_s} for hold in knowledge.holds],
             "feeds": self.feeds(),
             "report": self._report().as_object() if self._readings else None,
