@@ -5,7 +5,7 @@ from typing import Any
 
 from changes import sized
 
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from changes import scaling
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact, ExecutorFact, StageFact
-from penstock.eventlog.files import EventLog, event_logs
+from penstock.eventlog.log_files import EventLog, event_logs
 from penstock.hindsight.audit import AuditAsked
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import QueryGraph

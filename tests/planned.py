@@ -12,7 +12,7 @@ from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.reading import Quantiles
 from penstock.core.knowledge.assessment import Assessment

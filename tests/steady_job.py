@@ -11,7 +11,7 @@ from penstock.core.analyze.analyze import analyze, assessed
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.outcomes import take_outcomes

@@ -8,7 +8,7 @@ from changes import sized
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Recommended
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.policy_memory import AutoMemory, DraMemory, Ds2Memory, HpaMemory, PolicyMemory, Wanted
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
 from penstock.core.domain.trigger import Plant, Trigger

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from asked import shown
 from event_logs import streaming_log, written
-from told_history import simulated, told
+from recorded_history import simulated, told
 
 from penstock.cli import simulate_options
 from penstock.core.policies.registry import POLICIES

@@ -8,15 +8,15 @@ from asked import found, mistake
 from changes import rescaled
 from hypothesis import given
 from hypothesis import strategies as st
-from told_history import START_S, decided, reading, simulated, started, told, written
+from recorded_history import START_S, decided, reading, simulated, started, told, written
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
 from penstock.cli.explain import until_moment_s
 from penstock.cli.terminal import clock_time, day_time
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.autopilot_events import ProposalEnded, Proposed
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.steering import Paused, Schedule, Trust

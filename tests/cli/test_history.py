@@ -2,7 +2,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from asked import drawn, found, mistake, shown
-from told_history import decided, reading, simulated, told, written
+from recorded_history import decided, reading, simulated, told, written
 
 from penstock.cli.history import recorded_by
 from penstock.stores.recorder import Recorder, this_penstock

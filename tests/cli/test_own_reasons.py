@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from asked import found, table
 from changes import sized
-from told_history import decided, reading, started, written
+from recorded_history import decided, reading, started, written
 
 from penstock.core.domain.decision import Candidate, Comparison, Decision
 

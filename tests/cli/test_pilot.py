@@ -7,7 +7,7 @@ from rich.console import Console
 
 from penstock.cli.pilot import Pilot, pilot_view
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import (
+from penstock.core.domain.events.autopilot_events import (
     AutopilotChanged,
     Decided,
     PolicyPaused,

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 from asked import found, shown
-from told_history import decided, reading, simulated, started, told, written
+from recorded_history import decided, reading, simulated, started, told, written
 
 from penstock.cli.readiness import REMEDIES
-from penstock.core.domain.events.autopilot import AutopilotChanged
+from penstock.core.domain.events.autopilot_events import AutopilotChanged
 from penstock.core.domain.reasons import READINESS_SAYS
 
 

@@ -9,12 +9,12 @@ from changes import sized
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
-from penstock.cli.whatif import ran_object
+from penstock.cli.whatif_table import ran_object
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import duration_words

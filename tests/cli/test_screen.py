@@ -14,13 +14,13 @@ from rich.console import Console
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
 from penstock.cli.terminal import one_line, sparkline
-from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import CpuKnown, CpuUnknown, ExecutorsComplete, ExecutorsMissing
-from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
-from penstock.core.domain.events.queries import ClockSkewed, QueryFailed, QueryUnwatched
-from penstock.core.domain.events.run import NothingToDo, SideWorkFailed
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.executor_events import CpuKnown, CpuUnknown, ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.memory_events import LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.domain.events.query_events import ClockSkewed, QueryFailed, QueryUnwatched
+from penstock.core.domain.events.run_events import NothingToDo, SideWorkFailed
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 
 READINGS, EVENTS = example_run()

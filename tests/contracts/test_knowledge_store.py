@@ -8,7 +8,7 @@ from changes import scaling, sized
 
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.events.run import RunEnded
+from penstock.core.domain.events.run_events import RunEnded
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

@@ -8,11 +8,11 @@ from planned import Thumb, knowing, of, terms
 from steady_job import TERMS, Analysed, SteadyJob
 from worlds import table_of
 
-from penstock.core.analyze.grade import grade
+from penstock.core.analyze.grading import grade
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, Graded, Recovered
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.autopilot_events import Decided, Graded, Recovered
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge

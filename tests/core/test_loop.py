@@ -8,10 +8,10 @@ from planned import Play
 
 from penstock.core.config import Config
 from penstock.core.domain.command import Release, SetKnob
-from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.events.steering import CommandTaken, InstructionDone, InstructionGiven
-from penstock.core.domain.job import Limits
+from penstock.core.domain.events.executor_events import ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.events.steering_events import CommandTaken, InstructionDone, InstructionGiven
+from penstock.core.domain.job_spec import Limits
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.knowledge.terms import Terms

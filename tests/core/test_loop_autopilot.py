@@ -10,9 +10,9 @@ from penstock.core import loop
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Pause, Resume, SetKnob
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.events.steering import CommandTaken, InstructionGiven
+from penstock.core.domain.events.autopilot_events import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.events.steering_events import CommandTaken, InstructionGiven
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.reading import ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger

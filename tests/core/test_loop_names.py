@@ -8,7 +8,7 @@ from steady_job import TERMS, SteadyJob, daily
 
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
-from penstock.core.domain.events.autopilot import (
+from penstock.core.domain.events.autopilot_events import (
     AutopilotEvent,
     Decided,
     FitFailed,
@@ -24,9 +24,9 @@ from penstock.core.domain.events.autopilot import (
     ScalingIneffective,
 )
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.instruction import Outcome
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.fitting import FitDone
 from penstock.core.knowledge.inputs import Inputs

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
 from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume, SetKnob
-from penstock.core.domain.events.autopilot import AutopilotEvent
+from penstock.core.domain.events.autopilot_events import AutopilotEvent
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.execute.reconcile import execute
 from penstock.core.knowledge.inputs import Inputs

@@ -6,7 +6,7 @@ from planned import Play, Thumb, late, of, terms
 
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.command import Approve, Pause, Reject, SetKnob
-from penstock.core.domain.events.autopilot import Decided, PromiseBroken, ProposalEnded, Proposed, Recovered, ScalingIneffective, TargetInfeasible
+from penstock.core.domain.events.autopilot_events import Decided, PromiseBroken, ProposalEnded, Proposed, Recovered, ScalingIneffective, TargetInfeasible
 from penstock.runtime.fakes import EPOCH_S
 
 ANN: Any = {"at_s": 0.0, "who": "ann"}

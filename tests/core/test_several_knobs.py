@@ -8,8 +8,8 @@ from planned import Fixed, Play, of, terms
 
 from penstock.core.domain.command import Approve, SetKnob
 from penstock.core.domain.configuration import Change, Configuration
-from penstock.core.domain.events.autopilot import Decided, Proposed, RolledBack
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.autopilot_events import Decided, Proposed, RolledBack
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Knowledge

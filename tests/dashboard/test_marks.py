@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
-from penstock.core.domain.events.executors import ExecutorLost
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.executor_events import ExecutorLost
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.dashboard.marks import LABEL_CHARACTERS, Kind, marks, rows_for_labels
 
 PLACES = st.lists(st.tuples(st.floats(0, 100), st.floats(1, 30)), max_size=25).map(sorted)

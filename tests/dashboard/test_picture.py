@@ -7,8 +7,8 @@ import matplotlib.image
 import pytest
 from example_run import START_S, example_run
 
-from penstock.core.domain.events.steering import InstructionGiven
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.steering_events import InstructionGiven
+from penstock.core.domain.job_spec import Promises
 from penstock.core.errors import UserMistake
 from penstock.dashboard.picture import draw, svg
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import wants
 
-from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Quantiles
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.dashboard.summary import summarise, summarise_decisions

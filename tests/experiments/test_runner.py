@@ -12,7 +12,7 @@ from waiting import wait_until
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec
+from penstock.core.domain.job_spec import JobSpec, Limits, Promises, QuerySpec, SinkSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms

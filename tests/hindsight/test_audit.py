@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from event_logs import START_S, STATIC, log_at, short_runs, streaming_log, wave, written
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import Estimate
 from penstock.core.monitor.facts import ExecutorFact
-from penstock.eventlog.files import EventLog
-from penstock.eventlog.files import event_logs as logs_at
+from penstock.eventlog.log_files import EventLog
+from penstock.eventlog.log_files import event_logs as logs_at
 from penstock.hindsight.audit import Audited, audit, audit_all, audit_of
 from penstock.hindsight.audit_findings import needed_executors, needed_of, recovery_at, why_beyond
 from penstock.hindsight.from_eventlog import watched
@@ -66,10 +66,10 @@ def test_what_was_had_needed_and_wasted_adds_up(audited: Audited) -> None:
 def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audited) -> None:
     static, hpa = audited.what_if.runs
     found = audited.what_if
-    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
+    assert found.saved_executor_s(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
     assert hpa.report.average_executors < 5
-    assert found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
-    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.report.executor_s)
+    assert found.saved_executor_s(hpa) == pytest.approx((6 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
+    assert found.off is not None and found.error_executor_s(static) == pytest.approx(found.off * static.report.executor_s)
 
 
 def test_at_sizes_that_the_job_never_had_the_error_is_at_least_what_rows_may_cost(audited: Audited) -> None:
@@ -78,21 +78,21 @@ def test_at_sizes_that_the_job_never_had_the_error_is_at_least_what_rows_may_cos
     assert found.off is not None and set(found.likely) == {"static", "hpa"}
     assert found.likely["hpa"].value == hpa.report.average_executors and found.likely["static"].low == found.likely["static"].high
     own_s = found.off * hpa.report.executor_s
-    error_s = found.error_worker_seconds(hpa)
+    error_s = found.error_executor_s(hpa)
     assert error_s is not None and error_s >= own_s
     wide = replace(found, likely={"hpa": Estimate(value=3.0, low=2.5, high=5.0)})
-    assert wide.error_worker_seconds(hpa) == pytest.approx(2.0 * hpa.report.duration_s)
+    assert wide.error_executor_s(hpa) == pytest.approx(2.0 * hpa.report.duration_s)
     assert [why[0] for why in error_reasons(found)] == ["h", "≥"] and "as the measured batches allow" in error_reasons(found)[0]
 
 
 def test_where_nobody_knows_what_rows_may_cost_the_error_at_other_sizes_is_not_known(audited: Audited) -> None:
     found, (static, hpa) = replace(audited.what_if, likely={}), audited.what_if.runs
-    assert found.error_worker_seconds(hpa) is None and found.error_worker_seconds(static) is not None
+    assert found.error_executor_s(hpa) is None and found.error_executor_s(static) is not None
     two = replace(found, recorded=replace(found.recorded, executors_used=2))
     moved_s = 15.0 * hpa.report.rescales
-    assert two.off is not None and two.error_worker_seconds(hpa) == max(moved_s, two.off * hpa.report.executor_s) == moved_s
+    assert two.off is not None and two.error_executor_s(hpa) == max(moved_s, two.off * hpa.report.executor_s) == moved_s
     error = replace(two.like.error, latency_p95=0.3)
-    assert replace(two, like=replace(two.like, error=error)).error_worker_seconds(hpa) == pytest.approx(0.3 * hpa.report.executor_s)
+    assert replace(two, like=replace(two.like, error=error)).error_executor_s(hpa) == pytest.approx(0.3 * hpa.report.executor_s)
     assert [why[0] for why in error_reasons(found)] == ["h", "?", "≥"] and [why[0] for why in error_reasons(two)] == ["h", "≥"]
     sure = replace(two, recorded=replace(two.recorded, duration_s=4 * 3600.0))
     assert confidence(sure).level == "good" and error_reasons(sure) == (
@@ -327,10 +327,10 @@ def test_of_several_queries_what_each_policy_would_have_saved_is_near_the_truth(
     scheduler = found.like.found.scheduler
     true_hpa = simulate(replace(hpa.setup, engine=replace(SHARED, scheduler=scheduler), load=wave(length_s=900.0).moved(-found.like.found.start_s)))
     assert hpa.report.average_executors == pytest.approx(true_hpa.report.average_executors, rel=0.1)
-    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
-    assert found.saved_worker_seconds(hpa) == pytest.approx((8 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
-    assert found.error_worker_seconds(hpa) is not None and set(found.likely) == {"static", "hpa", "twres"}
-    assert twres.profiling_worker_seconds and len(twres.setup.terms.profile) > 20, "it was profiled with both queries"
+    assert found.saved_executor_s(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
+    assert found.saved_executor_s(hpa) == pytest.approx((8 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
+    assert found.error_executor_s(hpa) is not None and set(found.likely) == {"static", "hpa", "twres"}
+    assert twres.profiling_executor_s and len(twres.setup.terms.profile) > 20, "it was profiled with both queries"
 
 
 def test_a_log_tells_whether_its_queries_wait_for_each_other(two_queries: Audited, tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_a_query_whose_cost_is_not_known_is_named_as_it_counts_as_nothing(log: E
         return replace(reading, queries=(*reading.queries, *mute))
 
     found = audit_of(log.path, replace(seen, readings=tuple(map(with_a_second, seen.readings))), 6, STATIC, lambda share: None)
-    assert found.what_if.like.found.left_out == ("mute",) and found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+    assert found.what_if.like.found.left_out == ("mute",) and found.what_if.saved_executor_s(found.what_if.runs[0]) is None
     assert "query mute is not simulated, and the executors it needs are not counted: the rows it read are not known" in found.notes
     assert str(confidence(found.what_if)).startswith("low: 1 query is not simulated")
 
@@ -375,7 +375,7 @@ def test_a_query_in_real_time_mode_beside_others_is_named_and_nothing_is_claimed
     found = audit(log_at(written(tmp_path / "app-1", merged(streaming_log(length_s=600.0), flow))), STATIC)
     assert found.what_if.like.found.settings.query == "words", "though the other one reads more"
     assert "query quick is not simulated, and the executors it needs are not counted: it ran in Real-Time Mode, and the busiest one did not" in found.notes
-    assert found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+    assert found.what_if.saved_executor_s(found.what_if.runs[0]) is None
 
 
 def test_a_second_query_that_runs_for_seconds_of_every_minute_cannot_be_measured_and_nothing_is_claimed(tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_a_second_query_that_runs_for_seconds_of_every_minute_cannot_be_measured
         runs += second_batch(2 * number, start_s + 2.0, 2.0, 3000.0, "archive") + second_batch(2 * number + 1, start_s + 5.0, 2.0, 3000.0, "archive")
         runs.append(event_logs.query_terminated(None, SECOND_ID))
     found = audit(log_at(written(tmp_path / "app-1", merged(streaming_log(length_s=900.0), runs))), STATIC)
-    assert found.what_if.like.found.left_out == ("archive",) and found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+    assert found.what_if.like.found.left_out == ("archive",) and found.what_if.saved_executor_s(found.what_if.runs[0]) is None
     assert "query archive is not simulated, and the executors it needs are not counted: it shows no batch that could be measured" in found.notes
 
 

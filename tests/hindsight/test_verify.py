@@ -17,12 +17,12 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Command, Pause, Resume, SetKnob
 from penstock.core.domain.configuration import QueryConfiguration
-from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import TurnFailed
-from penstock.core.domain.events.steering import CommandTaken
+from penstock.core.domain.events.run_events import TurnFailed
+from penstock.core.domain.events.steering_events import CommandTaken
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from penstock.cli.simulate_options import limits_of
-from penstock.cli.whatif import table_of
+from penstock.cli.whatif_table import table_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
@@ -63,7 +63,7 @@ def test_a_what_if_states_its_own_error(found: WhatIf, like: Like) -> None:
     assert found.off is not None and 0 < found.off < 0.15
     assert found.off == max(abs(each) for each in (like.error.executors, like.error.latency_p95, like.error.throughput) if each is not None)
     (run,) = found.runs
-    assert found.error_worker_seconds(run) == pytest.approx(found.off * run.report.executor_s)
+    assert found.error_executor_s(run) == pytest.approx(found.off * run.report.executor_s)
 
 
 def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_by_it(like: Like, readings: list[Reading]) -> None:
@@ -74,15 +74,15 @@ def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_b
     static, hpa = found.runs
     likely = found.likely["hpa"]
     assert likely.low < likely.value < likely.high
-    assert found.error_worker_seconds(hpa) == pytest.approx(max(likely.high - likely.value, likely.value - likely.low) * hpa.report.duration_s)
-    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.report.executor_s), "it takes what it has"
+    assert found.error_executor_s(hpa) == pytest.approx(max(likely.high - likely.value, likely.value - likely.low) * hpa.report.duration_s)
+    assert found.off is not None and found.error_executor_s(static) == pytest.approx(found.off * static.report.executor_s), "it takes what it has"
 
 
 def test_the_same_size_as_recorded_saves_nothing_and_a_smaller_one_what_it_lacks(found: WhatIf, like: Like, readings: list[Reading]) -> None:
     same = found
     fewer = what_if(like, readings, replace(STATIC, limits=Limits(max_executors=4)))
-    assert same.saved_worker_seconds(same.runs[0]) == pytest.approx(0.0, abs=1.0)
-    assert fewer.saved_worker_seconds(fewer.runs[0]) == pytest.approx(2 * fewer.runs[0].report.duration_s, rel=0.01)
+    assert same.saved_executor_s(same.runs[0]) == pytest.approx(0.0, abs=1.0)
+    assert fewer.saved_executor_s(fewer.runs[0]) == pytest.approx(2 * fewer.runs[0].report.duration_s, rel=0.01)
     assert same.recorded.average_executors == pytest.approx(6.0) and same.again.average_executors == pytest.approx(6.0)
     latencies = [each.report.latency for each in (*same.runs, *fewer.runs)]
     assert latencies[0] is not None and latencies[1] is not None and latencies[1].p95_s > latencies[0].p95_s
@@ -129,7 +129,7 @@ def test_of_several_queries_what_is_saved_is_what_all_of_them_leave() -> None:
     found = what_if(like, told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
     (run,) = found.runs
     assert [query.name for query in like.found.queries] == ["clicks", "views"] and found.off is not None and found.off < 0.1
-    assert found.saved_worker_seconds(run) == pytest.approx(2.0 * run.report.duration_s) and row_of_policy(found)[1] == "+33%"
+    assert found.saved_executor_s(run) == pytest.approx(2.0 * run.report.duration_s) and row_of_policy(found)[1] == "+33%"
     rates = [sum(query.arrival_rows_per_s or 0.0 for query in reading.queries) for reading in run.readings]
     assert np.mean(rates) == pytest.approx(0.9 * 3000, rel=0.05) and set(run.queries) == {"clicks", "views"}
     other = like.engine_of_any_load
@@ -141,7 +141,7 @@ def test_where_a_query_cannot_be_simulated_what_is_saved_is_not_known() -> None:
     two = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
     (run,) = two.runs
     assert two.like.found.left_out == ("views",) and run.report.average_executors == pytest.approx(4.0)
-    assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None and two.likely == {}
+    assert two.saved_executor_s(run) is None and two.off is None and two.error_executor_s(run) is None and two.likely == {}
     sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
     sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, executors_used=2))
     assert str(confidence(sure)) == "low: 1 query is not simulated, and the executors needed for that are not known"

@@ -77,7 +77,7 @@ def run(asked: ProfilePlan, **known: float) -> tuple[Profiled, FakeTestbed]:
 
 
 def verdicts(rows: Iterable[ProfileSeen], size: int) -> list[tuple[float, bool | None]]:
-    return [(row.rate_rows_per_s, row.valid) for row in rows if row.scaleout == size]
+    return [(row.rate_rows_per_s, row.valid) for row in rows if row.executors == size]
 
 
 def test_the_order_is_rate_by_rate_and_at_each_all_living_copies_are_read_in_turn() -> None:
@@ -103,8 +103,8 @@ def test_the_knee_of_every_copy_is_the_first_rate_at_which_more_than_a_second_of
     asked = plan(sorted(sizes), step, step, most_rates=200)
     found, _ = run(asked)
     rates = list(asked.rates())
-    for knee in knees([(row.scaleout, row.rate_rows_per_s, bool(row.valid)) for row in found.rows]):
-        carried = EACH_ROWS_PER_S * knee.scaleout
+    for knee in knees([(row.executors, row.rate_rows_per_s, bool(row.valid)) for row in found.rows]):
+        carried = EACH_ROWS_PER_S * knee.executors
         assert knee.first_unstable_rows_per_s == min(rate for rate in rates if (rate - carried) * 420.0 > rate)
 
 
@@ -116,13 +116,13 @@ def test_what_settles_is_not_measured() -> None:
 
 def test_a_copy_is_paid_for_from_its_launch_to_its_stop() -> None:
     found, _ = run(plan())
-    assert found.worker_seconds == pytest.approx(420.0 * (1 * 2 + 2 * 3 + 4 * 6))
+    assert found.executor_s == pytest.approx(420.0 * (1 * 2 + 2 * 3 + 4 * 6))
 
 
 def test_sizes_that_carry_everything_are_stopped_after_the_last_rate() -> None:
     found, testbed = run(plan(most_rates=2))
     assert verdicts(found.rows, 4) == [(80.0, True), (160.0, True)] and testbed.running == set()
-    assert found.worker_seconds == pytest.approx(840.0 * (1 + 2 + 4))
+    assert found.executor_s == pytest.approx(840.0 * (1 + 2 + 4))
 
 
 @pytest.mark.parametrize("sizes", [pytest.param((1, 2, 3, 4, 8), marks=pytest.mark.slow), (2, 4), (3,)])

@@ -4,7 +4,7 @@ import pytest
 from changes import rescaled, sized
 from planned import knowing, proposing, terms, wants
 
-from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.prediction import PredictionKind
 from penstock.core.knowledge.steering import Paused
 from penstock.runtime.autopilot_view import LATEST, AutopilotView, still_standing

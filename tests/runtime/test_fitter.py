@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_until
 
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge

@@ -19,10 +19,10 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Pause
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import AutopilotChanged
+from penstock.core.domain.events.autopilot_events import AutopilotChanged
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import HistoryReplaced, MemoryLost
-from penstock.core.domain.job import Limits
+from penstock.core.domain.events.memory_events import HistoryReplaced, MemoryLost
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake

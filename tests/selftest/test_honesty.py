@@ -7,7 +7,7 @@ import typer
 from waved_job import ENGINE, TERMS, at_rates
 
 from penstock.cli.selftest import fail_on_a_miss
-from penstock.core.domain.events.steering import HoldEnded
+from penstock.core.domain.events.steering_events import HoldEnded
 from penstock.core.domain.reading import Quantiles
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake

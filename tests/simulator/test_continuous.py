@@ -219,7 +219,7 @@ def test_a_rescale_in_reactive_mode_stops_the_job_and_goes_back_to_the_checkpoin
     assert record.seconds().replayed_rows.sum() == pytest.approx(replayed)
     (rescaled,) = record.rescales
     assert (rescaled.asked_s, rescaled.before, rescaled.after, rescaled.down_s) == (105.0, 4, size, down_s)
-    assert record.seconds().workers.tolist() == [4.0] * 105 + [float(size)] * int(down_s)
+    assert record.seconds().executors.tolist() == [4.0] * 105 + [float(size)] * int(down_s)
 
 
 def test_in_real_time_mode_workers_come_while_the_job_works_and_leave_by_a_stop_without_replay() -> None:
@@ -293,4 +293,4 @@ def test_what_it_refuses_it_says_why() -> None:
     asked(engine, scale(6))
     (second,) = asked(engine, scale(5))
     assert not second.done and "already" in second.reason
-    assert lived(engine, 60.0).seconds().workers[-1] == 6.0
+    assert lived(engine, 60.0).seconds().executors[-1] == 6.0

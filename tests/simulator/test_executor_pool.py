@@ -48,7 +48,7 @@ def test_executors_are_paid_until_they_are_gone() -> None:
     scaled(running, 60.5, 2)
     running.advance(90.0)
     gone_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4) + ON_SPARK.down_s
-    workers = running.record.seconds().workers
+    workers = running.record.seconds().executors
     assert set(workers[: int(gone_s) + 1]) == {4.0} and set(workers[int(gone_s) + 1 :]) == {2.0}
 
 

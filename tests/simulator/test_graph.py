@@ -163,7 +163,7 @@ def test_a_job_has_recovered_when_all_of_its_queries_have(graph: Graph) -> None:
     assert running.record.struck[0].recovered_s == max(each for each in ends_s if each is not None) and None not in ends_s
     whole, parts = running.record.seconds(), [record.seconds() for record in running.records.values()]
     assert whole.finished_rows.sum() == pytest.approx(sum(part.finished_rows.sum() for part in parts))
-    assert np.array_equal(whole.workers, parts[0].workers)
+    assert np.array_equal(whole.executors, parts[0].executors)
 
 
 def test_only_the_query_that_is_changed_stands_still() -> None:

@@ -112,8 +112,8 @@ def test_the_latency_of_a_steady_job_is_the_wait_and_the_batch() -> None:
     finished_s, latency_s, rows = running.record.delivered
     settled = finished_s > 60.0
     mean_s = float(latency_s[settled] @ rows[settled] / rows[settled].sum())
-    assert mean_s == pytest.approx(latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, scaleout=4))
-    p95_s = latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, scaleout=4, quantile=0.95)
+    assert mean_s == pytest.approx(latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, executors=4))
+    p95_s = latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, executors=4, quantile=0.95)
     assert seen.latency and seen.latency.p95_s == pytest.approx(p95_s, rel=0.01)
 
 
@@ -228,7 +228,7 @@ def test_a_lost_executor_is_counted_and_replaced() -> None:
     assert (seen.executors_lost, seen.executors_requested, len(seen.executors), seen.disturbed_s) == (1, 3, 2, 20.2)
     running.advance(23.0)
     assert len(running.observation().executors) == 3
-    assert set(running.record.seconds().workers) == {3.0}
+    assert set(running.record.seconds().executors) == {3.0}
 
 
 def test_the_only_executor_takes_the_whole_batch_with_it() -> None:
@@ -247,7 +247,7 @@ def test_a_query_that_fails_takes_its_batch_in_again_and_keeps_its_executors() -
     assert (batch.started_s, batch.rows) == (pytest.approx(13.3), pytest.approx(300.0 + 430.0)), "what was not committed, and what came since"
     seen = running.observation()
     assert (seen.queries[0].failures, seen.queries[0].state, seen.queries[0].started_s) == (1, "running", pytest.approx(13.3))
-    assert running.record.seconds().down.sum() == pytest.approx(4.0) and set(running.record.seconds().workers) == {2.0}
+    assert running.record.seconds().down.sum() == pytest.approx(4.0) and set(running.record.seconds().executors) == {2.0}
     (struck,) = running.record.struck
     assert struck.kind == "restart" and struck.recovered_s == pytest.approx(batch.committed_s)
 

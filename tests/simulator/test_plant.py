@@ -6,10 +6,10 @@ import pytest
 from penstock.core.config import Config
 from penstock.core.domain.command import SetKnob
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.events.run import TurnFailed
-from penstock.core.domain.events.steering import InstructionDone
+from penstock.core.domain.events.run_events import TurnFailed
+from penstock.core.domain.events.steering_events import InstructionDone
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals

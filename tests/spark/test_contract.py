@@ -4,12 +4,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.core.domain.events.steering import CannotDo
-from penstock.core.domain.job import JobSpec, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.events.steering_events import CannotDo
+from penstock.core.domain.job_spec import JobSpec, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.spark.contract import ContractRecipe, prepare_trace
-from penstock.spark.settings import QuerySettings
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.sink import committed_files
 
 CODE = """

@@ -3,9 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.core.domain.events.queries import ClockSkewed
+from penstock.core.domain.events.query_events import ClockSkewed
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.script_query import WriterRecipe
-from penstock.spark.settings import QuerySettings
 
 CODE = """
 from pyspark.sql import functions as F

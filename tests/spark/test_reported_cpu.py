@@ -7,7 +7,7 @@ import pytest
 DRIVER = """
 import sys, time
 from pathlib import Path
-from penstock.core.domain.job import JobSpec, Limits
+from penstock.core.domain.job_spec import JobSpec, Limits
 from penstock.spark.cpu import reporting_settings, reports_cpu
 from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executors import ExecutorPool

@@ -14,9 +14,9 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.domain.events.event import Event, event_classes
-from penstock.core.domain.events.run import NothingToDo, TurnFailed
+from penstock.core.domain.events.run_events import NothingToDo, TurnFailed
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.prediction import Prediction

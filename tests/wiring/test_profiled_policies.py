@@ -5,9 +5,9 @@ import pytest
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import Decided, PhaseFailed
-from penstock.core.domain.events.run import TurnFailed
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.events.autopilot_events import Decided, PhaseFailed
+from penstock.core.domain.events.run_events import TurnFailed
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.terms import Terms
@@ -25,7 +25,7 @@ LAW = BatchLaw(overhead_s=0.5, row_s=0.0002, partitions=24)
 def claims(carried: Callable[[int], float]) -> tuple[ProfileSeen, ...]:
     """A profile of a job of which every size carries so many rows/s."""
     return tuple(
-        ProfileSeen(scaleout=size, rate_rows_per_s=share * carried(size), latency_s=0.3 if share < 1 else 60.0, valid=share < 1)
+        ProfileSeen(executors=size, rate_rows_per_s=share * carried(size), latency_s=0.3 if share < 1 else 60.0, valid=share < 1)
         for size in (1, 3, 6, 9, 12)
         for share in (0.3, 0.6, 0.9, 1.02)
     )

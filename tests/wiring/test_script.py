@@ -7,7 +7,7 @@ import pytest
 from waiting import wait_until
 
 import penstock
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.runtime.fakes import FakePlant

@@ -4,8 +4,8 @@ import pytest
 from changes import sized
 from planned import Fixed, of, terms
 
-from penstock.core.domain.events.autopilot import Decided
-from penstock.core.domain.events.steering import InstructionDone
+from penstock.core.domain.events.autopilot_events import Decided
+from penstock.core.domain.events.steering_events import InstructionDone
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.wiring import simulation

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import FeedSpec, JobSpec, SourceSpec
+from penstock.core.domain.job_spec import FeedSpec, JobSpec, SourceSpec
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals

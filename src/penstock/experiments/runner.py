@@ -99,7 +99,7 @@ def tried(name: str, cell: Cell) -> Ended:
 
 
 def in_parallel(cells: Mapping[str, Cell], processes: int) -> Iterator[Ended]:
-    """Run each cell in a process of its own, so many at a time; a process that dies is a cell that failed. Those under way end with this generator."""
+    """Run each cell in a process of its own, several at a time; a process that dies is a cell that failed. Those under way end with this generator."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "penstock.wiring.simulation"])
     waiting, running = list(cells.items()), dict[Connection, tuple[str, ForkServerProcess]]()

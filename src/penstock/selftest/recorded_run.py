@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.domain.command import SetKnob
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import HoldEnded
+from penstock.core.domain.events.steering_events import HoldEnded
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from asked import drawn, found, mistake, table, written
 
-from penstock.core.models.latency.scaleout_latency import MOST_ROWS
+from penstock.core.models.latency.latency_by_executors import MOST_ROWS
 from penstock.tables.measurements import read_profile
 
 HEADER = "scaleout,throughput\n"
 
 
-def profiles_csv(path: Path, scaleouts: tuple[int, ...] = (2, 5, 8, 11, 14, 18, 21, 24)) -> Path:
-    path.write_text(HEADER + "\n".join(f"{s},{9000 * s**0.8:.0f}" for s in scaleouts))
+def profiles_csv(path: Path, executor_counts: tuple[int, ...] = (2, 5, 8, 11, 14, 18, 21, 24)) -> Path:
+    path.write_text(HEADER + "\n".join(f"{s},{9000 * s**0.8:.0f}" for s in executor_counts))
     return path
 
 
@@ -35,7 +35,7 @@ def test_scale_outs_with_the_same_capacity_are_named_together(tmp_path: Path) ->
 
 def test_the_table_says_the_form_its_error_and_what_is_predicted(tmp_path: Path) -> None:
     said = table("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", "12,96")
-    assert "capacity over scale-outs" in said and "form power, factor 9" in said and "error, leaving one out 0.0%; a constant" in said
+    assert "capacity over executors" in said and "form power, factor 9" in said and "error, leaving one out 0.0%; a constant" in said
     assert "at 12 65,7" in said and "in 4 of 5 cases; far from the 2 to 24 measured" in said
 
 
@@ -56,7 +56,7 @@ def test_without_a_plateau_and_scale_outs_to_predict_there_are_none(tmp_path: Pa
 
 def test_the_picture_shows_what_was_measured_and_what_is_predicted(tmp_path: Path) -> None:
     picture = drawn(tmp_path, "fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", "30")
-    for words in ("measured", "predicted", "power", "4 of 5 cases", "scale-out", "profiles.csv"):
+    for words in ("measured", "predicted", "power", "4 of 5 cases", "number of executors", "profiles.csv"):
         assert words in picture
 
 
@@ -64,8 +64,8 @@ def test_the_picture_shows_what_was_measured_and_what_is_predicted(tmp_path: Pat
     ("text", "form", "at_8"),
     [
         pytest.param("4,4000\n", "proportional", 8000, id="one row"),
-        pytest.param("4,3900\n4,4100\n4,4000\n", "proportional", 8000, id="one scale-out"),
-        pytest.param("2,2000\n4,4000\n", "power", 8000, id="two scale-outs"),
+        pytest.param("4,3900\n4,4100\n4,4000\n", "proportional", 8000, id="one number of executors"),
+        pytest.param("2,2000\n4,4000\n", "power", 8000, id="two numbers of executors"),
         pytest.param("12,13000\n2,3000\n6,7000\n4,5000\n2,3000\n", "line", 9000, id="unsorted and twice"),
         pytest.param("6,1000\n9,4000\n12,7000\n10,5000\n", "line", 3000, id="a line that falls below zero"),
     ],
@@ -93,7 +93,7 @@ def test_a_million_rows_are_answered(tmp_path: Path) -> None:
     assert fitted["form"] == "power" and fitted["predictions"]["100"] == pytest.approx(500 * 100**0.9, rel=0.01)
 
 
-SCALEOUTS = (2, 6, 10, 14)
+EXECUTOR_COUNTS = (2, 6, 10, 14)
 
 
 def profiled(limit: float = 9000.0) -> list[str]:
@@ -101,7 +101,7 @@ def profiled(limit: float = 9000.0) -> list[str]:
     rng = np.random.default_rng(1)
     return [
         f"{s},{rate},{(600 + 80 / (1 - rate / (limit * s)) if rate < 0.967 * limit * s else 60_000 * rng.uniform(0.8, 1.2)) * rng.lognormal(0, 0.05):.0f}"
-        for s in SCALEOUTS
+        for s in EXECUTOR_COUNTS
         for rate in range(6_000, int(1.1 * limit) * s, 6_000 if s < 6 else 12_000)
     ]
 
@@ -155,11 +155,11 @@ def test_a_profile_of_a_million_rows_is_answered(tmp_path: Path) -> None:
 
 def test_the_table_says_the_forms_their_errors_and_the_knees(tmp_path: Path) -> None:
     said = table("fit", "profile", profile_csv(tmp_path, profiled()[::2]))
-    assert "latency over scale-out and rate" in said and "validity by" in said and "the paper's boosting" in said and "validity predicted" in said
+    assert "latency over executors and rate" in said and "validity by" in said and "the paper's boosting" in said and "validity predicted" in said
     assert re.search(r"validity predicted \d+%; a constant \d+%", said)
     assert "t_max at 2 " in said and "t_max at 14 " in said and "rows/s" in said
 
 
 def test_the_picture_has_a_shade_for_each_scale_out(tmp_path: Path) -> None:
     picture = drawn(tmp_path, "fit", "profile", profile_csv(tmp_path, profiled()[::2]))
-    assert all(f"<!-- {s} -->" in picture for s in SCALEOUTS) and "Latency by scale-out" in picture and "<!-- latency (ms) -->" in picture
+    assert all(f"<!-- {s} -->" in picture for s in EXECUTOR_COUNTS) and "Latency by executors" in picture and "<!-- latency (ms) -->" in picture

@@ -7,7 +7,7 @@ from changes import sized
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.analyze import analyze
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.knowledge.fitting import FitDone, fitted
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge

@@ -6,7 +6,7 @@ from changes import sized
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.assess import job_latencies, peak_until, queries_of, stage_needs, tells_work, with_latencies
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Knowledge
@@ -109,7 +109,7 @@ def test_a_timer_is_over_at_the_reading_nearest_to_its_end() -> None:
 
 TABLE = LatencyTable(sizes=(1, 2), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=4)
 BATCHES = BatchLatency(cost=BatchCost(partitions=1)).learn(
-    [BatchMeasured(rows=rows, duration_s=1 + 0.001 * rows, scaleout=1) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
+    [BatchMeasured(rows=rows, duration_s=1 + 0.001 * rows, executors=1) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
 )
 
 
@@ -119,7 +119,7 @@ def latencies(learnt: Learnt, reading: Reading, executors: tuple[int, ...], rate
 
 
 def predicted(rate_rows_per_s: Estimate) -> Estimate:
-    answers = BATCHES.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=4.0, scaleouts=[1])
+    answers = BATCHES.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=4.0, executor_counts=[1])
     assert isinstance(answers, dict)
     return answers[1]
 

@@ -9,9 +9,9 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.runtime.fakes import blank_reading
 
@@ -25,8 +25,8 @@ def carried(size: int) -> float:
     return LAW.capacity_rows_per_s(size, INTERVAL_S)
 
 
-def profile(share: float = 1.0) -> ScaleoutCapacity:
-    return ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=size, throughput_rows_per_s=share * carried(size)) for size in PROFILED])
+def profile(share: float = 1.0) -> CapacityByExecutors:
+    return CapacityByExecutors().learn([CapacityMeasured(executors=size, throughput_rows_per_s=share * carried(size)) for size in PROFILED])
 
 
 def batches(*, stages: bool = True) -> Reading:
@@ -36,7 +36,7 @@ def batches(*, stages: bool = True) -> Reading:
 
 
 def law_learnt() -> CapacityModel:
-    seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), scaleout=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
+    seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), executors=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
     return CapacityModel(by_batches=BatchCost(partitions=24).learn(seen))
 
 
@@ -84,4 +84,4 @@ def test_no_size_keeps_up_with_more_than_its_waves_carry() -> None:
 
 
 def test_a_profile_of_one_size_is_carried_to_others() -> None:
-    assert by_waves(ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=6, throughput_rows_per_s=60.0)]), [12], 24, 1)[12].value == pytest.approx(120.0)
+    assert by_waves(CapacityByExecutors().learn([CapacityMeasured(executors=6, throughput_rows_per_s=60.0)]), [12], 24, 1)[12].value == pytest.approx(120.0)

@@ -19,7 +19,7 @@ from penstock.core.analyze.disturbances import (
     tables_due,
 )
 from penstock.core.analyze.learn import prepared
-from penstock.core.domain.events.autopilot import Graded, Recovered
+from penstock.core.domain.events.autopilot_events import Graded, Recovered
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import BatchParts, QueryReading
 from penstock.core.domain.trigger import Trigger
@@ -302,7 +302,7 @@ def test_every_recovery_that_was_measured_alone_is_learnt_with_its_interval_rate
     recovered, model = failed_often.analysed.said(Recovered), failed_often.learnt.recoveries["query_restart"]
     assert len(recovered) == len(model.seen) == model.rows == 7 and set(failed_often.learnt.recoveries) == {"query_restart"}
     assert [each.recovery_s for each in model.seen] == [each.took_s for each in recovered]
-    assert {(each.interval_s, each.scaleout) for each in model.seen} == {(10.0, 4)}
+    assert {(each.interval_s, each.executors) for each in model.seen} == {(10.0, 4)}
     assert {round(each.rate_rows_per_s, -1) for each in model.seen} == {1500.0, 1750.0, 2000.0, 2250.0}
 
 
@@ -370,6 +370,6 @@ def test_a_failure_that_is_counted_after_readings_have_shown_it_is_learnt_as_tha
 
 
 def test_what_is_kept_is_bounded_and_the_count_goes_on() -> None:
-    seen = RecoverySeen(interval_s=10.0, rate_rows_per_s=100.0, recovery_s=50.0, scaleout=4)
+    seen = RecoverySeen(interval_s=10.0, rate_rows_per_s=100.0, recovery_s=50.0, executors=4)
     model = RecoveryRegression(most_seen=MOST_RECOVERIES).learn([seen] * 300)
     assert len(model.seen) == MOST_RECOVERIES and model.rows == 300

@@ -6,9 +6,9 @@ from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.targets import targets, watch_targets
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import TargetFeasible, TargetInfeasible
+from penstock.core.domain.events.autopilot_events import TargetFeasible, TargetInfeasible
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge

@@ -9,14 +9,14 @@ from changes import rescaled, sized
 
 from penstock.core.domain import events
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events import autopilot as said
+from penstock.core.domain.events import autopilot_events as said
 from penstock.core.domain.events.event import Event, event_classes
-from penstock.core.domain.events.executors import ExecutorsMissing
+from penstock.core.domain.events.executor_events import ExecutorsMissing
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.events.queries import QueryFailed
-from penstock.core.domain.events.run import NothingToDo, RunStarted
-from penstock.core.domain.events.sources import SourceRateSet
-from penstock.core.domain.events.steering import CommandTaken, HoldEnded, InstructionDone
+from penstock.core.domain.events.query_events import QueryFailed
+from penstock.core.domain.events.run_events import NothingToDo, RunStarted
+from penstock.core.domain.events.source_events import SourceRateSet
+from penstock.core.domain.events.steering_events import CommandTaken, HoldEnded, InstructionDone
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reasons import REASONS
 from penstock.stores.codec import decode_event, encode

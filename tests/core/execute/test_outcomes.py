@@ -7,8 +7,8 @@ import pytest
 from changes import changing, rescaled, scaling, sized
 from planned import knowing
 
-from penstock.core.domain.events.executors import ExecutorsMissing
-from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
+from penstock.core.domain.events.executor_events import ExecutorsMissing
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, Instruction, Outcome, joined
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.executor_events import ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

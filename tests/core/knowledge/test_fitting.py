@@ -4,12 +4,12 @@ from penstock.core.domain.profile import ProfileSeen
 from penstock.core.knowledge.fitting import FitAsked, fitted
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.series import LoadSeen
-from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
+from penstock.core.models.latency.latency_by_executors import LatencyByExecutors
 
 EACH = 1000.0
-PROFILE = ScaleoutLatency().learn(
+PROFILE = LatencyByExecutors().learn(
     [
-        ProfileSeen(scaleout=size, rate_rows_per_s=rate, latency_s=0.5 / (1 - min(0.95, rate / (EACH * size))), valid=rate < EACH * size)
+        ProfileSeen(executors=size, rate_rows_per_s=rate, latency_s=0.5 / (1 - min(0.95, rate / (EACH * size))), valid=rate < EACH * size)
         for size in (1, 2, 4)
         for rate in (500.0, 1000.0, 1500.0, 2000.0, 3000.0, 4000.0, 5000.0)
     ]
@@ -36,7 +36,7 @@ def test_a_table_says_what_its_profile_says() -> None:
 
 
 def test_a_profile_that_says_too_little_is_an_error_with_its_reason() -> None:
-    done = fitted(FitAsked(number=1, profile=ScaleoutLatency(), sizes=(1,), most_rows_per_s=1.0))
+    done = fitted(FitAsked(number=1, profile=LatencyByExecutors(), sizes=(1,), most_rows_per_s=1.0))
     assert done.table is None and "profiled at 0" in done.error
 
 

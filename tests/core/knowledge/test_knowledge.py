@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from penstock.core.analyze.disturbances import knowing_applied
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.knobs import knob_at
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.trigger import Trigger

@@ -6,7 +6,7 @@ from assessed import about, under
 from changes import sized
 from steady_job import LEARNING, Analysed, SteadyJob, daily
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import predicted_by

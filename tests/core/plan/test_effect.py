@@ -9,7 +9,7 @@ from planned import knowing, of, terms, trying
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import ScalingIneffective
+from penstock.core.domain.events.autopilot_events import ScalingIneffective
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.reading import BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger

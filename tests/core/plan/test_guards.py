@@ -10,7 +10,7 @@ from planned import LIMITS, Thumb, assessed, wants
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.decision import Comparison, Decision, Recommended
 from penstock.core.domain.hours import Hours
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.knowledge.steering import Applied, Blocked, Effects
 from penstock.core.models.estimate import Estimate
 from penstock.core.plan.guards import Guarding, guarded, guards_on

@@ -8,9 +8,9 @@ from planned import knowing, of, proposing, terms, trying, wants
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
 from penstock.core.domain.decision import Recommended
-from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed, ProposalEnded
-from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded
-from penstock.core.domain.job import Limits
+from penstock.core.domain.events.autopilot_events import Decided, PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.events.steering_events import CommandRefused, CommandTaken, HoldEnded
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger

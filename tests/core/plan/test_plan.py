@@ -9,8 +9,8 @@ from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.command import Approve
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Candidate
-from penstock.core.domain.events.autopilot import Decided, PhaseFailed, ProposalEnded, Proposed
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.autopilot_events import Decided, PhaseFailed, ProposalEnded, Proposed
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment

@@ -10,7 +10,7 @@ from planned import LIMITS, Thumb, assessed, knowing, proposing, terms, trying, 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Comparison, Decision, Recommended
-from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
+from penstock.core.domain.events.autopilot_events import ProposalEnded, Proposed
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.knowledge.knowledge import Hold, Knowledge
 from penstock.core.knowledge.steering import MeanLoad, Proposals

@@ -10,7 +10,7 @@ from planned import knowing, late, proposing, terms, trying, wants
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.disturbance import Disturbance
-from penstock.core.domain.events.autopilot import PolicyPaused, PromiseBroken, PromiseKept, ProposalEnded, Recovered, RolledBack
+from penstock.core.domain.events.autopilot_events import PolicyPaused, PromiseBroken, PromiseKept, ProposalEnded, Recovered, RolledBack
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.knowledge.knowledge import Author, Hold, Knowledge

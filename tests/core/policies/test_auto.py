@@ -5,7 +5,7 @@ import pytest
 from assessed import NOW_S, about, assessed, under
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.policy_memory import AutoMemory, Ds2Memory, Wanted
 from penstock.core.domain.reading import ExecutorReading, Reading
 from penstock.core.knowledge.assessment import Assessment, StageNeed

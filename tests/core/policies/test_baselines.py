@@ -6,7 +6,7 @@ from changes import sized
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.baselines import Static, Twres

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import OwnMemory, Wanted
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.daedalus import Daedalus
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import Ds2Memory, Wanted
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger

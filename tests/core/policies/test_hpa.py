@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision, Recommended
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import HpaMemory, Wanted
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger

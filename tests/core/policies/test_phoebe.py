@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.policies.phoebe import Phoebe
 

@@ -6,9 +6,9 @@ from changes import rescaled, sized
 from planned import wants
 
 from penstock.core.domain.decision import Candidate
-from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, ProposalEnded, Proposed, RolledBack
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken, ProposalEnded, Proposed, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.prediction import Prediction
 from penstock.core.report.explained import decisions, explained, judged
 

@@ -3,8 +3,8 @@ from changes import sized
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.domain.events.autopilot import Graded
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.autopilot_events import Graded
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.prediction import PredictionKind
 from penstock.core.report.grades import grades
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planned import terms, wants
 
 from penstock.core.domain.decision import Candidate
-from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, Recovered
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from steady_job import READING_S, SteadyJob
 
-from penstock.core.domain.events.executors import ExecutorLost
-from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.executor_events import ExecutorLost
+from penstock.core.domain.events.query_events import QueryFailed, QueryRestarted
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.report.run_report import Recovery, RunReport, Violation, covered_s, held_s, recoveries_of, run_report, violation_of
 from penstock.runtime.fakes import blank_reading

@@ -12,9 +12,9 @@ import pytest
 from cpu_share import CpuShare
 from topic_reader import read_positions
 
-from penstock.core.domain.events.autopilot import Decided, RolledBack
+from penstock.core.domain.events.autopilot_events import Decided, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
 from penstock.hindsight.verify import verify

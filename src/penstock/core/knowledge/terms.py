@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.profile import ProfileSeen
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import get_args
 
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, Recovered
+from penstock.core.domain.events.autopilot_events import Decided, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.prediction import Prediction

@@ -73,6 +73,6 @@ def test_readings_that_are_all_alike_have_no_error() -> None:
 def test_where_the_cost_of_batches_answers_its_error_is_reported() -> None:
     chance = random.Random(3)
     turns = [CapacitySeen(workers=reading) for reading in skewed(chance, 3).ramp(chance, rising(0.1, 0.6, 60))]
-    batches = tuple(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, scaleout=3) for rows in (500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0))
+    batches = tuple(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, executors=3) for rows in (500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0))
     without, model = CapacityModel().learn(turns), CapacityModel(by_batches=BatchCost(partitions=3)).learn([*turns[:-1], replace(turns[-1], batches=batches)])
     assert model.score() == model.by_batches.score() and without.score() == without.by_utilization.score()

@@ -67,7 +67,7 @@ def test_executors_that_take_equally_many_waves_recover_alike_and_each_as_it_wou
     seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
     found = {}
     for size in range(1, 15):
-        outage = BatchOutage(at_s=seen.at_s, downtime_s=16.0, interval_s=seen.interval_s, scaleout=size, lag_rows=seen.excess_lag_rows)
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=16.0, interval_s=seen.interval_s, executors=size, lag_rows=seen.excess_lag_rows)
         found[size] = recovery_by_batches_s(law, seen.arrivals, outage)
         assert recovery_from_failure_s(seen, size, 900.0) == found[size]
     assert found[2] == math.inf > found[3] == found[5] > found[6]

@@ -5,9 +5,9 @@ import pytest
 from example_run import START_S, example_run
 from planned import wants
 
-from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, PolicyPaused
-from penstock.core.domain.events.run import RunEnded
-from penstock.dashboard.series import series
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, Decided, PolicyPaused
+from penstock.core.domain.events.run_events import RunEnded
+from penstock.dashboard.reading_columns import series
 
 READINGS, _ = example_run()
 

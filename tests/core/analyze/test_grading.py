@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
-from penstock.core.analyze.grade import MOST_PENDING, grade
+from penstock.core.analyze.grading import MOST_PENDING, grade
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Graded
+from penstock.core.domain.events.autopilot_events import Graded
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Knowledge

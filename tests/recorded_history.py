@@ -7,11 +7,11 @@ from changes import sized
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Candidate, Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, Graded
+from penstock.core.domain.events.autopilot_events import Decided, Graded
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.knowledge.knowledge import Knowledge
