@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 
 from penstock.core.analyze.analyze import analyze, assessed
 from penstock.core.config import Config
@@ -86,7 +86,7 @@ class Analysed:
 
     def __init__(self, job: SteadyJob, terms: Terms = TERMS, needs: frozenset[Need] = LEARNING) -> None:
         self.job, self.terms, self.needs = job, terms, needs
-        self.knowledge = Knowledge(declared=sized(job.executors), desired=sized(job.executors))
+        self.knowledge = Knowledge(declared=scaled_to(job.executors), desired=scaled_to(job.executors))
         self.events: list[Event] = []
 
     def turn(self, *, outcomes: tuple[Outcome, ...] = (), fits: tuple[FitDone, ...] = (), reading: Reading | None = None) -> FitAsked | None:
@@ -109,8 +109,8 @@ class Analysed:
         """As the loop does when it asks for another number of executors: the job stops at once, and the number is the desired one."""
         asked = Applied(number=number, decision_id=None, change=rescaled(self.job.executors, executors), at_s=self.job.at_s)
         schedule = replace(self.knowledge.schedule, rescaled_s=self.job.at_s)
-        under_way = Pending(instruction=Instruction(number=number, change=asked.change), since_s=self.job.at_s)
-        self.knowledge = replace(self.knowledge.wanting(sized(executors)), applied=(*self.knowledge.applied, asked), schedule=schedule, pending=(under_way,))
+        pending = Pending(instruction=Instruction(number=number, change=asked.change), since_s=self.job.at_s)
+        self.knowledge = replace(self.knowledge.wanting(scaled_to(executors)), applied=(*self.knowledge.applied, asked), schedule=schedule, pending=(pending,))
         self.job.executors = executors
         self.job.stop()
 

@@ -35,8 +35,8 @@ def load() -> LoadForecast:
 
 
 def profile() -> LatencyByExecutors:
-    points = [(size, rate) for size in (1, 2, 4) for rate in (300.0, 1000.0, 2500.0)]
-    rows = [ProfileSeen(executors=size, rate_rows_per_s=rate, latency_s=0.1 + rate / size / 7000, valid=rate < 900 * size) for size, rate in points]
+    points = [(executors, rate) for executors in (1, 2, 4) for rate in (300.0, 1000.0, 2500.0)]
+    rows = [ProfileSeen(executors=each, rate_rows_per_s=rate, latency_s=0.1 + rate / each / 7000, valid=rate < 900 * each) for each, rate in points]
     return LatencyByExecutors().learn(rows)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from asked import found
-from changes import sized
+from changes import scaled_to
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
@@ -55,7 +55,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         at_s=START_S, job="counts", master="embedded", mode="shadow", spark_version="4.3", resumed=False, max_executors=6, latency_p95_s=6.5, recovery_s=20.0
     )
     with History.open(path, config=TERMS.config, redactor=Redactor(), recorder=this_penstock()) as memory:
-        controller = Controller(source=plant, actuator=plant, memory=memory, clock=clock, terms=TERMS, declared=sized(4))
+        controller = Controller(source=plant, actuator=plant, memory=memory, clock=clock, terms=TERMS, declared=scaled_to(4))
         controller.note([started])
         for number in range(240):
             clock.wait(READING_S)

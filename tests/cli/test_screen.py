@@ -4,7 +4,7 @@ from datetime import datetime
 from io import StringIO
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from example_run import START_S, example_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -173,5 +173,5 @@ def test_the_autopilot_has_its_lines_below_the_numbers_and_the_terminal_is_not_o
 
 def test_what_comes_all_the_time_has_no_line_among_the_events() -> None:
     kept = Decided(id=1, at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
-    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=sized(3))
+    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=scaled_to(3))
     assert event_lines([kept, graded], str) == []

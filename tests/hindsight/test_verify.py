@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from changes import sized
+from changes import scaled_to
 from jobfiles import HALF_FULL
 from planned import DECLARED, Thumb, terms
 
@@ -276,14 +276,14 @@ def test_a_reading_that_is_gone_is_passed_over_until_the_next_keyframe(tmp_path:
     assert verified(path) == Verified(turns=3 + 6, keyframes=2)
 
 
-def test_progress_is_told_and_an_empty_history_is_in_order(tmp_path: Path) -> None:
-    path, told = tmp_path / "history.db", list[tuple[int, int]]()
+def test_progress_is_reported_and_an_empty_history_is_in_order(tmp_path: Path) -> None:
+    path, reported = tmp_path / "history.db", list[tuple[int, int]]()
     History.open(path, config=Config(), redactor=Redactor()).close()
     assert verified(path) == Verified(turns=0, keyframes=0)
     calm(path)
     with HistoryReader.open(path) as reader:
-        verify(reader, policy=THUMB, progress=lambda done, total: told.append((done, total)))
-    assert told == [(done, 18) for done in range(1, 19)]
+        verify(reader, policy=THUMB, progress=lambda done, total: reported.append((done, total)))
+    assert reported == [(done, 18) for done in range(1, 19)]
 
 
 def hour() -> Arrivals:
@@ -309,7 +309,7 @@ def test_a_simulated_hour_under_daedalus_is_verified_byte_for_byte(tmp_path: Pat
     clock = SimulatedClock(0.0)
     plant = SimulatedPlant(engine_of(Load.of(hour(), 0.0)), clock, config)
     with History.open(path, config=config, redactor=Redactor()) as history:
-        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=sized(12), fitter=InlineFitter())
+        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=scaled_to(12), fitter=InlineFitter())
         while clock.now_s() < 3600.0:
             clock.wait(15.0)
             plant.advance()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changes import scaling, sized
+from changes import scaled_to, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.command import Release, SetKnob
@@ -37,7 +37,7 @@ from penstock.stores.in_memory import MemoryStore
 from penstock.stores.reader import HistoryReader
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
-DECLARED = sized(2, a="0s")
+DECLARED = scaled_to(2, a="0s")
 
 
 class Ears:

@@ -140,7 +140,7 @@ def test_where_nothing_was_steered_a_missing_reading_is_a_failed_turn(mode: Any)
 
 
 class Dying(History):
-    """A memory whose process is killed before it has written the turn in which it is told to."""
+    """A memory whose process is killed before it has written the turn in which the kill comes."""
 
     last_words = False
 

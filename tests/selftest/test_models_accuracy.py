@@ -53,7 +53,7 @@ def test_every_measured_row_stands_beside_a_constant_and_the_paper(swings: Path,
     assert [each["met"] for each in result["measured"] if each["most"] is None and each["least"] is None] == [None], "the WAPE, whose target is the mean gain"
 
 
-def test_a_miss_is_told_from_a_hit(swings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_miss_differs_from_a_hit(swings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(everything, "LOADS", {})
     monkeypatch.setattr(everything, "formula", lambda given: [])
     monkeypatch.setattr(everything, "regressions", list)
@@ -82,11 +82,11 @@ def moments(time_s: Floats, rate: Floats) -> list[Origin]:
     return list(origins_of(time_s, rate, history_s=600.0, horizon_s=300.0, step_s=10.0, origins=2))
 
 
-def test_each_forecast_is_timed_and_told_of() -> None:
-    told: list[tuple[int, int]] = []
+def test_each_forecast_is_timed_and_reported() -> None:
+    reported: list[tuple[int, int]] = []
     ticks = count(0.0, 3.0)
-    trial = tried(moments(*ramp(2000)), LoadForecast(history_s=600.0, horizon_s=300.0), lambda *done: told.append(done), lambda: next(ticks))
-    assert trial.seconds_per_forecast == 3.0 and told == [(1, 2), (2, 2)] and len(trial.results) == 2
+    trial = tried(moments(*ramp(2000)), LoadForecast(history_s=600.0, horizon_s=300.0), lambda *done: reported.append(done), lambda: next(ticks))
+    assert trial.seconds_per_forecast == 3.0 and reported == [(1, 2), (2, 2)] and len(trial.results) == 2
     found = trial.evaluation()
     assert found.wape is not None and found.wape < 0.001, "a straight line goes on"
 

@@ -21,7 +21,7 @@ def recorded(count: int, **columns: Any) -> Record:
     return record
 
 
-def test_worker_seconds_are_what_was_paid_for() -> None:
+def test_executor_seconds_are_what_was_paid_for() -> None:
     record = recorded(10, executors=[4.0] * 6 + [2.0] * 4)
     record.rescales.append(Rescaled(asked_s=1006.0, done_s=1009.0, before=4, after=2, down_s=3.0))
     found = exact_report(record, Promises())

@@ -99,7 +99,7 @@ def test_what_cannot_be_is_refused_at_once(instruction: Instruction) -> None:
     assert outcomes[0].reason
 
 
-def test_a_second_size_is_refused_while_the_first_is_under_way() -> None:
+def test_a_second_rescale_is_refused_while_the_first_is_under_way() -> None:
     running = engine(ON_SPARK, 100.0, 2)
     first, second = scaled(running, 0.0, 3), scaled(running, 0.0, 4)
     assert [outcome.done for outcome in second] == [False] and not first

@@ -127,28 +127,28 @@ def test_a_reading_shows_the_throughput_lag_and_busyness_that_follow_from_the_la
 
 
 @given(
-    points=st.lists(st.floats(0.0, 3000.0), min_size=2, max_size=6), executors=st.integers(1, 5), sizes=st.lists(st.integers(1, 6), max_size=4),
+    points=st.lists(st.floats(0.0, 3000.0), min_size=2, max_size=6), executors=st.integers(1, 5), executor_counts=st.lists(st.integers(1, 6), max_size=4),
     strikes=st.lists(st.tuples(st.integers(0, 200), st.sampled_from(["kill", "freeze"])), max_size=3), interval_s=st.sampled_from([0.0, 2.0, 7.5]),
     limit=st.sampled_from([None, 500.0]), seed=st.integers(0, 5),
 )  # fmt: skip
 @settings(max_examples=15, deadline=None)
 def test_no_row_is_lost_or_invented(
-    points: list[float], executors: int, sizes: list[int], strikes: list[tuple[int, str]], interval_s: float, limit: float | None, seed: int
+    points: list[float], executors: int, executor_counts: list[int], strikes: list[tuple[int, str]], interval_s: float, limit: float | None, seed: int
 ) -> None:
     job = MicroBatchSettings(overhead_s=1.0, row_s=0.001, partitions=6, trigger=Trigger(interval_s=interval_s), rate_limit_rows_per_s=limit, noise=0.2)
     arrivals = Arrivals.through(np.linspace(0.0, 200.0, len(points)), points)
     faults = tuple(Fault(at_s=float(at_s), kind=kind) for at_s, kind in strikes)  # type: ignore[arg-type]
-    running, told = engine(job, arrivals, executors, faults, seed), 0.0
-    for turn, size in enumerate([*sizes, 2]):
-        told += sum(batch.rows for batch in batches(running, 41.3 * (turn + 1)))
-        running.perform(scaling(turn, 0, size), lambda outcome: None)
-    told += sum(batch.rows for batch in batches(running, 300.0))
+    running, committed_rows = engine(job, arrivals, executors, faults, seed), 0.0
+    for turn, wanted in enumerate([*executor_counts, 2]):
+        committed_rows += sum(batch.rows for batch in batches(running, 41.3 * (turn + 1)))
+        running.perform(scaling(turn, 0, wanted), lambda outcome: None)
+    committed_rows += sum(batch.rows for batch in batches(running, 300.0))
     seconds = running.record.seconds()
     assert len(running.record) == 300
     arrived, finished = np.cumsum(seconds.arrived_rows), np.cumsum(seconds.finished_rows)
     assert arrived[-1] == pytest.approx(arrivals.rows(0.0, 300.0))
     np.testing.assert_allclose(seconds.lag_rows, arrived - finished, atol=1e-6 * max(1.0, arrived[-1]))
-    assert told == pytest.approx(finished[-1], abs=1e-3)
+    assert committed_rows == pytest.approx(finished[-1], abs=1e-3)
     assert running.record.delivered[2].sum() == pytest.approx(finished[-1], abs=1e-3)
     assert (running.record.delivered[1] >= 0.0).all()
 

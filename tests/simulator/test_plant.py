@@ -46,7 +46,7 @@ class Stage:
         return Controller(source=self.plant, actuator=self.plant, memory=store, clock=self.clock, terms=terms, declared=declared)
 
 
-def test_a_reading_tells_what_a_reading_of_spark_would() -> None:
+def test_a_reading_has_what_a_reading_of_spark_has() -> None:
     last = Stage(Arrivals.constant(10_000.0)).readings(300.0)[-1]
     assert last.at_s == 300.0 and last.failures == 0 and (last.executors_running, last.executors_requested) == (4, 4)
     assert last.arrival_rows_per_s == pytest.approx(10_000.0) == last.throughput_rows_per_s

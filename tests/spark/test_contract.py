@@ -34,7 +34,7 @@ def job_of(plant: Any, function: str) -> tuple[JobSpec, QuerySpec, dict[str, Any
     return job, query, traces
 
 
-def test_several_sources_are_told_apart_whatever_the_order_in_which_the_function_uses_them(plant: Any) -> None:
+def test_several_sources_keep_their_counts_in_any_order_of_use(plant: Any) -> None:
     job, spec, traces = job_of(plant, "second_then_first")
     query = plant.engine.add("both", ContractRecipe(plant.session, job, spec, traces), QuerySettings(trigger=spec.trigger))
     plant.wait_commits(query, 4)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from assessed import NOW_S, assessed
-from changes import sized
+from changes import scaled_to
 from simulated_graph import BATCHES as SHARED
 from simulated_graph import flowing, in_batches
 
@@ -83,7 +83,7 @@ def test_without_failures_none_are_listed() -> None:
 
 def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
     def predicted(made_s: float, value: float) -> Prediction:
-        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, configuration=sized(4), about="query_restart")
+        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, configuration=scaled_to(4), about="query_restart")
 
     record = Record(0.0)
     record.struck.extend([Struck(at_s=100.0, kind="kill", recovered_s=160.0), Struck(at_s=300.0, kind="kill"), Struck(at_s=900.0, kind="freeze")])
@@ -97,12 +97,12 @@ def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
 
 
 def test_policies_side_by_side_share_the_load() -> None:
-    told: list[tuple[float, float]] = []
-    runs = simulate_all(setup("static", sine(1.0)), ("static", "hpa"), lambda done_s, total_s: told.append((done_s, total_s)))
+    reported: list[tuple[float, float]] = []
+    runs = simulate_all(setup("static", sine(1.0)), ("static", "hpa"), lambda done_s, total_s: reported.append((done_s, total_s)))
     assert [run.policy for run in runs] == ["static", "hpa"]
     first, second = (in_order(run).record.seconds().arrived_rows for run in runs)
     assert np.array_equal(first, second)
-    assert told[-1] == (7200.0, 7200.0) and told == sorted(told)
+    assert reported[-1] == (7200.0, 7200.0) and reported == sorted(reported)
 
 
 def test_one_seed_is_one_run() -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 from asked import mistake
 
-CAPACITY, EXECUTORS, FORECAST = "t_s,worker,utilization,throughput\n", "scaleout,throughput\n", "t,rate\n"
+CAPACITY, SCALEOUT, FORECAST = "t_s,worker,utilization,throughput\n", "scaleout,throughput\n", "t,rate\n"
 RECOVERY, LATENCY, PROFILE = "interval_s,rate,recovery_s\n", "interval_s,rate,latency_ms\n", "scaleout,rate,latency_ms\n"
 TOOLS: dict[tuple[str, ...], str] = {
     ("fit", "capacity"): CAPACITY,
-    ("fit", "scaleout"): EXECUTORS,
+    ("fit", "scaleout"): SCALEOUT,
     ("fit", "recovery"): RECOVERY,
     ("fit", "latency"): LATENCY,
     ("fit", "profile"): PROFILE,
@@ -47,11 +47,11 @@ def test_a_cell_that_is_no_number_of_its_column_is_named_with_its_row(tmp_path: 
         (("fit", "capacity"), "t_s,worker,cpu,throughput\n0,a,1,1\n", "the column utilization is missing"),
         (("fit", "capacity"), CAPACITY + "0,a,70,1\n", 'utilization is "70", a number from 0 to 1.2 is needed'),
         (("fit", "capacity"), CAPACITY + "0,a,0.5,10\n", "1 of 1 moments can be used"),
-        (("fit", "scaleout"), EXECUTORS + "0,5\n", "scaleout is"),
-        (("fit", "scaleout"), EXECUTORS + "2,0\n4,0\n", 'throughput is "0", a number above 0 is needed'),
-        (("fit", "scaleout"), EXECUTORS + "2,\n", "throughput is nothing, a number above 0 is needed"),
-        (("fit", "scaleout"), EXECUTORS + "2.5,100\n", 'scaleout is "2.5", a whole number from 1 to 10000 is needed'),
-        (("fit", "scaleout"), EXECUTORS + "20000,100\n", 'scaleout is "20000", a whole number from 1 to 10000 is needed'),
+        (("fit", "scaleout"), SCALEOUT + "0,5\n", "scaleout is"),
+        (("fit", "scaleout"), SCALEOUT + "2,0\n4,0\n", 'throughput is "0", a number above 0 is needed'),
+        (("fit", "scaleout"), SCALEOUT + "2,\n", "throughput is nothing, a number above 0 is needed"),
+        (("fit", "scaleout"), SCALEOUT + "2.5,100\n", 'scaleout is "2.5", a whole number from 1 to 10000 is needed'),
+        (("fit", "scaleout"), SCALEOUT + "20000,100\n", 'scaleout is "20000", a whole number from 1 to 10000 is needed'),
         (("fit", "recovery"), RECOVERY + "10,100,60\n", "1 recoveries seen, 4 needed"),
         (("fit", "recovery"), RECOVERY + "10,100,0\n", 'recovery_s is "0", a number above 0 is needed'),
         (("fit", "recovery"), RECOVERY + "0,100,60\n", 'interval_s is "0", a number above 0 is needed'),

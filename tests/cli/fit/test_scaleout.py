@@ -17,7 +17,7 @@ def profiles_csv(path: Path, executor_counts: tuple[int, ...] = (2, 5, 8, 11, 14
     return path
 
 
-def test_capacity_over_scale_outs_says_its_form_and_its_error(tmp_path: Path) -> None:
+def test_capacity_over_executors_has_its_form_and_its_error(tmp_path: Path) -> None:
     fitted = found("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", "12,30")
     assert fitted["form"] == "power" and fitted["mape"] < 0.01 < fitted["constant_mape"]
     assert fitted["parameters"] == {"factor": pytest.approx(9000, rel=0.01), "exponent": pytest.approx(0.8, abs=0.01)}
@@ -27,7 +27,7 @@ def test_capacity_over_scale_outs_says_its_form_and_its_error(tmp_path: Path) ->
     assert low <= fitted["predictions"]["30"] <= high
 
 
-def test_scale_outs_with_the_same_capacity_are_named_together(tmp_path: Path) -> None:
+def test_executors_with_the_same_capacity_are_named_together(tmp_path: Path) -> None:
     path = written(tmp_path / "profiles.csv", HEADER + "2,1000\n3,2010\n4,2000\n5,1990\n8,4000\n")
     assert found("fit", "scaleout", path)["ties"] == [[3, 4, 5]]
     assert "no difference between" in table("fit", "scaleout", path) and "3, 4, 5" in table("fit", "scaleout", path)
@@ -49,7 +49,7 @@ def test_a_plateau_is_named_and_no_prediction_exceeds_it(tmp_path: Path) -> None
     assert "plateau from 4" in drawn(tmp_path, "fit", "scaleout", path)
 
 
-def test_without_a_plateau_and_scale_outs_to_predict_there_are_none(tmp_path: Path) -> None:
+def test_without_a_plateau_and_executors_to_predict_there_are_none(tmp_path: Path) -> None:
     fitted = found("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"))
     assert fitted["plateau"] is None and fitted["predictions"] == fitted["bounds"] == {} and fitted["mape"] < 0.01
 
@@ -80,7 +80,7 @@ def test_a_strange_file_has_a_correct_answer(tmp_path: Path, text: str, form: st
 
 
 @pytest.mark.parametrize("at", ["0", "-3", "12;24", "many", "2.5", "10001"])
-def test_a_scale_out_that_makes_no_sense_is_one_line(tmp_path: Path, at: str) -> None:
+def test_an_invalid_number_of_executors_is_one_line(tmp_path: Path, at: str) -> None:
     said = mistake("fit", "scaleout", profiles_csv(tmp_path / "profiles.csv"), "--at", at)
     assert said == f"--at: found {at}, whole numbers from 1 to 10000 with commas between them are allowed, such as 12,24"
 
@@ -112,7 +112,7 @@ def profile_csv(folder: Path, rows: list[str], header: str = "scaleout,rate,late
     return path
 
 
-def test_a_profile_gives_latency_validity_and_the_knee_of_each_scale_out_that_has_one(tmp_path: Path) -> None:
+def test_a_profile_gives_latency_validity_and_the_knees(tmp_path: Path) -> None:
     fitted = found("fit", "profile", profile_csv(tmp_path, [*profiled(), "24,12000,640", "24,60000,660", "24,96000,690"]))
     assert fitted["mape"] < fitted["constant_mape"] and fitted["validity_accuracy"] > 0.8
     assert 0.5 <= fitted["constant_validity_accuracy"] < fitted["validity_accuracy"]
@@ -135,12 +135,12 @@ def test_validity_as_given_overrules_the_latency_and_cells_without_it_are_judged
 
 
 @pytest.mark.parametrize("rows", [[f"4,{rate},{300 + rate}" for rate in range(100, 900, 100)], [f"{s},500,{900 + 100 / s}" for s in (1, 2, 3, 4, 6, 8)]])
-def test_one_scale_out_or_one_rate_is_answered(tmp_path: Path, rows: list[str]) -> None:
+def test_one_number_of_executors_or_one_rate_is_answered(tmp_path: Path, rows: list[str]) -> None:
     fitted = found("fit", "profile", profile_csv(tmp_path, rows))
     assert fitted["mape"] < 0.5 and set(fitted["t_max"].values()) == {None}
 
 
-def test_of_a_million_rows_those_kept_are_spread_over_all_scale_outs_and_rates(tmp_path: Path) -> None:
+def test_of_a_million_rows_those_kept_are_spread_over_all_executors_and_rates(tmp_path: Path) -> None:
     rows = profiled()
     few, many = (read_profile(profile_csv(tmp_path, each)) for each in (rows, rows + [rows[0]] * (1_000_000 - len(rows))))
     assert len(many) <= MOST_ROWS and set(few) <= set(many)
@@ -160,6 +160,6 @@ def test_the_table_says_the_forms_their_errors_and_the_knees(tmp_path: Path) -> 
     assert "t_max at 2 " in said and "t_max at 14 " in said and "rows/s" in said
 
 
-def test_the_picture_has_a_shade_for_each_scale_out(tmp_path: Path) -> None:
+def test_the_picture_has_a_shade_for_each_number_of_executors(tmp_path: Path) -> None:
     picture = drawn(tmp_path, "fit", "profile", profile_csv(tmp_path, profiled()[::2]))
     assert all(f"<!-- {s} -->" in picture for s in EXECUTOR_COUNTS) and "Latency by executors" in picture and "<!-- latency (ms) -->" in picture

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from changes import sized
+from changes import scaled_to
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.fits import table_due
@@ -18,10 +18,10 @@ from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.stores.codec import decode, encode_knowledge
 
 FITS = {"autoets": Fit(parameters=None, at=0, values=30, promised=None)}
-SIZES = tuple(range(1, 9))
-TABLE = LatencyTable(sizes=SIZES, rates_rows_per_s=(100.0,), latency_s=((1.0,),) * 8, valid=((True,),) * 8, rows=4)
+EXECUTOR_COUNTS = tuple(range(1, 9))
+TABLE = LatencyTable(executor_counts=EXECUTOR_COUNTS, rates_rows_per_s=(100.0,), latency_s=((1.0,),) * 8, valid=((True,),) * 8, rows=4)
 PROFILE: frozenset[Need] = frozenset({"load", "profile", "forecast"})
-ROWS = tuple(ProfileSeen(executors=size, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate <= size) for size in (1, 2, 4) for rate in (1, 2, 3, 5))
+ROWS = tuple(ProfileSeen(executors=each, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate <= each) for each in (1, 2, 4) for rate in (1, 2, 3, 5))
 
 
 def until_asked(analysed: Analysed, most: int = 60) -> FitAsked:
@@ -42,7 +42,7 @@ def test_a_fit_is_asked_for_once_and_taken_in_later() -> None:
     assert analysed.knowledge.learnt.load.fits == FITS and analysed.knowledge.fits.number is None
 
 
-def test_a_fit_nobody_awaits_is_dropped() -> None:
+def test_a_fit_that_is_not_awaited_is_dropped() -> None:
     analysed = Analysed(SteadyJob(load=daily))
     analysed.turns(3)
     analysed.turn(fits=(FitDone(number=7, took_s=1.0, fits=FITS),))
@@ -69,10 +69,10 @@ def test_a_profile_is_tabulated_at_the_start_and_when_it_has_grown() -> None:
     analysed = Analysed(SteadyJob(), replace(TERMS, profile=ROWS), PROFILE)
     asked = until_asked(analysed, most=1)
     assert asked.profile is not None and asked.profile.observations == ROWS
-    assert asked.sizes == SIZES and asked.most_rows_per_s == 6000.0
+    assert asked.executor_counts == EXECUTOR_COUNTS and asked.most_rows_per_s == 6000.0
     t_max = CapacityByExecutors().learn([CapacityMeasured(executors=2, throughput_rows_per_s=3000.0)])
     analysed.turn(fits=(FitDone(number=asked.number, took_s=0.0, table=replace(TABLE, rows=len(ROWS)), t_max=t_max),))
-    assert analysed.seen().table is not None and set(analysed.seen().t_max) == set(SIZES)
+    assert analysed.seen().table is not None and set(analysed.seen().t_max) == set(EXECUTOR_COUNTS)
     analysed.needs = frozenset({"load", "profile"})
     assert all(analysed.turn() is None for _ in range(60))
     analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, decided_s=analysed.job.at_s))
@@ -123,7 +123,7 @@ def test_another_profile_begins_its_models_anew() -> None:
 def test_the_same_profile_keeps_what_was_learnt_since_after_a_restart_too() -> None:
     analysed = tabulated()
     before = analysed.knowledge.learnt
-    analysed.knowledge = begin(sized(4), decode(Knowledge, encode_knowledge(analysed.knowledge)), TERMS.limits)
+    analysed.knowledge = begin(scaled_to(4), decode(Knowledge, encode_knowledge(analysed.knowledge)), TERMS.limits)
     analysed.terms = replace(TERMS, profile=tuple(replace(row) for row in ROWS))
     analysed.turns(4)
     assert (analysed.knowledge.learnt.table, analysed.knowledge.learnt.profile) == (before.table, before.profile)
@@ -146,12 +146,12 @@ def test_a_fit_of_the_profile_before_is_dropped() -> None:
     assert analysed.knowledge.learnt.table is None
 
 
-def test_a_table_is_made_anew_for_sizes_that_it_does_not_have() -> None:
+def test_a_table_is_made_anew_for_executors_that_it_does_not_have() -> None:
     analysed = tabulated()
     analysed.terms = replace(analysed.terms, limits=Limits(min_executors=1, max_executors=6))
     assert all(analysed.turn() is None for _ in range(60))
     analysed.terms = replace(analysed.terms, limits=Limits(min_executors=1, max_executors=12))
-    assert until_asked(analysed).sizes == tuple(range(1, 13))
+    assert until_asked(analysed).executor_counts == tuple(range(1, 13))
 
 
 def test_a_full_profile_goes_on_being_tabulated() -> None:

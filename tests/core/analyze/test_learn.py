@@ -18,8 +18,8 @@ from penstock.core.models.estimate import Estimate
 from penstock.runtime.fakes import blank_reading
 
 PROFILE: frozenset[Need] = frozenset({"load", "profile"})
-ROWS = tuple(ProfileSeen(executors=size, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate < size) for size in (2, 4, 8) for rate in (1, 3, 5, 9))
-CLAIMED = CapacityByExecutors().learn([CapacityMeasured(executors=size, throughput_rows_per_s=1000.0 * size) for size in (2, 4, 8)])
+ROWS = tuple(ProfileSeen(executors=each, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate < each) for each in (2, 4, 8) for rate in (1, 3, 5, 9))
+CLAIMED = CapacityByExecutors().learn([CapacityMeasured(executors=executors, throughput_rows_per_s=1000.0 * executors) for executors in (2, 4, 8)])
 
 
 def analysed(*, each: float = 1000.0, downtime_s: float = 30.0) -> Analysed:
@@ -156,11 +156,11 @@ def test_the_cost_of_batches_is_found_with_its_waves() -> None:
     analysed = learnt_from()
     cost, seen = analysed.knowledge.learnt.capacity.by_batches, analysed.seen()
     assert cost is not None and seen.plant == "micro_batch" and seen.stops == frozenset() and seen.batch_s is not None
-    for size in (3, 4, 5, 6, 8):
-        found = cost.capacity(size, INTERVAL_S)
-        assert isinstance(found, Estimate) and found.value == pytest.approx(LAW.capacity_rows_per_s(size, INTERVAL_S), rel=0.02), size
-    for size in (3, 4):
-        assert seen.capacities[size].value == pytest.approx(LAW.capacity_rows_per_s(size, INTERVAL_S), rel=0.05), size
+    for executors in (3, 4, 5, 6, 8):
+        found = cost.capacity(executors, INTERVAL_S)
+        assert isinstance(found, Estimate) and found.value == pytest.approx(LAW.capacity_rows_per_s(executors, INTERVAL_S), rel=0.02), executors
+    for executors in (3, 4):
+        assert seen.capacities[executors].value == pytest.approx(LAW.capacity_rows_per_s(executors, INTERVAL_S), rel=0.05), executors
 
 
 def test_the_cost_of_batches_answers_for_a_policy_that_asks_for_the_papers_regression_too() -> None:
@@ -173,9 +173,9 @@ def test_latency_is_that_of_the_law_at_the_load() -> None:
     seen = learnt_from().seen()
     load = seen.load_rows_per_s
     assert load is not None and set(seen.latencies) == set(range(1, 9))
-    for size in (3, 4, 6):
-        truth_s = latency_by_law_s(LAW, rate_rows_per_s=load, interval_s=INTERVAL_S, executors=size, quantile=0.95)
-        assert seen.latencies[size].value == pytest.approx(truth_s, rel=0.05)
+    for executors in (3, 4, 6):
+        truth_s = latency_by_law_s(LAW, rate_rows_per_s=load, interval_s=INTERVAL_S, executors=executors, quantile=0.95)
+        assert seen.latencies[executors].value == pytest.approx(truth_s, rel=0.05)
 
 
 def test_a_batch_is_learnt_once() -> None:
@@ -199,7 +199,7 @@ def test_the_cost_of_batches_is_not_that_of_a_job_with_two_queries() -> None:
     assert analysed.knowledge.learnt.capacity.by_batches is None and set(analysed.knowledge.learnt.batches) == {"q", "r"}
 
 
-def test_stages_tell_what_a_busy_slot_does() -> None:
+def test_stages_show_what_a_busy_slot_does() -> None:
     (stage,) = learnt_from().seen().stages
     assert stage.name == "scan" and stage.rate_rows_per_s == pytest.approx(500.0) and stage.selectivity == pytest.approx(1.0)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import changing, rescaled, scaling, sized
+from changes import changing, rescaled, scaled_to, scaling
 from planned import knowing
 
 from penstock.core.domain.events.executor_events import ExecutorsMissing
@@ -26,7 +26,7 @@ REFUSED = Outcome(number=4, done=False, took_s=1.0)
 
 
 def wishing(instruction: Instruction, wishes: Mapping[str, Any] | None = None) -> Knowledge:
-    desired = declared = sized(2, a="10s").having("rate-limit:a", 50.0)
+    desired = declared = scaled_to(2, a="10s").having("rate-limit:a", 50.0)
     for address, value in {**{move.address: move.after for move in instruction.change.moves}, **(wishes or {})}.items():
         desired = desired.having(address, value)
     holds = tuple(Hold(knob=knob, value="x", who="ann", until_s=1e9) for knob in ("executors", "trigger:a", "rate-limit:a", "partitions:a"))
@@ -45,7 +45,7 @@ def test_what_was_done_is_said_with_its_price_and_the_knob_is_free() -> None:
     assert after == replace(before, pending=())
 
 
-def test_an_outcome_that_nobody_waits_for_is_passed_over() -> None:
+def test_an_outcome_without_a_pending_instruction_is_ignored() -> None:
     assert take_outcomes(wishing(SCALE), [Outcome(number=9, done=False, took_s=0.0)], 10.0) == (wishing(SCALE), [])
     once = [Outcome(number=1, done=True, took_s=0.0)]
     assert len(take_outcomes(wishing(SCALE), [*once, *once], 10.0)[1]) == 1
@@ -68,7 +68,7 @@ def test_executors_that_have_not_come_are_still_desired() -> None:
 
 def test_a_query_that_could_not_be_changed_is_desired_as_it_is_and_a_value_it_has_stays_held() -> None:
     after, _ = take_outcomes(wishing(CHANGE), [Outcome(number=2, done=False, took_s=1.0, reason="boom")], 10.0)
-    assert after.desired == sized(2, a="10s").having("rate-limit:a", 50.0)
+    assert after.desired == scaled_to(2, a="10s").having("rate-limit:a", 50.0)
     assert held(after) == ["executors", "rate-limit:a"]
 
 

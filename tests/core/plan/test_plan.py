@@ -2,7 +2,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from assessed import about, under
-from changes import sized
+from changes import scaled_to
 from planned import Fixed, Play, assessed, knowing, of, terms
 
 from penstock.core.domain.autopilot import Mode
@@ -72,8 +72,8 @@ class Sure(Fixed):
 
 
 def test_of_candidates_with_equal_executors_only_the_chosen_one_carries_the_predictions() -> None:
-    now, wanted = sized(3, a="10s"), sized(4, a="1s")
-    candidates = tuple(Candidate(configuration=each) for each in (sized(4), wanted, sized(4, a="10s")))
+    now, wanted = scaled_to(3, a="10s"), scaled_to(4, a="1s")
+    candidates = tuple(Candidate(configuration=each) for each in (scaled_to(4), wanted, scaled_to(4, a="10s")))
     policy = Sure(wanted=wanted, more={"candidates": candidates})
     knowledge, (decided, *_) = decide(replace(knowing(), desired=now), replace(assessed(), current=now), terms(), policy)
     assert isinstance(decided, Decided) and [len(each.predictions) for each in decided.decision.candidates] == [0, 1, 0]
@@ -95,6 +95,6 @@ def test_a_decision_that_repeats_the_open_proposal_takes_it_over() -> None:
     ("memory", "says"), [(None, None), (OwnMemory(), None), ({"steps": 2}, "TypeError: Decision.memory is a dict: a policy of your own remembers an OwnMemory")]
 )
 def test_a_memory_that_no_history_can_hold_fails_the_plan_with_what_to_use_instead(memory: object, says: str | None) -> None:
-    knowledge, events = decide(knowing(), assessed(), terms(), Fixed(wanted=sized(5), more={"memory": memory}))
+    knowledge, events = decide(knowing(), assessed(), terms(), Fixed(wanted=scaled_to(5), more={"memory": memory}))
     assert [event.error for event in of(PhaseFailed, events)] == ([] if says is None else [says])
-    assert knowledge.desired == sized(3 if says else 5)
+    assert knowledge.desired == scaled_to(3 if says else 5)

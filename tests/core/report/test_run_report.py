@@ -138,8 +138,8 @@ def test_latencies_of_spans_that_are_left_out_do_not_count_and_executors_do() ->
 
 
 def test_executors_that_ran_are_paid_for_and_those_asked_for_are_rescales() -> None:
-    sizes = [(2, 2), (2, 3), (3, 3), (2, 3), (3, 3), (4, 3), (3, 1), (1, 1)]
-    found = of(every(10.0, *({"executors_running": ran, "executors_requested": asked} for ran, asked in sizes)))
+    executor_counts = [(2, 2), (2, 3), (3, 3), (2, 3), (3, 3), (4, 3), (3, 1), (1, 1)]
+    found = of(every(10.0, *({"executors_running": ran, "executors_requested": asked} for ran, asked in executor_counts)))
     assert (found.executor_s, found.rescales, found.executors_used) == (190.0, 2, 3) and of([]).rescales == 0
     seldom = of(every(10.0, *[{}] * 50, {"executors_running": 9}, *[{}] * 50))
     assert seldom.executors_used == 1, "a number counts as used from a twentieth of the time on"

@@ -76,13 +76,13 @@ def test_batches_of_one_size_only_are_not_enough_and_it_says_so() -> None:
     assert isinstance(stray.capacity(2, 10.0), NotReady)
 
 
-def test_one_size_on_two_scaleouts_tells_overhead_from_cost() -> None:
+def test_batches_of_one_size_on_two_numbers_of_executors_separate_overhead_from_cost() -> None:
     assert EMPTY.learn([batch(TRUE, 4000, s) for s in (2, 4) for _ in range(4)]).capacity(6, 5.0).value == pytest.approx(
         TRUE.capacity_rows_per_s(6, 5.0), rel=1e-4
     )
 
 
-def test_a_steady_day_does_not_push_out_the_sizes_that_tell_overhead_from_cost() -> None:
+def test_a_steady_day_does_not_push_out_the_batches_that_separate_overhead_from_cost() -> None:
     model = EMPTY.learn(measured(TRUE, random.Random(3), count=40, warm_up=0)).learn([batch(TRUE, 2000, 4)] * 9000)
     assert len(model.batches) <= 40 + MOST_ALIKE and isinstance(model.capacity(4, 5.0), Estimate)
 

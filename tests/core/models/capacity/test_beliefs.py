@@ -30,10 +30,10 @@ def elsewhere(known: Remembered, at_utilization: float, executors: int) -> tuple
 
 
 @given(LINES, st.integers(1, 50), st.floats(0.05, 1.0), st.lists(st.tuples(st.integers(1, 2000), st.floats(0.0, 1.0)), min_size=1, max_size=20))
-def test_each_scale_out_is_predicted_from_the_average_per_worker(line: CapacityLine, executors: int, highest: float, asked: list[tuple[int, float]]) -> None:
+def test_each_number_of_executors_is_predicted_from_the_average(line: CapacityLine, executors: int, highest: float, asked: list[tuple[int, float]]) -> None:
     known = Remembered(executors=executors, at_s=0.0, readings=10.0, line=line, highest_utilization=highest)
-    beliefs = beliefs_elsewhere(known, np.array([busy for _, busy in asked]), np.array([size for size, _ in asked]))
-    expected = [elsewhere(known, busy, size) for size, busy in asked]
+    beliefs = beliefs_elsewhere(known, np.array([busy for _, busy in asked]), np.array([executors for executors, _ in asked]))
+    expected = [elsewhere(known, busy, executors) for executors, busy in asked]
     assert beliefs.value.tolist() == pytest.approx([value for value, _ in expected], rel=1e-9)
     assert beliefs.variance.tolist() == pytest.approx([variance for _, variance in expected], rel=1e-9)
     for said, (value, variance) in zip(beliefs.estimates().each(), expected, strict=True):
@@ -50,10 +50,10 @@ def learnt(*executor_counts: int) -> JobCapacity:
     return model
 
 
-def test_scale_outs_seen_before_and_never_are_answered_together_as_alone() -> None:
-    model, sizes = learnt(3, 6, 2, 6), [1, 2, 3, 4, 6, 60]
+def test_executors_seen_before_and_never_are_answered_together_as_alone() -> None:
+    model, executor_counts = learnt(3, 6, 2, 6), [1, 2, 3, 4, 6, 60]
     busy = np.array([0.9, 0.8, 1.0, 0.7, 0.95, 0.5])
     assert [each.executors for each in model.remembered] == [2, 3, 6] and model.stay is not None and model.stay.executors == 6
-    together = model.predict_each(sizes, busy)
-    alone = [model.predict(at_utilization=float(at), executors=size) for size, at in zip(sizes, busy, strict=True)]
+    together = model.predict_each(executor_counts, busy)
+    alone = [model.predict(at_utilization=float(at), executors=executors) for executors, at in zip(executor_counts, busy, strict=True)]
     assert together.each() == alone

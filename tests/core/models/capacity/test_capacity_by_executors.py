@@ -119,7 +119,7 @@ def test_the_form_and_its_parameters_are_found_and_exact_without_noise(truth: Ca
     assert CapacityByExecutors().form is None and CapacityByExecutors().parameters == {}
 
 
-def test_one_scaleout_means_proportion_and_two_a_curve_through_both() -> None:
+def test_one_point_means_proportion_and_two_a_curve_through_both() -> None:
     one = CapacityByExecutors().learn(measured(power, (4,)))
     assert one.form == "proportional"
     assert one.predict(8).value == pytest.approx(2 * power(4))
@@ -134,7 +134,7 @@ def test_repetitions_are_left_out_together() -> None:
     assert repeated.score() == once.score() and repeated.score().held_out == len(EXECUTOR_COUNTS)
 
 
-def test_where_a_line_without_a_scale_out_falls_below_zero_there_the_score_is_that_of_the_power_law() -> None:
+def test_where_a_line_without_a_point_falls_below_zero_there_the_score_is_that_of_the_power_law() -> None:
     rates = {4: 500.0, 6: 1000.0, 9: 4000.0, 10: 5000.0, 12: 7000.0}
     seen = [CapacityMeasured(executors=s, throughput_rows_per_s=rate) for s, rate in rates.items()]
     left_out = [CapacityByExecutors().learn([each for each in seen if each.executors != s]).predict(s).value for s in rates]
@@ -162,7 +162,7 @@ def test_leaving_one_out_is_a_fit_to_the_others() -> None:
         assert left_out_error(form, points) == pytest.approx(mape(refitted, [point.throughput_rows_per_s for point in points]))
 
 
-def test_very_many_scaleouts_are_left_out_in_parts() -> None:
+def test_very_many_points_are_left_out_in_parts() -> None:
     score = CapacityByExecutors().learn(measured(power, tuple(range(1, 2001)), random.Random(2))).score()
     assert score.held_out == 2000 and score.mape == pytest.approx(0.032, abs=0.004)
 
@@ -193,12 +193,12 @@ def test_equal_capacities_stay_together_under_the_noise_that_their_repetitions_s
     assert all((12,) in each and (3,) in each for each in found), "capacities that differ by a third are no tie"
 
 
-def test_scaleouts_with_the_same_number_of_waves_are_a_tie() -> None:
+def test_executors_with_the_same_number_of_waves_are_a_tie() -> None:
     model = CapacityByExecutors().learn(measured(waves, tuple(range(3, 13)), random.Random(4), noise=0.005))
     assert model.ties() == ((3,), (4, 5), (6, 7, 8, 9, 10, 11), (12,))
 
 
-def test_repetitions_tell_how_much_noise_a_tie_may_have() -> None:
+def test_repetitions_set_the_noise_that_a_tie_may_have() -> None:
     rates = {2: (1000.0, 1002.0, 998.0), 3: (1020.0, 1018.0, 1022.0)}
     precise = CapacityByExecutors().learn([CapacityMeasured(executors=s, throughput_rows_per_s=rate) for s, each in rates.items() for rate in each])
     assert precise.ties() == ((2,), (3,))

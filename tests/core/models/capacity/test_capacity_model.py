@@ -53,7 +53,7 @@ def rescaled(seed: int = 1) -> list[CapacitySeen]:
     return seen
 
 
-def test_waves_are_what_the_batch_cost_knows_and_so_it_answers_for_scale_outs_not_seen() -> None:
+def test_the_batch_cost_knows_waves_and_so_predicts_executors_not_seen() -> None:
     model = EMPTY.learn(rescaled())
     choice = model.choice(8, INTERVAL_S)
     assert choice.model == MICRO_BATCH and f"the {UTILIZATION} " in choice.why

@@ -162,14 +162,14 @@ def test_one_level_of_load_gives_the_ratio_with_wide_bounds() -> None:
     assert estimate.value == pytest.approx(2400.0) and estimate.low < 2200.0 and estimate.high > 2600.0
 
 
-def test_an_unseen_scaleout_is_the_average_and_less_sure_the_further_away() -> None:
+def test_an_unseen_number_of_executors_is_the_average_and_less_sure_the_further_away() -> None:
     model = JobCapacity().learn(QUIET.ramp(random.Random(0), rising(0.1, 0.9, 40)))
     near, far = model.predict(executors=4), model.predict(executors=12)
     assert [near.value, far.value] == pytest.approx([3200.0, 9600.0])
     assert near.high / near.low < far.high / far.low
 
 
-def test_a_scaleout_seen_before_is_remembered_and_fades_into_the_average() -> None:
+def test_a_number_of_executors_seen_before_is_remembered_and_fades_into_the_average() -> None:
     three = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
     pair = Workers(proportions=(1.0, 1.0), speeds=(1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
     two = moved(pair.ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="b")
@@ -181,7 +181,7 @@ def test_a_scaleout_seen_before_is_remembered_and_fades_into_the_average() -> No
     assert much_later.predict(executors=3).high > model.predict(executors=3).high
 
 
-def test_new_executors_at_the_same_scaleout_begin_anew_and_lean_on_memory() -> None:
+def test_as_many_new_executors_begin_anew_and_lean_on_memory() -> None:
     first = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
     second = moved(replace(QUIET, speeds=(900.0, 900.0, 900.0)).ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="new")
     model = JobCapacity().learn(first)

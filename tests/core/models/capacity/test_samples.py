@@ -51,7 +51,7 @@ def test_what_is_kept_is_bounded_and_the_same_in_any_batching() -> None:
     assert pieces.samples == whole.samples and len(stay.samples) <= (PARTS + 1) * MOST_ALIKE
 
 
-def test_of_many_workers_a_few_are_kept_and_of_many_stays_the_last_that_tell_something() -> None:
+def test_of_many_workers_a_few_are_kept_and_of_many_stays_the_last_with_samples() -> None:
     chance, model = random.Random(4), JobCapacity()
     for number, moments in enumerate((30, 30, 2, 30, 30)):
         seen = skewed(chance, 20).ramp(chance, rising(0.1, 0.6, moments))

@@ -18,7 +18,7 @@ CHEAP_LAWS = st.builds(BatchLaw, overhead_s=st.floats(0.05, 3.0), row_s=st.float
 INTERVALS = st.floats(0.1, 30.0)
 SHARES = st.floats(0.0, 0.98)
 EXECUTOR_COUNTS = st.integers(1, 20)
-SIZES = [1, 2, 3, 7, 20, 60]
+EXECUTOR_COUNTS = [1, 2, 3, 7, 20, 60]
 
 
 def settled_batch_s(law: BatchLaw, rate: float, interval_s: float, executors: int) -> float:
@@ -100,12 +100,10 @@ def test_bounds_of_the_batch_cost_reach_the_latency() -> None:
 
 
 @given(st.lists(LAWS, min_size=1, max_size=4), st.floats(0.0, 1e5), st.floats(0.0, 20.0), st.none() | st.floats(0.0, 1.0))
-def test_laws_and_scale_outs_asked_together_get_the_answers_they_get_alone(
-    laws: list[BatchLaw], rate: float, interval_s: float, quantile: float | None
-) -> None:
+def test_laws_and_executors_asked_together_get_the_answers_they_get_alone(laws: list[BatchLaw], rate: float, interval_s: float, quantile: float | None) -> None:
     laws = [replace(law, partitions=laws[0].partitions, cores_per_executor=laws[0].cores_per_executor) for law in laws]
-    alone = [[latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, executors=size, quantile=quantile) for size in SIZES] for law in laws]
-    assert latencies_by_law_s(laws, rate_rows_per_s=rate, interval_s=interval_s, executor_counts=np.array(SIZES), quantile=quantile).tolist() == alone
+    alone = [[latency_by_law_s(law, rate_rows_per_s=rate, interval_s=interval_s, executors=n, quantile=quantile) for n in EXECUTOR_COUNTS] for law in laws]
+    assert latencies_by_law_s(laws, rate_rows_per_s=rate, interval_s=interval_s, executor_counts=np.array(EXECUTOR_COUNTS), quantile=quantile).tolist() == alone
 
 
 PHYSICAL = np.linspace(1.0, 9.0, 30)
@@ -253,9 +251,9 @@ def test_it_keeps_a_bounded_number_of_latencies_the_newest() -> None:
     assert EMPTY.learn(seen).latencies == tuple(seen[20:])
 
 
-def test_scale_outs_asked_together_get_the_answers_they_get_alone() -> None:
+def test_executors_asked_together_get_the_answers_they_get_alone() -> None:
     model = EMPTY.learn(batches(random.Random(1)))
     asked = {"rate_rows_per_s": Estimate(value=300.0, low=250.0, high=400.0), "interval_s": 5.0}
     together = model.predict_each(**asked, executor_counts=range(1, 15))
     assert isinstance(together, dict) and len({each.value for each in together.values()}) > 3
-    assert all(model.predict_each(**asked, executor_counts=[size]) == {size: together[size]} for size in range(1, 15))
+    assert all(model.predict_each(**asked, executor_counts=[executors]) == {executors: together[executors]} for executors in range(1, 15))

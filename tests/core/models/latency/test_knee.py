@@ -33,13 +33,13 @@ def test_labels_without_contradiction_are_all_kept(steps: list[int]) -> None:
 
 
 @given(profiles)
-def test_no_single_limit_for_all_scale_outs_contradicts_fewer_rows(profile: list[tuple[int, float, bool]]) -> None:
+def test_no_single_limit_for_all_executors_contradicts_fewer_rows(profile: list[tuple[int, float, bool]]) -> None:
     found = {knee.executors: knee.last_stable_rows_per_s or 0.0 for knee in knees(profile)}
     wrong = sum((rate <= found[executors]) != valid for executors, rate, valid in profile)
     assert wrong <= min(sum((rate <= limit) != valid for _, rate, valid in profile) for limit in range(9))
 
 
-def test_a_larger_scale_out_that_never_failed_carries_at_least_what_it_was_given() -> None:
+def test_more_executors_that_never_failed_carry_at_least_what_they_were_given() -> None:
     ceiling = too_much(knees([(2, 10.0, True), (2, 20.0, False), (4, 20.0, True), (4, 90.0, True)]))
     assert ceiling is not None and ceiling.at(4) == 90.0 and ceiling.at(2) == 20.0
 
@@ -54,20 +54,20 @@ def test_a_limit_lies_between_the_last_stable_and_the_first_unstable_rate(profil
             assert limits[knee.executors] <= knee.first_unstable_rows_per_s * (1 + 1e-9)
 
 
-def test_scale_outs_together_know_more_than_the_middle_between_two_rates() -> None:
-    sizes = np.array([2, 4, 6, 8, 10, 12])
-    truth, off = 1000.0 * sizes**0.85, []
+def test_knees_together_are_closer_than_the_middle_between_two_rates() -> None:
+    executor_counts = np.array([2, 4, 6, 8, 10, 12])
+    truth, off = 1000.0 * executor_counts**0.85, []
     for seed in range(20):
-        low = truth * np.random.default_rng(seed).uniform(0.75, 1.0, len(sizes))
+        low = truth * np.random.default_rng(seed).uniform(0.75, 1.0, len(executor_counts))
         high = low + 0.25 * truth
-        found = [Knee(executors=s, last_stable_rows_per_s=a, first_unstable_rows_per_s=b) for s, a, b in zip(sizes.tolist(), low, high, strict=True)]
+        found = [Knee(executors=s, last_stable_rows_per_s=a, first_unstable_rows_per_s=b) for s, a, b in zip(executor_counts.tolist(), low, high, strict=True)]
         limits = likely_limits(found)
-        off.append([np.abs(each / truth - 1).mean() for each in (np.array([limits[s] for s in sizes.tolist()]), (low + high) / 2)])
+        off.append([np.abs(each / truth - 1).mean() for each in (np.array([limits[s] for s in executor_counts.tolist()]), (low + high) / 2)])
     ours, midway = np.mean(off, axis=0)
     assert ours < 0.6 * midway
 
 
-def test_a_scale_out_that_was_never_overloaded_has_no_limit_of_its_own_and_one_alone_shares_none() -> None:
+def test_executors_never_overloaded_have_no_limit_of_their_own_and_one_knee_alone_shares_none() -> None:
     small = Knee(executors=2, last_stable_rows_per_s=8.0, first_unstable_rows_per_s=12.0)
     middle = Knee(executors=4, last_stable_rows_per_s=16.0, first_unstable_rows_per_s=24.0)
     large = Knee(executors=8, last_stable_rows_per_s=30.0, first_unstable_rows_per_s=None)

@@ -55,7 +55,7 @@ TestConformance = conforming(
 )
 
 
-def test_it_knows_which_rates_a_scale_out_carries() -> None:
+def test_it_knows_which_rates_executors_carry() -> None:
     model = LatencyByExecutors().learn(profile(random.Random(1)))
     assert model.predict(8, 40_000.0).valid and not model.predict(2, 60_000.0).valid
     assert model.predict(2, 60_000.0).latency.high == inf
@@ -63,7 +63,7 @@ def test_it_knows_which_rates_a_scale_out_carries() -> None:
 
 @pytest.mark.parametrize("latency_form", ["boosted", "queueing", "corrected"])
 @pytest.mark.parametrize("validity_form", ["clusters", "knee"])
-def test_latency_falls_with_the_scale_out_and_rises_with_the_rate_and_so_does_invalidity(latency_form: str, validity_form: str) -> None:
+def test_latency_falls_with_the_executors_and_rises_with_the_rate_and_so_does_invalidity(latency_form: str, validity_form: str) -> None:
     rng = np.random.default_rng(5)
     places = zip(rng.integers(1, 12, 40).tolist(), rng.integers(1, 100, 40).astype(float).tolist(), strict=True)
     rows = [ProfileSeen(executors=s, rate_rows_per_s=r, latency_s=float(np.exp(rng.normal(0.0, 0.5)) * (40.0 if r > 9 * s else 1.0))) for s, r in places]
@@ -90,7 +90,7 @@ def test_a_healthy_profile_condemns_nothing() -> None:
     assert isinstance(t_max, NotReady) and "kept up" in t_max.why
 
 
-def test_t_max_is_the_first_rate_that_was_too_much_and_never_falls_with_the_scale_out() -> None:
+def test_t_max_is_the_first_rate_that_was_too_much_and_never_falls_with_more_executors() -> None:
     model = LatencyByExecutors().learn(profile(random.Random(4)))
     found = [model.t_max(executors) for executors in (2, 5, 8, 12)]
     for executors, estimate in zip((2, 5, 8, 12), found, strict=True):
@@ -99,7 +99,7 @@ def test_t_max_is_the_first_rate_that_was_too_much_and_never_falls_with_the_scal
     assert isinstance(model.t_max(6), NotReady)
 
 
-def test_one_wrong_label_moves_no_other_scale_out() -> None:
+def test_one_wrong_label_moves_no_other_knee() -> None:
     rows = profile(random.Random(5), label=True)
     wrong = [replace(row, latency_s=9.0, valid=False) if (row.executors, row.rate_rows_per_s) == (12, 30_000.0) else row for row in rows]
     assert LatencyByExecutors().learn(wrong).knees() == LatencyByExecutors().learn(rows).knees()
@@ -150,7 +150,7 @@ def test_the_score_knows_nothing_of_the_rows_it_is_measured_on(monkeypatch: pyte
     assert all(held) and frozenset().union(*held) == frozenset(rows) and sum(map(len, held)) == len(rows)
 
 
-def test_the_last_stable_row_before_the_knee_is_predicted_from_those_of_other_scale_outs() -> None:
+def test_the_last_stable_row_before_the_knee_is_predicted_from_those_of_other_executors() -> None:
     """Without it the middle between the rates that are left lies below it: no overload was seen there, and the others carry as much."""
     shares = (0.15, 0.33, 0.5, 0.67, 0.85, 1.01, 1.18, 1.35)
     latencies_s = {u: 0.5 * (1 + 0.8 * u / (1.03 - u)) if u < 1 else 15.0 + 60 * (u - 1) for u in shares}
