@@ -72,7 +72,7 @@ def streaming_log(
 
 
 def short_runs(*ids: str, every_s: float = 60.0, rows: int = 6000) -> list[str]:
-    """A query that starts every so often, commits two batches within 7 s and ends; by these ids, one run after another."""
+    """A query that starts again and again, commits two batches within 7 s and ends; by these ids, one run after another."""
     lines = [*beginning("now"), executor_added(ExecutorFact(executor_id="1", host="here", slots=2, added_s=START_S))]
     for number, query_id in enumerate(ids):
         start_s = START_S + every_s * number

@@ -31,7 +31,7 @@ LEARNING: frozenset[Need] = frozenset({"load", "capacity", "forecast"})
 
 
 class SteadyJob:
-    """Tasks that run all the time on executors that take so many rows a second each; a stop lasts `downtime_s` and repeats the last interval."""
+    """Tasks that run all the time on executors that take this many rows a second each; a stop lasts `downtime_s` and repeats the last interval."""
 
     def __init__(
         self, *, executors: int = 4, each_rows_per_s: float = 1000.0, load: Callable[[float], float] = lambda at_s: 2000.0, interval_s: float = 10.0,

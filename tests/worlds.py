@@ -73,7 +73,7 @@ class World:
         return self.each * float(executors**self.bend) if self.law is None else self.law.capacity_rows_per_s(executors, self.interval_s)
 
     def seen(self, current: int, *, more: float = 1.0, **known: Any) -> Assessment:
-        """With so many executors and `more` times the rows that come and wait."""
+        """With this many executors and `more` times the rows that come and wait."""
         at_s: float = known.get("at_s", NOW_S)
         load = more * self.share * self.capacity(self.most)
         by_executors = {executors: about(self.capacity(executors)) for executors in self.executor_counts}

@@ -31,7 +31,7 @@ COMMANDS = st.one_of(
 )
 MOMENTS = st.tuples(
     st.floats(0.5, 200.0), st.lists(COMMANDS, max_size=2), st.booleans(), st.sampled_from([None, None, "it broke"]), st.booleans(), st.booleans()
-)  # seconds passed, commands, whether work goes on, why it fails, whether executors come, whether one comes that nobody asked for
+)  # seconds passed, commands, whether work goes on, why it fails, whether executors come, whether one comes that was not requested
 STORIES = st.lists(MOMENTS, min_size=1, max_size=12)
 
 

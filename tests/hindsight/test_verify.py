@@ -52,7 +52,7 @@ FORECASTING = Thumb(needs=frozenset({"load", "forecast"}))
 
 
 class LoadedPlant(FakePlant):
-    """A plant at which so many rows arrive: an int, as some counters are, in the place of a float."""
+    """A plant at which these rows arrive: an int, as some counters are, in the place of a float."""
 
     rate = 300
 

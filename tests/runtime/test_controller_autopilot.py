@@ -27,7 +27,7 @@ from penstock.stores.reader import HistoryReader
 
 
 class LoadedPlant(FakePlant):
-    """A plant at which so many rows arrive."""
+    """A plant at which these rows arrive."""
 
     rate = 300.0
 

@@ -30,7 +30,7 @@ def test_the_error_is_that_of_what_was_held_out(tmp_path: Path, what: str, leave
 
 @pytest.mark.parametrize("what", FILES)
 def test_where_the_executors_vary_they_are_a_third_input(tmp_path: Path, what: str) -> None:
-    """A job of 250 rows/s a worker: without the number of executors the same rate means anything from idle to overload."""
+    """A job of 250 rows/s an executor: without the number of executors the same rate means anything from idle to overload."""
     rng = np.random.default_rng(7)
     places = [(i, share * 250 * s, s, share) for i in (10, 30, 60, 120) for s in (2, 4, 8) for share in (0.3, 0.5, 0.7, 0.85)]
     truth = {"recovery": lambda i, u: 60 + (i + 60) * u / (1 - u), "latency": lambda i, u: 300 + 2000 / i + 200 * u / (1 - u)}[what]

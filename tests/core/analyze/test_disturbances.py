@@ -179,7 +179,7 @@ RATE = 500.0
 
 
 def batched(since_commit_s: float | None, batch_s: float = 6.0) -> Assessment:
-    """Every 10 s a batch of 6 s, the last of which committed so long ago."""
+    """Every 10 s a batch of 6 s, the last of which committed this many seconds ago."""
     seen = under(RATE, plant="micro_batch", batch_s=batch_s, batch_laws=LAWS)
     parts = BatchParts(total_s=batch_s)
     query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=10.0), rate_limit_rows_per_s=None, since_commit_s=since_commit_s, batch=parts)

@@ -31,7 +31,7 @@ def quantiles(batches: list[BatchFact]) -> list[float]:
 
 
 def agree(found: list[float], *delays_s: Floats, within: float) -> bool:
-    """Whether so many of all rows are below each quantile as should be; in a gap between rows, any delay will do."""
+    """Whether each quantile has its share of rows below it; in a gap between rows, any delay will do."""
     rows = np.concatenate(delays_s)
     least, most = (np.quantile(rows, np.clip(np.array([0.5, 0.95, 0.99]) + off, 0.0, 1.0)) for off in (-within, within))
     return bool(np.all(least - 1e-5 <= found) and np.all(found <= most + 1e-5))

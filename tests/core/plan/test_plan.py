@@ -35,7 +35,7 @@ def test_nothing_is_asked_without_a_reading_in_a_pause_or_where_executors_cannot
 
 
 def test_what_failed_is_tried_again_at_the_reading_at_which_the_policy_is_asked_again() -> None:
-    """Else a policy would be asked in between, of models that nobody has looked at."""
+    """Else a policy would be asked in between, with models that were not assessed."""
     for at_s in (100.0, 127.0, 127.5, 130.0):
         assert has_come(130.0, at_s, terms()) is is_due(knowing(last=LAST, next_s=130.0), at_s, terms())
     assert has_come(None, 0.0, terms())

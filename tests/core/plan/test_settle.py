@@ -110,7 +110,7 @@ def test_a_scale_up_in_overload_begins_a_trial_and_a_scale_down_is_remembered() 
     trial = trying(3, 5, 200.0, since_s=1000.0)
     guards = terms(guards="on")
     assert settled(knowing(), wants(5), guards, reading=overloaded).knowledge.effects.trial == trial
-    assert settled(knowing(), wants(5), reading=overloaded).knowledge.effects.trial is None, "nobody would judge it"
+    assert settled(knowing(), wants(5), reading=overloaded).knowledge.effects.trial is None, "it would not be judged"
     assert settled(knowing(), wants(5), guards).knowledge.effects.trial is None
     fewer = settled(knowing(trial=trial), wants(2), guards).knowledge
     assert (fewer.trust.own_scale_down_s, fewer.effects.trial) == (1000.0, None)

@@ -156,7 +156,7 @@ def test_no_readings_roll_back() -> None:
     assert back(knowledge, 419.0)[1] == []
     after, events = back(knowledge, 420.0)
     assert (after.desired.executors, events[0].reason, events[0].value) == (3, "blind", 120.0)
-    assert back(knowing(), 1e9)[1] == [], "nobody said when it began"
+    assert back(knowing(), 1e9)[1] == [], "its start is unknown"
     assert back(knowledge, 310.0, time_scale=0.01)[1] == [], "however short the days, three readings may be missed"
 
 

@@ -34,12 +34,7 @@ CASES: dict[str, tuple[Assessment, int, str, list[str]]] = {
         "smallest_that_holds",
         [BELOW, BELOW, UNTIL, UNTIL],
     ),
-    "the present executors are kept whatever comes after their recovery": (
-        expecting(350.0, [*[350.0] * 10, *[450.0] * 5]),
-        4,
-        "smallest_that_holds",
-        [BELOW] * 3,
-    ),
+    "the executors are kept whatever comes after their recovery": (expecting(350.0, [*[350.0] * 10, *[450.0] * 5]), 4, "smallest_that_holds", [BELOW] * 3),
     "fewer executors wait until the lag is gone": (under(150.0, executors=8, lag_rows=1000.0), 8, "smallest_that_holds", [BELOW, *[LAG] * 6]),
     "fewer executors that carry the lag in a second will do": (under(150.0, executors=8, lag_rows=450.0), 5, "smallest_that_holds", [BELOW, *[LAG] * 3]),
     "new executors must carry the peak of a quarter of an hour": (expecting(150.0, LATER, executors=8), 4, "smallest_that_holds", [BELOW, PEAK, PEAK]),

@@ -28,7 +28,7 @@ def late(seconds: float) -> Quantiles:
 
 
 def failing(normal: int, *, after: int, downtime_s: float = 60.0) -> list[Reading]:
-    """A job at half of its capacity for so many readings, then one failure, and so many readings after it."""
+    """A job at half of its capacity for some readings, then one failure, and some readings after it."""
     job = SteadyJob(downtime_s=downtime_s)
     readings = [job.reading() for _ in range(normal)]
     job.fail()

@@ -22,7 +22,7 @@ RATE = 800
 PARTITIONS = 4
 TOPICS = {"clicks": PARTITIONS, "seen": 2}
 STOPPED_S, BACKLOG_S = 12.0, 5.0
-"""So long nothing is processed: less than what makes Spark give an executor up; and a lag of so long counts as a backlog."""
+"""The duration in which nothing is processed: less than what makes Spark give an executor up; and the duration of lag that counts as a backlog."""
 WINDOW_S = 13.0
 JOB = f"""
 name = "flow"
