@@ -181,9 +181,9 @@ def batched(executors: tuple[ExecutorReading, ...], row_s: dict[str, float] | No
     usual = {"name": "q", "state": "running", "trigger": Trigger(interval_s=5.0), "rate_limit_rows_per_s": None, "batch_id": 3, "batches": 1}
     long = {"batch": BatchParts(total_s=90.0), "since_commit_s": 24.0, "lag_s": 115.0, "lag_rows": 5e6, "uptime_s": 3600.0}
     query = QueryReading(**{**usual, **long, **known})
-    executors = len(executors)
-    seen = blank_reading(NOW_S, queries=(query,), executors=executors, executors_running=executors, executors_requested=executors)
-    return assessed(plant="micro_batch", reading=seen, executors=executors, memory=HpaMemory(row_s=row_s or {}))
+    running = len(executors)
+    seen = blank_reading(NOW_S, queries=(query,), executors=executors, executors_running=running, executors_requested=running)
+    return assessed(plant="micro_batch", reading=seen, executors=running, memory=HpaMemory(row_s=row_s or {}))
 
 
 def flowing(share: float, **known: Any) -> Assessment:
