@@ -17,6 +17,7 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.report.run_report import RunReport
 from penstock.experiments.cell import Cell, Chosen, Observed, SimulatedJob, SparkJob, following
 from penstock.experiments.runner import CellStore, run_cells
 from penstock.simulator.engine_settings import MicroBatchSettings
@@ -72,35 +73,35 @@ def test_the_key_of_a_real_job_follows_its_code(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("two")
     assert cell.key != before
     with pytest.raises(UserMistake, match="no trace source or feed"):
-        following(cell.plant.spec, cell.load, tmp_path / "load.csv", 0)  # type: ignore[union-attr]
+        following(cell.plant.spec, cell.load, tmp_path / "load.csv", 0, 60.0)  # type: ignore[union-attr]
 
 
 def test_parallel_equals_serial_and_progress_is_reported() -> None:
-    reported: list[tuple[int, int]] = []
-    together = run_cells(CELLS, processes=2, progress=lambda *so_far: reported.append(so_far))
-    alone = run_cells(CELLS, processes=1)
+    reported: list[tuple[float, int]] = []
+    together = run_cells(CELLS, RunReport, processes=2, progress=lambda *so_far: reported.append(so_far))
+    alone = run_cells(CELLS, RunReport, processes=1)
     assert together == alone and list(together.reports) == list(CELLS) and not together.failed
     assert reported == [(done, 4) for done in range(5)]
-    twice = run_cells({"one": CELL, "same": replace(CELL)}, processes=1, progress=lambda *so_far: reported.append(so_far))
+    twice = run_cells({"one": CELL, "same": replace(CELL)}, RunReport, processes=1, progress=lambda *so_far: reported.append(so_far))
     assert twice.reports["one"] is twice.reports["same"] and reported[-1] == (1, 1), "equal cells are run once"
     assert len({report.latency_mean_s for report in alone.reports.values()}) == 4, "each has its own chance"
 
 
 def test_what_is_stored_is_not_run_again(tmp_path: Path) -> None:
-    store, reported = tmp_path / "deep" / "cells.jsonl", list[tuple[int, int]]()
-    first = run_cells(dict(list(CELLS.items())[:3]), store, processes=1)
+    store, reported = tmp_path / "deep" / "cells.jsonl", list[tuple[float, int]]()
+    first = run_cells(dict(list(CELLS.items())[:3]), RunReport, store, processes=1)
     with open(store, "ab") as file:
         file.write(b'\n{"name": "cut o')
-    again = run_cells(CELLS, store, processes=1, progress=lambda *so_far: reported.append(so_far))
+    again = run_cells(CELLS, RunReport, store, processes=1, progress=lambda *so_far: reported.append(so_far))
     assert (first.reused, again.reused) == (0, 3) and reported == [(0, 1), (1, 1)]
-    assert again == replace(run_cells(CELLS, processes=1), reused=3)
-    assert len(CellStore(store).known()) == 4, "a line that was cut off spoils no other"
+    assert again == replace(run_cells(CELLS, RunReport, processes=1), reused=3)
+    assert len(CellStore(store, RunReport).known()) == 4, "a line that was cut off spoils no other"
 
 
 def test_a_cell_that_fails_is_named_in_one_line_and_run_again_the_next_time(tmp_path: Path) -> None:
     cells = {"good": CELL, "bad": replace(CELL, policy=Chosen(name="no such policy")), "other": replace(CELL, seed=5)}
     for processes in (1, 2):
-        found = run_cells(cells, tmp_path / "cells.jsonl", processes=processes)
+        found = run_cells(cells, RunReport, tmp_path / "cells.jsonl", processes=processes)
         assert list(found.reports) == ["good", "other"] and "there is no policy" in found.failed["bad"] and "\n" not in found.failed["bad"]
     assert found.reused == 2
 
@@ -112,10 +113,11 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from experiments.test_runner import CELL, CELLS
 from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.core.report.run_report import RunReport
 from penstock.experiments.runner import run_cells
 if __name__ == "__main__":
     endless = replace(CELL, workload=Arrivals.through((0.0, 1e7), (200.0, 1500.0)))
-    run_cells({{**CELLS, "endless": endless, "endless too": replace(endless, seed=1)}}, Path({store!r}), processes=2)
+    run_cells({{**CELLS, "endless": endless, "endless too": replace(endless, seed=1)}}, RunReport, Path({store!r}), processes=2)
 """
 
 
@@ -123,9 +125,9 @@ def test_an_interrupted_run_goes_on_and_leaves_no_process(tmp_path: Path) -> Non
     store, script = tmp_path / "cells.jsonl", tmp_path / "long.py"
     script.write_text(LONG.format(tests=str(Path(__file__).parents[1]), store=str(store)))
     process = subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True, start_new_session=True)
-    wait_until(lambda: len(CellStore(store).known()) == 4, 60, "the short cells")
+    wait_until(lambda: len(CellStore(store, RunReport).known()) == 4, 60, "the short cells")
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert "KeyboardInterrupt" in said and said.count("Traceback") == 1
     wait_until(lambda: not [each for each in psutil.process_iter() if os.getpgid(each.pid) == process.pid], 10, "the end of all its processes")
-    assert run_cells(CELLS, store).reused == 4
+    assert run_cells(CELLS, RunReport, store).reused == 4

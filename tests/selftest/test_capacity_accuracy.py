@@ -24,11 +24,11 @@ def test_workers_that_are_not_alike_or_not_warm_are_extrapolated_within_the_targ
     assert measured.paper is not None and measured.found < measured.paper
 
 
-def test_measured_workers_are_added_where_a_folder_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_workers_are_added_where_there_is_a_file_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.selftest.capacity_accuracy.LOADS", {"rising": LOADS["rising"]})
     lines = [f"{15 * moment},{worker},0.9{worker},1000" for moment in range(12) for worker in range(3)]
     (tmp_path / SATURATED).write_text("t_s,worker,cpu,throughput\n" + "\n".join(lines))
-    without, everything = capacity(tmp_path / "nowhere"), capacity(tmp_path)
+    without, everything = capacity().measured, capacity(tmp_path / SATURATED).measured
     generated = 2 + 2 * len(KINDS)
     assert without == everything[:generated] and len(without) == generated
     assert [each.found for each in everything[generated:]] == [pytest.approx(1 / 0.92 - 1), pytest.approx(0, abs=1e-6)]

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -11,9 +10,10 @@ from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadFor
 from penstock.core.models.forecast.evaluate import Origin, compared, gain, origins_of, tried
 from penstock.core.models.forecast.series import STEP_S
 from penstock.core.models.score import wape
+from penstock.experiments.runner import CellStore
 from penstock.selftest import capacity_accuracy, recovery_accuracy
 from penstock.selftest import models_accuracy as everything
-from penstock.selftest.model_targets import Measured, ModelsResult
+from penstock.selftest.model_targets import Found, Measured, ModelsResult
 from penstock.selftest.models_accuracy import forecast, regressions
 from penstock.selftest.worlds.khaos import LATENCIES, RECOVERIES
 from penstock.selftest.worlds.loads import LOADS, SECONDS, load
@@ -22,7 +22,8 @@ ERRORS = ("error", "MAPE", "WAPE")
 
 
 @pytest.fixture
-def swings(tmp_path: Path) -> Path:
+def swings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # other processes know nothing of what is patched here
     (tmp_path / "workloads").mkdir()
     time_s = np.arange(0, 4600, 10)
     rows = zip(time_s.tolist(), (1000 + 500 * np.sin(time_s / 800)).tolist(), strict=True)
@@ -35,7 +36,7 @@ def only(target: object, name: str, key: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_measured_row_stands_beside_a_constant_and_the_paper(swings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study: Callable[..., list[Measured]] = everything.regressions
+    study = everything.regressions
     monkeypatch.setattr(everything, "LOADS", {})
     monkeypatch.setattr(everything, "regressions", lambda: study(seeds=(100,)))
     for target, name, key in (
@@ -53,12 +54,18 @@ def test_every_measured_row_stands_beside_a_constant_and_the_paper(swings: Path,
     assert [each["met"] for each in result["measured"] if each["most"] is None and each["least"] is None] == [None], "the WAPE, whose target is the mean gain"
 
 
+def nothing(*given: object) -> Found:
+    return Found(measured=())
+
+
 def test_a_miss_differs_from_a_hit(swings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(everything, "LOADS", {})
-    monkeypatch.setattr(everything, "formula", lambda given: [])
-    monkeypatch.setattr(everything, "regressions", list)
-    monkeypatch.setattr(everything, "capacity", lambda data: [Measured(what="capacity: error", found=0.07, most=0.05, constant=0.4, paper=0.1)])
-    said = table("selftest", "models", "--traces", swings, "--origins", 2, code=1)
+    for name in ("formula", "regressions"):
+        monkeypatch.setattr(everything, name, nothing)
+    miss = Measured(what="capacity: error", found=0.07, most=0.05, constant=0.4, paper=0.1)
+    monkeypatch.setattr(everything, "capacity", lambda: Found(measured=(miss,)))
+    said = table("selftest", "models", "--traces", swings, "--origins", 2, "--keep", swings / "kept.jsonl", code=1)
+    assert CellStore(swings / "kept.jsonl", Found).known().keys() and Found(measured=(miss,)) in CellStore(swings / "kept.jsonl", Found).known().values()
     assert "capacity: error 0.07; target at most 0.05; MISSED; a constant 0.4; the paper 0.1" in said
     assert "median" in said and "better than the best alone" in said
 
@@ -106,10 +113,9 @@ def test_there_is_no_gain_where_nothing_can_be_better() -> None:
 
 def test_a_trace_gives_its_targets_and_one_too_short_or_without_load_none() -> None:
     time_s = np.arange(0.0, 4600.0, 10.0)
-    measured, better = forecast("swing", time_s, 1000.0 + 500.0 * np.sin(time_s / 800.0), 2)
-    assert better is not None and better > 0.5 and [(each.least, each.most) for each in measured] == [(None, None), (0.7, 0.9), (None, 0.5)]
-    assert forecast("short", *ramp(900), 2) == ([], None)
-    assert forecast("silent", ramp(4600)[0], np.zeros(460), 2) == ([], None)
+    swing = forecast("swing", time_s, 1000.0 + 500.0 * np.sin(time_s / 800.0), 2)
+    assert swing.gain is not None and swing.gain > 0.5 and [(each.least, each.most) for each in swing.measured] == [(None, None), (0.7, 0.9), (None, 0.5)]
+    assert forecast("short", *ramp(900), 2) == forecast("silent", ramp(4600)[0], np.zeros(460), 2) == Found(measured=())
 
 
 @pytest.mark.parametrize("name", LOADS)
@@ -137,6 +143,6 @@ def test_four_of_five_come_within_the_bounds_of_any_load(what: str | float) -> N
 
 @pytest.mark.long
 def test_every_world_is_held_to_the_target_that_its_noise_permits() -> None:
-    found = regressions(seeds=(100,))
+    found = regressions(seeds=(100,)).measured
     assert [each.most for each in found] == [0.16] * len(RECOVERIES) + [0.09] * len(RECOVERIES) + [0.15] * len(LATENCIES)
     assert not [each.what for each in found if not each.met]

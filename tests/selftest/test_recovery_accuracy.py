@@ -9,7 +9,7 @@ STEADY = np.full(4000, 600.0)
 
 
 def test_every_target_of_the_recovery_formulas_is_met() -> None:
-    measured = formula([("steady", np.arange(4000.0), STEADY)])
+    measured = formula([("steady", np.arange(4000.0), STEADY)]).measured
     assert len(measured) == 6
     assert [each.most for each in measured] == [0.12] * 5 + [1.0] and all(each.met and each.found >= 0 for each in measured)
     for each in measured[:4]:

@@ -118,10 +118,10 @@ def known(value: Any) -> Any:
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+def bar(what: str) -> Iterator[Callable[[float, float], None]]:
     """Show a progress bar with the time left on standard error."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    with Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn(), console=Console(stderr=True)) as shown:
+    with Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed:.0f}/{task.total}"), TimeRemainingColumn(), console=Console(stderr=True)) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -16,7 +16,7 @@ from penstock.cli.report import JsonOption, bar
 app = typer.Typer(no_args_is_help=True, help="Measure Penstock itself.")
 TRACES = Path("../shared/data/workloads")
 ORIGINS = 40
-Measure = Callable[[Callable[[int, int], None]], Any]
+Measure = Callable[[Callable[[float, int], None]], Any]
 
 
 @app.command()
@@ -79,12 +79,15 @@ def models(
         typer.Option(help=f"A folder of CSV files (t, rate) to forecast besides generated loads (default: {TRACES}, if it exists).", metavar="FOLDER"),
     ] = None,
     origins: Annotated[int, typer.Option(min=1, help="The number of forecasts of each trace.")] = ORIGINS,
+    keep: Annotated[
+        Path | None, typer.Option(help="Store each measurement here. Those made by the same code on the same data are not repeated.", metavar="FILE")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the errors of all models against a known truth. Covers capacity, recovery, latency and forecasts. Exit code 1 if a target is missed."""
     from penstock.selftest.models_accuracy import measure_models
 
-    show("models", "models", lambda progress: measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, progress), as_json)
+    show("models", "measurements", lambda progress: measure_models(traces or (TRACES if TRACES.is_dir() else None), origins, keep, progress), as_json)
 
 
 @app.command()
@@ -126,7 +129,7 @@ def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance
     from penstock.selftest.speed import measure_speed
 
     measures: dict[str, Measure] = {
-        "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, progress),
+        "models": lambda progress: measure_models(TRACES if TRACES.is_dir() else None, ORIGINS, out / "models.jsonl", progress),
         "speed": measure_speed,
         "honesty": lambda progress: measure_honesty(8.0, None, out / "honesty", progress),
         "modes": lambda progress: measure_modes(1000.0, 2, 30.0, progress),

@@ -1,7 +1,7 @@
 """A cell of an experiment: everything that one run depends on, as plain values, and the run itself."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,22 +12,28 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.events.event import Event
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.job_spec import FeedSpec, JobSpec, SourceSpec
+from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.report.run_report import RunReport, Span, run_report
+from penstock.ports import Clock, Copy
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.simulator.graph import Simulable, configured
 from penstock.stores.codec import encode
 from penstock.stores.recorder import digest
+from penstock.stores.snapshot import take_snapshot
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import simulate
 
 Traced = TypeVar("Traced", SourceSpec, FeedSpec)
-LEAD_S = 60.0
-"""On Spark the first rate of a workload holds for this time before the run begins: a copy starts meanwhile."""
+LEADS_S = (60.0, 120.0, 240.0)
+"""On Spark the first rate of a workload holds for this time before the run begins: a copy starts and warms up meanwhile. A copy that takes longer is
+launched once more, with the next."""
+WATCH_S = 0.5
 SIMULATED_CODE = ("core", "simulator", "runtime", "profiling", "wiring", "experiments")
 
 
@@ -105,9 +111,16 @@ class Cell:
         parts = [encode(self).encode(), *(fingerprint(package).encode() for package in packages), *own]
         return sha256(b"\n".join(sha256(part).digest() for part in parts)).hexdigest()[:32]
 
-    def run(self) -> RunReport:
-        """Run the cell, in the simulator or on Spark."""
-        return run_simulated(self, self.plant) if isinstance(self.plant, SimulatedJob) else run_on_spark(self, self.plant)
+    @property
+    def in_parallel(self) -> bool:
+        """Copies on Spark would take each other's cores."""
+        return isinstance(self.plant, SimulatedJob)
+
+    def run(self, progress: Callable[[float], None] = lambda share: None) -> RunReport:
+        """Run the cell, in the simulator or on Spark; `progress` is called with the share that is done."""
+        if isinstance(self.plant, SimulatedJob):
+            return run_simulated(self, self.plant)
+        return reported(self, record_on_spark(self, self.plant, lambda now_s, share: progress(share)))
 
 
 @cache
@@ -135,39 +148,75 @@ def run_simulated(cell: Cell, plant: SimulatedJob) -> RunReport:
     return run_report(seen, terms.promises, ran.events, window_s=terms.config.reading_window_s, left_out=cell.observed.left_out)
 
 
-def run_on_spark(cell: Cell, plant: SparkJob) -> RunReport:
-    """Run a copy of the job under the policy; faults strike executors at their times. Not in parallel: copies would take each other's cores."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What a run on Spark left, its start included; the workload began at `start_s` and was over at `end_s`."""
+
+    readings: tuple[Reading, ...]
+    events: tuple[Event, ...]
+    terms: Terms
+    start_s: float
+    end_s: float
+
+
+def record_on_spark(cell: Cell, plant: SparkJob, watch: Callable[[float, float], None], history: Path | None = None) -> Recording:
+    """Run a copy of the job under the policy, which decides once the workload begins; faults strike executors at their times.
+
+    `watch` is called all the time with the time and the share of the run that is done. The history of the copy is kept at `history`, if given.
+    """
     from penstock.wiring.copies import SparkTestbed
 
-    spec, load, clock = plant.spec, cell.load, SteadyClock()
-    autopilot = replace(spec.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters)
+    autopilot = replace(plant.spec.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters)
+    load, clock = cell.load, SteadyClock()
     with TemporaryDirectory(prefix="penstock-load-") as folder:
-        followed = following(spec, load, Path(folder) / "load.csv", cell.seed)
-        with closing(SparkTestbed(followed, clock, secrets=frozenset(plant.secrets), autopilot=autopilot)) as testbed:
-            copy = testbed.launch(cell.configuration)
-            start_s = copy.began_s() + LEAD_S
-            if clock.now_s() > start_s:
-                raise RuntimeError(f"the copy took longer than {LEAD_S:g} s to start")
-            for fault in sorted(cell.faults, key=lambda fault: fault.at_s):
-                clock.wait(start_s + fault.at_s - load.time_s[0] - clock.now_s())
-                copy.faults.inject(fault)
-            end_s = start_s + load.last_s - load.time_s[0]
-            clock.wait(end_s - clock.now_s())
-            readings, events = copy.recorded()
-    observed, later_s = cell.observed or Observed(), start_s - load.time_s[0]
-    from_s = max(start_s, observed.from_s + later_s)
+        for lead_s in LEADS_S:
+            spec = following(plant.spec, load, Path(folder) / "load.csv", cell.seed, lead_s)
+            with closing(SparkTestbed(spec, clock, secrets=frozenset(plant.secrets), autopilot=autopilot)) as testbed:
+                copy = testbed.launch(cell.configuration)
+                start_s = copy.began_s() + lead_s
+                if clock.now_s() > start_s:
+                    continue
+                copy.pause(start_s - clock.now_s())
+                drive(copy, cell, start_s, lead_s, clock, watch)
+                readings, events = copy.recorded()
+                if history is not None:
+                    take_snapshot(copy.history, history)
+                return Recording(readings=readings, events=events, terms=Terms.of(copy.spec), start_s=start_s, end_s=start_s + length_s(load))
+    raise RuntimeError(f"a copy of {plant.spec.name} took longer than {LEADS_S[-1]:g} s to start")
+
+
+def drive(copy: Copy, cell: Cell, start_s: float, lead_s: float, clock: Clock, watch: Callable[[float, float], None]) -> None:
+    """Inject the faults of a cell at their times, and return when its workload is over."""
+    first_s, end_s = cell.load.time_s[0], start_s + length_s(cell.load)
+    strikes = [(start_s + fault.at_s - first_s, fault) for fault in sorted(cell.faults, key=lambda fault: fault.at_s)]
+    for until_s, fault in (*strikes, (end_s, None)):
+        while (now_s := clock.now_s()) < until_s:
+            watch(now_s, max(0.0, now_s - start_s + lead_s) / (end_s - start_s + lead_s))
+            clock.wait(min(WATCH_S, until_s - now_s))
+        if fault is not None:
+            copy.faults.inject(fault)
+
+
+def length_s(load: Arrivals) -> float:
+    return load.last_s - load.time_s[0]
+
+
+def reported(cell: Cell, run: Recording) -> RunReport:
+    """Report a run on Spark from the begin of its workload; what is observed is given in the workload's times."""
+    observed, later_s = cell.observed or Observed(), run.start_s - cell.load.time_s[0]
+    from_s = max(run.start_s, observed.from_s + later_s)
     left_out = [(since_s + later_s, until_s + later_s) for since_s, until_s in observed.left_out]
-    seen = [reading for reading in readings if from_s <= reading.at_s <= end_s]
-    happened = [event for event in events if from_s <= event.at_s <= end_s]
-    return run_report(seen, spec.promises, happened, window_s=spec.config.reading_window_s, left_out=left_out)
+    seen = [reading for reading in run.readings if from_s <= reading.at_s <= run.end_s]
+    happened = [event for event in run.events if from_s <= event.at_s <= run.end_s]
+    return run_report(seen, run.terms.promises, happened, window_s=run.terms.config.reading_window_s, left_out=left_out)
 
 
-def following(spec: JobSpec, load: Arrivals, csv: Path, seed: int) -> JobSpec:
+def following(spec: JobSpec, load: Arrivals, csv: Path, seed: int, lead_s: float) -> JobSpec:
     """Return the job with its trace sources and feeds on this load, in equal parts, after the lead."""
     parts = sum(source.format == "trace" for source in spec.sources) + len(spec.kafka.feeds)
     if not parts:
         raise UserMistake(f"{spec.name} has no trace source or feed that could follow a workload")
-    moved = load.moved(LEAD_S - load.time_s[0])
+    moved = load.moved(lead_s - load.time_s[0])
     points = [(0.0, moved.rate_rows_per_s[0]), *zip(moved.time_s, moved.rate_rows_per_s, strict=True)]
     csv.write_text("t,rate\n" + "".join(f"{at_s!r},{rate / parts!r}\n" for at_s, rate in points))
 

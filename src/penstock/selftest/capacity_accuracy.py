@@ -11,7 +11,7 @@ from penstock.core.models.capacity.extrapolation import quiet
 from penstock.core.models.capacity.job_capacity import JobCapacity, Method
 from penstock.core.models.capacity.worker_readings import WorkersReading, warm_ups, without
 from penstock.core.models.estimate import Estimate
-from penstock.selftest.model_targets import SEEDS, Measured
+from penstock.selftest.model_targets import SEEDS, Found, Measured
 from penstock.selftest.worlds.workers import LOADS, Workers, skewed
 from penstock.tables.worker_table import read_workers
 
@@ -28,11 +28,11 @@ KINDS: Mapping[str, Callable[[random.Random, Workers], Workers]] = {
 VARYING = ("rising", "a sine")
 
 
-def capacity(data: Path | None = None) -> list[Measured]:
-    """Measure on generated workers, and on measured ones if the folder `data` has them."""
+def capacity(at_maximum: Path | None = None) -> Found:
+    """Measure on generated workers, and on those that were measured at maximum load, if there is a file of them."""
     measured = [extrapolated(name, limit) for name in LOADS for limit in LIMITS]
     measured += [extrapolated(name, limit, kind) for kind in KINDS for name in VARYING if name in LOADS for limit in LIMITS]
-    return [*measured, *saturated(data / SATURATED)] if data and (data / SATURATED).is_file() else measured
+    return Found(measured=(*measured, *(saturated(at_maximum) if at_maximum else ())))
 
 
 def extrapolated(load: str, limit: float, kind: str | None = None) -> Measured:

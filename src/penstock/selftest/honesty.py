@@ -10,9 +10,9 @@ from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.report.run_report import RunReport, run_report
-from penstock.experiments.cell import Cell, Chosen, Observed, SimulatedJob
+from penstock.experiments.cell import LEADS_S, Cell, Chosen, Observed, SimulatedJob
 from penstock.experiments.runner import run_cells
-from penstock.selftest.recorded_run import MOST_STOLEN, START_S, Made, Progress, Recorded, Span, quiet_run, within
+from penstock.selftest.recorded_run import MOST_STOLEN, Made, Progress, Recorded, Span, quiet_run, within
 from penstock.simulator.calibrate import calibrated
 from penstock.simulator.calibrated import Calibrated
 from penstock.stores.reader import read_history
@@ -100,7 +100,7 @@ def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, pro
     Both runs are of the same length, as it takes minutes until the JVM is warm. Their histories stay in the folder `keep`.
     """
     seconds = 60.0 * minutes
-    each_s = START_S + seconds
+    each_s = LEADS_S[0] + seconds
     first_s = 0.0 if calibrate_from else each_s
 
     made = Made(progress=progress, all_s=first_s + each_s)
@@ -122,10 +122,10 @@ def measure_honesty(minutes: float, calibrate_from: Path | None, keep: Path, pro
 def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
     """Simulate the arrivals of the real job under its terms with the calibrated settings, and compare.
 
-    The comparison begins when the real job had caught up after its start and its first executors were no longer held.
+    The comparison begins when the real job had caught up after its start and the policy began to decide.
     """
     ran = calibrated(real.readings, real.events, real.terms.config, autopilot=real.terms.autopilot)
-    terms, from_s = real.terms, max(ran.start_s, real.released_s)
+    terms, from_s = real.terms, max(ran.start_s, real.start_s)
     cell = Cell(
         workload=ran.arrivals,
         plant=SimulatedJob(engine=known.engine(), terms=terms),
@@ -138,12 +138,10 @@ def honesty(real: Recorded, known: Calibrated, words: str) -> Honesty:
         for what, spans in left_out.items()
         for seed in range(SEEDS)
     }
-    results = run_cells(cells)
-    if results.failed:
-        raise RuntimeError(next(iter(results.failed.values())))
+    reports = run_cells(cells, RunReport).complete()
 
     def sides(what: str) -> tuple[Side, Side]:
-        simulated = [as_side(report) for name, report in results.reports.items() if name.startswith(what)]
+        simulated = [as_side(report) for name, report in reports.items() if name.startswith(what)]
         return side_of(real.readings, from_s, terms, left_out[what]), middle(simulated)
 
     spark, simulated = sides("quiet")

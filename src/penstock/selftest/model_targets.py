@@ -1,4 +1,4 @@
-"""A measured number of a model and its target."""
+"""Measured numbers of models and their targets."""
 
 from dataclasses import dataclass, field
 
@@ -41,6 +41,14 @@ class Measured:
         beside = [f"{name} {error:.3g}" for name, error in (("a constant", self.constant), ("the paper", self.paper)) if error is not None]
         missed = ["MISSED"] if self.met is False else []
         return "; ".join([f"{self.found:.3g}", f"target {self.wanted}", *missed, *beside, *([self.beside] if self.beside else [])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The numbers of one measurement; `gain` is that of a forecast over the best simple forecaster."""
+
+    measured: tuple[Measured, ...]
+    gain: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,23 +1,19 @@
 """Run a job on real embedded Spark for a comparison, keep its history, and repeat runs with much CPU steal."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from penstock.core.domain.command import SetKnob
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering_events import HoldEnded
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
-from penstock.core.shapes.chance import FloatArray
-from penstock.selftest.spark_runs import with_csv, workload_job
-from penstock.stores.reader import read_history
-from penstock.stores.snapshot import take_snapshot
-from penstock.wiring.running_job import RunningJob
+from penstock.core.models.recovery.arrivals import Arrivals
+from penstock.experiments.cell import LEADS_S, Cell, Chosen, SparkJob, record_on_spark
+from penstock.selftest.spark_runs import workload_folder
 
 Span = tuple[float, float]
 """Start and end in seconds."""
@@ -82,12 +78,10 @@ SLOWER = {
     "reading_window_s = 6": "reading_window_s = 10",
 }
 """Changes to the job of the demonstration, in which a batch of 2 s that waits 4 s for a new executor dominates the p95."""
-START_S = 60.0
-"""The load is at its lowest and the first executors are held for this time, as start and warm-up are not simulated."""
 LOWEST = 200.0
 """Rows/s: less than half of the capacity of one executor."""
 WAVE_SHARE = 0.85
-"""The wave lasts this share of the time after the start; then the load is at its lowest again."""
+"""The wave lasts this share of the time; then the load is at its lowest again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +89,10 @@ class Recorded:
     readings: tuple[Reading, ...]
     events: tuple[Event, ...]
     terms: Terms
+    start_s: float
+    """When the wave began, and the policy to decide."""
     stolen: tuple[Span, ...] = ()
     """When CPU steal makes the latency useless."""
-
-    @property
-    def released_s(self) -> float:
-        """The time at which the hold of the first executors ended."""
-        return max((event.at_s for event in self.events if isinstance(event, HoldEnded)), default=self.readings[0].at_s)
 
     def stolen_s(self, from_s: float) -> float:
         """Return the seconds of CPU steal since a time."""
@@ -110,28 +101,21 @@ class Recorded:
 
 
 def recorded_run(seconds: float, highest: float, history: Path, progress: Callable[[float], None]) -> Recorded:
-    """Run the job of the demonstration with longer batches and a wave of load after its start; write its history to a file and the load to a CSV beside it."""
+    """Run the job of the demonstration with longer batches on a wave of load, and write its history to a file; `progress` is called with the share done."""
     history.parent.mkdir(parents=True, exist_ok=True)
-    load = history.with_suffix(".csv").absolute()
-    load.write_text(as_csv(load_rates(seconds, highest)))
-    with workload_job("lookup", NAME, lambda toml: with_csv(slower(toml), load)) as job:
-        hold_first_executors(job)
-        began, spent = time.monotonic(), list[CpuTime]()
-        while (spent_s := time.monotonic() - began) < START_S + seconds:
-            if not job.engine.living():
-                raise RuntimeError("the measured job ended by itself")
-            progress(spent_s)
-            spent += [now] if (now := cpu_time(job.host.clock.now_s())) else []
-            time.sleep(0.5)
-        take_snapshot(job.host.history_path, history)
-        readings, events = read_history(history)
-        return Recorded(readings=readings, events=events, terms=job.host.terms, stolen=stolen_spans(spent))
+    spent: list[CpuTime] = []
 
+    def watch(now_s: float, share: float) -> None:
+        progress(share)
+        spent.extend([now] if (now := cpu_time(now_s)) else [])
 
-def hold_first_executors(job: RunningJob) -> None:
-    now_s = job.host.clock.now_s()
-    first = SetKnob(at_s=now_s, who="the measurement", hold_s=START_S, knob="executors", value=str(job.spec.limits.first))
-    job.host.controller.submit(first).result(timeout=START_S)
+    with workload_folder("lookup", NAME, slower) as loaded:
+        spec = loaded.spec
+        policy = Chosen(name=spec.autopilot.policy, parameters=spec.autopilot.parameters)
+        plant = SparkJob(spec=spec)
+        cell = Cell(workload=wave(seconds, highest), plant=plant, configuration=Configuration(executors=spec.limits.first), policy=policy)
+        run = record_on_spark(cell, plant, watch, history)
+    return Recorded(readings=run.readings, events=run.events, terms=run.terms, start_s=run.start_s, stolen=stolen_spans(spent))
 
 
 def slower(toml: str) -> str:
@@ -142,25 +126,16 @@ def slower(toml: str) -> str:
     return toml
 
 
-def load_rates(seconds: float, highest: float) -> FloatArray:
-    """Return rows/s in each second of a run: the lowest rate at the start, then a wave.
+def wave(seconds: float, highest: float) -> Arrivals:
+    """Return rows/s in each second of a run.
 
-    >>> rates = load_rates(200.0, 1500.0)
-    >>> len(rates), float(rates[60]), round(float(rates[60 + 85])), float(rates[-1])
-    (261, 200.0, 1500, 200.0)
+    >>> rates = wave(200.0, 1500.0).rate_rows_per_s
+    >>> len(rates), rates[0], round(rates[85]), rates[-1]
+    (201, 200.0, 1500, 200.0)
     """
-    since_s = np.maximum(np.arange(START_S + seconds + 1.0) - START_S, 0.0)
-    wave_s = WAVE_SHARE * seconds
-    height = (1.0 - np.cos(2.0 * np.pi * since_s / wave_s)) / 2.0
-    return np.where(since_s < wave_s, LOWEST + (highest - LOWEST) * height, LOWEST)
-
-
-def as_csv(rates: FloatArray) -> str:
-    """
-    >>> as_csv(np.array([200.0, 200.34]))
-    't,rate\\n0,200.0\\n1,200.3\\n'
-    """
-    return "t,rate\n" + "".join(f"{second},{rate:.1f}\n" for second, rate in enumerate(rates))
+    second, wave_s = np.arange(seconds + 1.0), WAVE_SHARE * seconds
+    height = (1.0 - np.cos(2.0 * np.pi * second / wave_s)) / 2.0
+    return Arrivals.through(second, np.where(second < wave_s, LOWEST + (highest - LOWEST) * height, LOWEST))
 
 
 ATTEMPTS, MOST_STOLEN = 3, 0.25
@@ -178,9 +153,6 @@ class Made:
     done_s: float = 0.0
     repeated: int = 0
 
-    def so_far(self, spent_s: float) -> None:
-        self.progress(int(self.done_s + spent_s), int(self.all_s))
-
     def ran(self, seconds: float, *, again: bool) -> None:
         self.done_s += seconds
         self.all_s += seconds if again else 0.0
@@ -189,11 +161,12 @@ class Made:
 
 def quiet_run(seconds: float, highest: float, history: Path, made: Made) -> Recorded:
     """Run on Spark; repeat the run if there was much CPU steal, whatever its result."""
+    each_s = LEADS_S[0] + seconds
     for left in reversed(range(ATTEMPTS)):
-        run = recorded_run(seconds, highest, history, made.so_far)
-        stolen_s = run.stolen_s(run.released_s)
+        run = recorded_run(seconds, highest, history, lambda share: made.progress(int(made.done_s + share * each_s), int(made.all_s)))
+        stolen_s = run.stolen_s(run.start_s)
         loud = stolen_s > MOST_STOLEN * seconds
-        made.ran(START_S + seconds, again=loud and left > 0)
+        made.ran(each_s, again=loud and left > 0)
         if not loud:
             return run
     raise UserMistake(

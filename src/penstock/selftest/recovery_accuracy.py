@@ -11,7 +11,7 @@ from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s
 from penstock.core.models.recovery.outage import Outage, phoebe_recovery_s, recovery_s
 from penstock.core.models.score import mape
-from penstock.selftest.model_targets import SEEDS, Measured
+from penstock.selftest.model_targets import SEEDS, Found, Measured
 from penstock.selftest.worlds.loads import LOADS, load
 
 INTERVAL_S, DOWNTIME_S = 10, 110
@@ -32,19 +32,20 @@ class Failure:
     actual_s: float
 
 
-def formula(traces: Sequence[Trace] = ()) -> list[Measured]:
+def formula(traces: Sequence[Trace] = ()) -> Found:
     """Measure all recovery formulas on generated loads and on `traces` (name, time, rate)."""
     curve = [recovery_s(Arrivals.constant(u), 0.0, 1.0, INTERVAL_S, DOWNTIME_S) for u in UTILIZATIONS]
     closed = [DOWNTIME_S + (INTERVAL_S + DOWNTIME_S) * u / (1 - u) for u in UTILIZATIONS]
     jumps = [later / earlier - 1 for earlier, later, u in zip(curve, curve[1:], UTILIZATIONS[1:], strict=False) if u < 0.8]
     failures = {kind: [failure for _, t, rate in several for failure in failures_on(t, rate)] for kind, several in kinds(traces).items()}
-    return [
+    measured = (
         *(scored(f"recovery formula against a queue, {kind}", each) for kind, each in failures.items()),
         scored("recovery formula, an overload that passes", passing_overloads()),
         scored("recovery by micro-batches against an engine", micro_batches()),
         Measured(what="recovery formula: largest jump for 0.02 of utilisation below 0.8", found=max(jumps), most=0.12),
         Measured(what="recovery formula: seconds off for a constant rate", found=float(np.abs(np.subtract(curve, closed)).max()), most=1.0),
-    ]
+    )
+    return Found(measured=measured)
 
 
 def scored(what: str, failures: Sequence[Failure]) -> Measured:

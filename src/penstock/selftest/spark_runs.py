@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.domain.job_spec import JobSpec, Limits
 from penstock.runtime.home import JobFolder, home
-from penstock.runtime.jobfile import load_job
+from penstock.runtime.jobfile import LoadedJob, load_job
 from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.jvm import StatusStore
@@ -58,21 +58,30 @@ def place(name: str, executors: int, **conf: str) -> Iterator[Place]:
 
 
 @contextmanager
-def workload_job(workload: str, name: str, changed: Callable[[str], str]) -> Iterator[RunningJob]:
-    """Run the workload as a job of this name; `changed` edits its job file."""
+def workload_folder(workload: str, name: str, changed: Callable[[str], str]) -> Iterator[LoadedJob]:
+    """Write the job of a workload to a folder, and remove it afterwards; `changed` edits its job file."""
     folder = new_folder(name)
     source = files("penstock") / "workloads" / workload
-    (folder / "job.toml").write_text(changed((source / "job.toml").read_text()))
-    (folder / "job.py").write_text((source / "job.py").read_text())
-    shutil.rmtree(JobFolder(name).path, ignore_errors=True)
-    job = RunningJob(load_job(folder / "job.toml"), spark_log=folder / "spark.log")
     try:
-        job.start()
-        yield job
+        (folder / "job.toml").write_text(changed((source / "job.toml").read_text()))
+        (folder / "job.py").write_text((source / "job.py").read_text())
+        yield load_job(folder / "job.toml")
     finally:
-        job.stop("the measurement is over")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def workload_job(workload: str, name: str, changed: Callable[[str], str]) -> Iterator[RunningJob]:
+    """Run the workload as a job of this name."""
+    with workload_folder(workload, name, changed) as loaded:
         shutil.rmtree(JobFolder(name).path, ignore_errors=True)
+        job = RunningJob(loaded, spark_log=loaded.path.parent / "spark.log")
+        try:
+            job.start()
+            yield job
+        finally:
+            job.stop("the measurement is over")
+            shutil.rmtree(JobFolder(name).path, ignore_errors=True)
 
 
 def with_rate(toml: str, rate: str) -> str:
@@ -83,16 +92,6 @@ def with_rate(toml: str, rate: str) -> str:
     """
     line = next(line for line in toml.splitlines() if line.startswith("rate ="))
     return toml.replace(line, f'rate = "{rate}"')
-
-
-def with_csv(toml: str, csv: Path) -> str:
-    """Return a job file whose only trace follows a CSV file.
-
-    >>> with_csv('[sources.a]' + chr(10) + 'rate = "constant(5)"' + chr(10), Path("/tmp/load.csv"))
-    '[sources.a]\\ncsv = "/tmp/load.csv"\\n'
-    """
-    line = next(line for line in toml.splitlines() if line.startswith("rate ="))
-    return toml.replace(line, f'csv = "{csv}"')
 
 
 DEMO, REAL_TIME = "penstock-demo-realtime", '{ real_time = "10s" }'

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import subprocess
+import sys
 
 import psutil
 
@@ -11,16 +12,24 @@ from penstock.core.errors import NotReachable, UserMistake
 from penstock.ports import Clock
 from penstock.spark.cpu import ExecutorProcesses
 
+FREEZE = """
+import os, select, signal, sys
+process, duration_s = os.pidfd_open(int(sys.argv[1])), float(sys.argv[2]) if sys.argv[2] else None
+signal.pidfd_send_signal(process, signal.SIGSTOP)
+print(flush=True)
+select.select([sys.stdin], [], [], duration_s)
+signal.pidfd_send_signal(process, signal.SIGCONT)
+"""
+"""Keeps a process stopped until its standard input is closed, which the end of the experimenter does too, however it ends."""
+
 
 class ExecutorFaults:
-    """Strikes the executors of one application, the oldest first: `kill` is SIGKILL, `freeze` SIGSTOP and, to undo it, SIGCONT.
-
-    A frozen executor that is never undone ends with its application: Spark's Worker kills it.
-    """
+    """Strikes the executors of one application, the oldest first: `kill` is SIGKILL, `freeze` SIGSTOP and, to undo it, SIGCONT."""
 
     def __init__(self, application_id: str, clock: Clock) -> None:
         self._processes = ExecutorProcesses(application_id)
         self._clock = clock
+        self._freezers: dict[Injected, subprocess.Popen[bytes]] = {}
 
     def inject(self, fault: Fault) -> Injected:
         if fault.kind == "restart":
@@ -29,25 +38,30 @@ class ExecutorFaults:
         if not running:
             raise NotReachable("the copy has no executor on this machine to strike")
         executor_id = min(running, key=int)
-        process = running[executor_id]
+        injected = Injected(fault=fault, at_s=self._clock.now_s(), executor_id=executor_id)
         if fault.kind == "kill":
-            process.kill()
+            running[executor_id].kill()
         else:
-            process.suspend()
-        injected = Injected(fault=fault, at_s=self._clock.now_s(), executor_id=executor_id, pid=process.pid, process_started_s=process.create_time())
-        if fault.kind == "freeze" and fault.duration_s is not None:
-            timer = threading.Timer(fault.duration_s, self.undo, [injected])
-            timer.daemon = True
-            timer.start()
+            self._freezers[injected] = freezing(running[executor_id].pid, fault.duration_s)
         return injected
 
     def undo(self, injected: Injected) -> None:
-        """Let a frozen executor go on; another process that has its id by now is left alone."""
-        if injected.fault.kind != "freeze":
-            return
-        try:
-            process = psutil.Process(injected.pid)
-            if process.create_time() == injected.process_started_s:
-                process.resume()
-        except psutil.NoSuchProcess:
-            pass
+        """Let a frozen executor go on."""
+        freezer = self._freezers.pop(injected, None)
+        if freezer is not None:
+            freezer.communicate()
+
+    def close(self) -> None:
+        for injected in list(self._freezers):
+            self.undo(injected)
+
+
+def freezing(pid: int, duration_s: float | None) -> subprocess.Popen[bytes]:
+    """Start the process that keeps another one stopped, and return when it is."""
+    command = [sys.executable, "-IS", "-c", FREEZE, str(pid), "" if duration_s is None else str(duration_s)]
+    freezer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+    assert freezer.stdout is not None
+    if not freezer.stdout.readline():
+        freezer.communicate()
+        raise NotReachable("the executor ended before it could be frozen")
+    return freezer

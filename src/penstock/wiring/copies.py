@@ -164,14 +164,28 @@ class SparkCopy:
         states = [*self._folder.glob(f"checkpoint/{FOLDER}/trace-*.json"), *self._folder.glob(f"checkpoint/{FOLDER}/feed-*.json")]
         return min(float(json.loads(path.read_text())["epoch_s"]) for path in states)
 
+    def pause(self, seconds: float) -> None:
+        """Keep the policy from deciding for a while."""
+        self._remote.ask("pause", hold_s=seconds, reason="the run has not begun")
+
+    @property
+    def spec(self) -> JobSpec:
+        return self._job.spec
+
+    @property
+    def history(self) -> Path:
+        return self._state.history
+
     def recorded(self) -> tuple[tuple[Reading, ...], tuple[Event, ...]]:
         """Return the readings and events of its history."""
-        return read_history(self._state.history)
+        return read_history(self.history)
 
     def stop(self) -> None:
         if self._stopped:
             return
         self._stopped = True
+        if self._faults is not None:
+            self._faults.close()
         started = self._own_processes()
         end_process(self._process, STOP_S)
         _, alive = psutil.wait_procs(started, timeout=GONE_S)

@@ -127,7 +127,7 @@ class RunningJob:
         config, clock = self.spec.config, SteadyClock()
         self.host = Host(
             folder=self._folder,
-            terms=Terms(limits=self.spec.limits, promises=self.spec.promises, config=config, autopilot=self.spec.autopilot, profile=self.spec.profile),
+            terms=Terms.of(self.spec),
             clock=clock,
             redactor=self._redactor,
             metrics_address=self.spec.metrics_address,

@@ -23,10 +23,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injected:
-    """A fault that was injected: when, into which executor, and into which process of this machine (its id and start time), so that it can be undone."""
+    """A fault that was injected: when, and into which executor."""
 
     fault: Fault
     at_s: float
     executor_id: str | None = None
-    pid: int | None = None
-    process_started_s: float | None = None
