@@ -139,7 +139,7 @@ def test_progress_goes_to_standard_error(trace: Path) -> None:
     assert "simulated seconds" in done.stderr
 
 
-def test_the_picture_shows_load_workers_latency_and_failures(trace: Path, tmp_path: Path) -> None:
+def test_the_picture_shows_load_executors_latency_and_failures(trace: Path, tmp_path: Path) -> None:
     picture = drawn(tmp_path, "simulate", "--trace", trace, "--policy", "hpa", "--failures", 700, "--promise-latency-ms", 1000)
     for words in ("hpa on trace.csv", "Load, rows/s", "arriving", "processed", "Executors", "Latency, s", "promised", "minutes"):
         assert words in picture

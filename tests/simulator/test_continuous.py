@@ -49,7 +49,7 @@ def test_a_failure_at_a_checkpoint_comes_before_it_and_repeats_the_whole_interva
     }
 
 
-def test_a_worker_that_freezes_is_noticed_when_its_time_is_out() -> None:
+def test_an_executor_that_freezes_is_noticed_when_its_time_is_out() -> None:
     crash, freeze = (lived(job(2000.0, downtime_s=30.0, timeout_s=20.0, faults=(Fault(at_s=200.0, kind=kind),)), 600.0) for kind in ("kill", "freeze"))
     assert (crash.seconds().down.sum(), freeze.seconds().down.sum()) == (30.0, 50.0)
     assert [recovery(crash), recovery(freeze)] == pytest.approx([70.0, 110.0], abs=1.0)
@@ -157,7 +157,7 @@ def test_skew_lowers_the_capacity_and_the_busiest_worker_shows_it() -> None:
     assert rows / rows.max() == pytest.approx((cpu_s - 2.0) / (cpu_s.max() - 2.0), abs=1e-6)
 
 
-def test_cpu_follows_the_rows_of_each_worker() -> None:
+def test_cpu_follows_the_rows_of_each_executor() -> None:
     engine = job(2000.0, idle=0.1)
     engine.advance(100.0)
     assert [each.cpu_s for each in engine.observation().executors] == pytest.approx([100.0 * (0.1 + 0.9 * 0.5)] * 4)
@@ -179,7 +179,7 @@ def test_two_failures_before_the_job_has_recovered_end_together() -> None:
     assert first.recovered_s == second.recovered_s == pytest.approx(150.0 + 60.0, abs=1.0)
 
 
-def test_a_job_without_workers_or_struck_before_it_starts_is_refused() -> None:
+def test_a_job_without_executors_or_struck_before_it_starts_is_refused() -> None:
     for wrong in ({"executors": 0}, {"faults": (Fault(at_s=-1.0),)}):
         with pytest.raises(ValueError):
             job(1000.0, **wrong)
@@ -222,7 +222,7 @@ def test_a_rescale_in_reactive_mode_stops_the_job_and_goes_back_to_the_checkpoin
     assert record.seconds().executors.tolist() == [4.0] * 105 + [float(executors)] * int(down_s)
 
 
-def test_in_real_time_mode_workers_come_while_the_job_works_and_leave_by_a_stop_without_replay() -> None:
+def test_in_real_time_mode_executors_come_while_the_job_works_and_leave_by_a_stop_without_replay() -> None:
     engine = job(3500.0, replays=False, grows_live=True, up_s=20.0, down_s=5.0)
     engine.advance(105.0)
     grown = asked(engine, scale(8))
@@ -235,14 +235,14 @@ def test_in_real_time_mode_workers_come_while_the_job_works_and_leave_by_a_stop_
     assert [each.down_s for each in record.rescales] == [None, 5.0]
 
 
-def test_more_workers_carry_more_once_they_work() -> None:
+def test_more_executors_carry_more_once_they_work() -> None:
     engine = job(99_999.0, grows_live=True, up_s=20.0)
     engine.advance(50.0)
     asked(engine, scale(8))
     assert lived(engine, 100.0).seconds().finished_rows[[10, 69, 70, 99]] == pytest.approx([4000.0, 4000.0, 8000.0, 8000.0])
 
 
-def test_the_oldest_workers_stay_and_new_ones_are_new() -> None:
+def test_the_oldest_executors_stay_and_new_ones_are_new() -> None:
     engine = job(1000.0, up_s=0.0, down_s=0.0)
     names = []
     for at_s, executors in ((10.0, 2), (20.0, 4)):

@@ -166,7 +166,7 @@ def test_it_does_not_matter_in_how_many_steps_a_run_is_made() -> None:
     at_once = batches(whole, 200.0)
     stepwise = tuple(batch for step in range(1, 287) for batch in batches(parts, min(200.0, 0.7 * step)))
     assert at_once == stepwise
-    for name in ("workers", "finished_rows", "lag_rows", "latency_s", "oldest_s"):
+    for name in ("executors", "finished_rows", "lag_rows", "latency_s", "oldest_s"):
         np.testing.assert_allclose(getattr(whole.record.seconds(), name), getattr(parts.record.seconds(), name), atol=1e-6)
 
 

@@ -18,7 +18,7 @@ from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate
 
 pytestmark = pytest.mark.slow
-WORKER = 5000.0
+EACH_ROWS_PER_S = 5000.0
 LAW = BatchLaw(overhead_s=0.5, row_s=0.0002, partitions=24)
 
 
@@ -34,7 +34,7 @@ def claims(carried: Callable[[int], float]) -> tuple[ProfileSeen, ...]:
 def setup(policy: str, load_rows_per_s: float, profile: tuple[ProfileSeen, ...], seconds: float = 3600.0) -> Setup:
     return Setup(
         load=Arrivals.through((0.0, seconds), (load_rows_per_s, load_rows_per_s)),
-        engine=ContinuousSettings(capacity_rows_per_s=WORKER),
+        engine=ContinuousSettings(capacity_rows_per_s=EACH_ROWS_PER_S),
         terms=Terms(
             limits=Limits(min_executors=1, max_executors=12),
             promises=Promises(recovery_s=600.0, latency_p95_s=2.0),
@@ -53,16 +53,16 @@ def executor_counts(run: Simulated) -> list[int]:
 @pytest.mark.parametrize(("policy", "within_s"), [("phoebe", 1200.0), ("auto", 400.0)])
 def test_overload_after_a_rescale_is_learnt_and_left(policy: str, within_s: float) -> None:
     """By Phoebe at its next decision but one, as it waits for a period of uptime; by the default when the job should have recovered."""
-    run = simulate(setup(policy, 28_000.0, claims(lambda executors: 2 * WORKER * executors)))
+    run = simulate(setup(policy, 28_000.0, claims(lambda executors: 2 * EACH_ROWS_PER_S * executors)))
     first, second = run.record.rescales[:2]
-    assert first.after * WORKER < 28_000.0 < second.after * WORKER and second.asked_s - first.asked_s <= within_s
-    assert min(executor_counts(run)[1:]) * WORKER > 28_000.0, "it does not come back to executors that it knows to be too few"
+    assert first.after * EACH_ROWS_PER_S < 28_000.0 < second.after * EACH_ROWS_PER_S and second.asked_s - first.asked_s <= within_s
+    assert min(executor_counts(run)[1:]) * EACH_ROWS_PER_S > 28_000.0, "it does not come back to executors that it knows to be too few"
     lag_rows = run.record.seconds().lag_rows
     assert lag_rows[-1] < (28_000.0 if policy == "auto" else 0.7 * lag_rows.max())
 
 
 def test_a_true_profile_is_left_as_it_is() -> None:
-    run = simulate(setup("phoebe", 28_000.0, claims(lambda executors: WORKER * executors), seconds=1800.0))
+    run = simulate(setup("phoebe", 28_000.0, claims(lambda executors: EACH_ROWS_PER_S * executors), seconds=1800.0))
     (decided,) = [event.decision for event in run.events if isinstance(event, Decided) and event.decision.why.code == "smallest_that_holds"][:1]
     assert decided.executors == 6 and executor_counts(run) == [6]
 

@@ -160,12 +160,12 @@ def test_a_batch_that_takes_long_in_overload_is_no_reason_to_take_executors_away
 
 
 @pytest.mark.slow
-def test_daedalus_uses_fewer_workers_than_static_and_keeps_recovery() -> None:
+def test_daedalus_uses_fewer_executors_than_static_and_keeps_recovery() -> None:
     static, daedalus = (in_order(each) for each in simulate_all(setup("static", sine(2.0), faults=(5400.0,)), ("static", "daedalus")))
     assert daedalus.report.average_executors < 0.85 * static.report.average_executors
     measured_s = daedalus.failures[0].measured_s
     assert measured_s is not None and measured_s < 600.0
-    print(f"{daedalus.report.average_executors:.2f} workers, {daedalus.report.rescales} rescales, recovered after {measured_s:.0f} s")
+    print(f"{daedalus.report.average_executors:.2f} executors, {daedalus.report.rescales} rescales, recovered after {measured_s:.0f} s")
 
 
 @pytest.mark.slow

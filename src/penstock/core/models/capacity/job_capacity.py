@@ -188,7 +188,7 @@ class JobCapacity:
         return replace(self, stay=stay, waiting=waiting)
 
     def _left(self) -> Self:
-        """Return the model without the present workers: what they showed becomes the memory of their number of executors."""
+        """Return the model without the present workers: what they showed becomes the memory of this number of executors."""
         here = self._here()
         if here is None:
             return replace(self, stay=None, waiting=())

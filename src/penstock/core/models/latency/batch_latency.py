@@ -174,7 +174,7 @@ class BatchLatency:
         return _stretch(self).estimate(likely_estimates(by_law).each()[0])
 
     def predict_each(self, *, rate_rows_per_s: Estimate, interval_s: float, executor_counts: Sequence[int]) -> dict[int, Estimate] | NotReady:
-        """Predict the next measurement with each number of executors, bounded by law, rate and noise; those with equally many waves are computed once."""
+        """Predict the next measurement with each number of executors, with bounds by law, rate and noise; those with equally many waves are computed once."""
         laws = self.cost.laws()
         if isinstance(laws, NotReady):
             return laws

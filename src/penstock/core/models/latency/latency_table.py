@@ -56,7 +56,7 @@ class LatencyTable:
         return self if share == 1.0 else replace(self, rates_rows_per_s=tuple(share * rate for rate in self.rates_rows_per_s))
 
     def within(self, most_rows_per_s: Mapping[int, float]) -> Self:
-        """Return the table with rates above the known capacity with each number of executors marked invalid.
+        """Return the table with rates above the known capacity of each number of executors marked invalid.
 
         >>> table = LatencyTable(executor_counts=(2, 4), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0),) * 2, valid=((True, True),) * 2, rows=8)
         >>> table.within({2: 150.0}).valid
