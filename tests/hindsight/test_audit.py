@@ -74,7 +74,7 @@ def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audi
 
 def test_with_executors_that_the_job_never_had_the_error_is_at_least_what_rows_may_cost(audited: Audited) -> None:
     found, (static, hpa) = audited.what_if, audited.what_if.runs
-    assert found.recorded.executors_used == 1 and found.is_at_recorded_size(static) and not found.is_at_recorded_size(hpa)
+    assert found.recorded.executors_used == 1 and found.is_at_recorded_executors(static) and not found.is_at_recorded_executors(hpa)
     assert found.off is not None and set(found.likely) == {"static", "hpa"}
     assert found.likely["hpa"].value == hpa.report.average_executors and found.likely["static"].low == found.likely["static"].high
     own_s = found.off * hpa.report.executor_s
