@@ -9,10 +9,10 @@ from planned import DECLARED, Thumb, terms
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused, Decided, RolledBack
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, AutopilotRefused, Decided, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import ReadingFailed, TurnFailed
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.run_events import ReadingFailed, TurnFailed
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import Reading
@@ -27,7 +27,7 @@ from penstock.stores.reader import HistoryReader
 
 
 class LoadedPlant(FakePlant):
-    """A plant at which so many rows arrive."""
+    """A plant at which these rows arrive."""
 
     rate = 300.0
 
@@ -93,7 +93,7 @@ def test_a_file_with_a_mistake_changes_nothing_and_is_reported() -> None:
 
 def test_a_new_profile_is_followed_too() -> None:
     stage = Stage(terms("shadow"))
-    rows = (ProfileSeen(scaleout=2, rate_rows_per_s=100.0, latency_s=1.0),)
+    rows = (ProfileSeen(executors=2, rate_rows_per_s=100.0, latency_s=1.0),)
     stage.found = replace(changed(1.0, mode="shadow"), autopilot=None, profile=rows)
     stage.pass_s(5.0)
     assert stage.controller.terms.profile == rows and stage.controller.terms.autopilot.mode == "shadow"
@@ -140,7 +140,7 @@ def test_where_nothing_was_steered_a_missing_reading_is_a_failed_turn(mode: Any)
 
 
 class Dying(History):
-    """A memory whose process is killed before it has written the turn in which it is told to."""
+    """A memory whose process is killed before it has written the turn in which the kill comes."""
 
     last_words = False
 

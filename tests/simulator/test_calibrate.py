@@ -7,8 +7,8 @@ from changes import changing, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import QueryRestarted
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.query_events import QueryRestarted
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
@@ -47,7 +47,7 @@ def wave(rows_per_s: float, share: float = 0.5, length_s: float = LENGTH_S) -> A
 
 
 def run(engine: Engine, executors: int, changes: Mapping[float, int | Trigger], length_s: float = LENGTH_S) -> History:
-    """Readings, and at the given seconds of the run another size or trigger, with the events that the loop would write of sizes."""
+    """Readings, and at the given seconds of the run other executors or another trigger, with the events that the loop would write of executors."""
     clock = SimulatedClock(START_S)
     plant = SimulatedPlant(engine, clock, CONFIG)
     readings, events, outcomes = [plant.read()], list[Event](), list[Outcome]()
@@ -139,7 +139,7 @@ def test_without_a_scale_up_new_executors_cost_the_default() -> None:
     assert (settings.first_task_s, settings.warm_up_factor) == (usual.first_task_s, usual.warm_up_factor)
 
 
-def test_asking_again_for_the_size_that_was_asked_for_says_nothing_of_how_long_scaling_takes(batches: History, of_batches: Calibrated) -> None:
+def test_requesting_the_same_executors_again_does_not_change_the_duration_of_scaling(batches: History, of_batches: Calibrated) -> None:
     again = [
         (InstructionGiven(at_s=at_s, number=900 + number, knob="executors", before="5", after="2", reason="desired state"),
          InstructionDone(at_s=at_s + 60.0, number=900 + number, knob="executors", took_s=60.0, delayed_rows=None))
@@ -155,7 +155,7 @@ def test_what_arrived_arrives_again(of_batches: Calibrated) -> None:
         assert of_batches.arrivals.rows(from_s, from_s + 60.0) == pytest.approx(truth.rows(from_s, from_s + 60.0), rel=0.01)
 
 
-def test_skew_is_told_from_the_cost_of_rows_by_what_tasks_took() -> None:
+def test_skew_is_separated_from_the_cost_of_rows_by_the_duration_of_tasks() -> None:
     seen = micro_batches(replace(JOB, skew=1.4, noise=0.02))
     settings = batch_settings(calibrated(seen.readings, seen.events, CONFIG))
     assert settings.row_s == pytest.approx(0.001, rel=0.05)
@@ -287,7 +287,7 @@ def test_batches_of_one_size_may_be_all_rows_or_no_more_than_their_tasks() -> No
     assert calibrated(untold, seen.events, CONFIG).likely() == (), "unknown without task times"
 
 
-def test_a_source_that_does_not_tell_what_arrives_is_replaced_by_what_was_processed(batches: History) -> None:
+def test_unknown_arrivals_are_replaced_by_what_was_processed(batches: History) -> None:
     readings = [replace(reading, queries=tuple(replace(query, arrival_rows_per_s=None) for query in reading.queries)) for reading in batches.readings]
     found = calibrated(readings, batches.events, CONFIG)
     assert found.arrivals.rows(START_S + 60.0, START_S + LENGTH_S - 60.0) == pytest.approx(
@@ -410,7 +410,7 @@ def test_nothing_arrives_for_a_query_while_it_is_away(shared: list[Reading]) -> 
 
 
 def test_what_a_query_finds_that_is_away_for_minutes_came_meanwhile(shared: list[Reading], found_shared: Calibrated) -> None:
-    """Some queries start every few minutes, read all there is and end: their rows are told with each return."""
+    """Some queries start every few minutes, read all there is and end: their rows are counted with each return."""
     there = [each if round(each.at_s - START_S) % 120 < 30 else replace(each, queries=each.queries[:1]) for each in shared]
     rows = [query.arrivals.rows(START_S + 120.0, START_S + 1680.0) for query in calibrated(there, (), CONFIG).queries]
     true = [query.arrivals.rows(START_S + 120.0, START_S + 1680.0) for query in found_shared.queries]

@@ -7,7 +7,7 @@ from planned import terms
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Change
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import InstructionFailed, InstructionGiven
+from penstock.core.domain.events.steering_events import InstructionFailed, InstructionGiven
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge

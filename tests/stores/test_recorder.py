@@ -6,7 +6,7 @@ from typing import Any
 import penstock
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.terms import Terms

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.queries import QueryEnded
+from penstock.core.domain.events.query_events import QueryEnded
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.redaction import Redactor

@@ -7,7 +7,7 @@ from jobfiles import RIGHT, loaded
 
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.hours import Hours
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
 from penstock.core.policies.registry import POLICIES
@@ -209,8 +209,8 @@ def test_limits_that_are_wrong_themselves_are_the_only_line_about_limits(tmp_pat
 def test_a_profile_is_read_beside_the_job_file(tmp_path: Path) -> None:
     (tmp_path / "profile.csv").write_text("scaleout,rate,latency_ms,valid\n1,100,250,true\n2,400,900,\n")
     assert loaded(tmp_path, 'profile = "profile.csv"').spec.profile == (
-        ProfileSeen(scaleout=1, rate_rows_per_s=100.0, latency_s=0.25, valid=True),
-        ProfileSeen(scaleout=2, rate_rows_per_s=400.0, latency_s=0.9, valid=None),
+        ProfileSeen(executors=1, rate_rows_per_s=100.0, latency_s=0.25, valid=True),
+        ProfileSeen(executors=2, rate_rows_per_s=400.0, latency_s=0.9, valid=None),
     )
 
 
