@@ -98,6 +98,20 @@ def test_a_roll_back_undoes_all_that_the_policy_decided() -> None:
     assert (play.plant.executors, play.plant.queries["a"].trigger) == (3, SLOW)
 
 
+def test_a_roll_back_restores_the_partitions_of_before_which_nothing_declares() -> None:
+    play = job(sized(3, a="10s"), sized(3, a="10s").having("partitions:a", 8))
+    play.plant.slow = False
+    said = of(Decided, play.pass_s(60.0))
+    assert [(each.effect, each.decision.change.words()) for each in said] == [("asked", "partitions:a as they are -> 8"), ("kept", "")]
+    assert play.plant.queries["a"].partitions == 8 and play.knowledge.desired.of("partitions:a") is None
+    play.blind = True
+    (back,) = of(RolledBack, play.pass_s(150.0))
+    assert back.words() == "thumb was rolled back, partitions:a 8 -> 4: no reading came for 120 s"
+    play.blind = False
+    play.pass_s(10.0)
+    assert play.plant.queries["a"].partitions == 4
+
+
 @pytest.mark.parametrize(("wanted", "left"), [(sized(8, a="1s"), sized(4, a="1s")), (sized(1, a="1s"), sized(2, a="1s"))])
 def test_guards_bound_the_executors_and_leave_the_other_knobs(wanted: Configuration, left: Configuration) -> None:
     play = job(sized(3, a="10s"), wanted, max_step=1)

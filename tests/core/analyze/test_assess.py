@@ -2,7 +2,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from changes import sized
+from changes import rescaled, sized
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.assess import job_latencies, peak_until, queries_of, stage_needs, tells_work, with_latencies
@@ -48,7 +48,7 @@ def test_a_policy_without_needs_sees_the_reading_alone() -> None:
 def test_the_size_is_the_desired_one_and_its_own_in_shadow() -> None:
     analysed = Analysed(SteadyJob())
     analysed.turn()
-    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, shadow=sized(7)))
+    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, shadow=rescaled(4, 7)))
     sizes = []
     for mode in ("active", "shadow"):
         analysed.terms = replace(TERMS, autopilot=replace(TERMS.autopilot, mode=mode))

@@ -48,15 +48,17 @@ def done(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) 
 
 def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) -> tuple[Knowledge, Event]:
     instruction = pending.instruction
-    executors = instruction.change.executors
+    executors, missing = instruction.change.executors, outcome.reason == MISSING
+    worked = Change(moves=tuple(move for move in instruction.change.moves if outcome.failed and move.address not in outcome.failed))
     # Executors that are still there were not given away; the policy's timer runs on, so that the change is not tried again at once.
-    if executors is not None and any(each.number == outcome.number for each in knowledge.applied):
-        own_s = None if executors[1] < executors[0] else knowledge.trust.own_scale_down_s
-        knowledge = replace(knowledge, trust=replace(knowledge.trust, own_scale_down_s=own_s))
-    knowledge = forgotten(knowledge, next((each for each in knowledge.applied if each.number == outcome.number), None))
-    if executors is not None and outcome.reason == MISSING:
+    if instruction.decision is not None and instruction.change.may_harm and not worked.may_harm:
+        knowledge = replace(knowledge, trust=replace(knowledge.trust, own_scale_down_s=None))
+    applied = next((each for each in knowledge.applied if each.number == outcome.number), None)
+    knowledge = forgotten(knowledge, applied) if applied is None or not worked else knowledge
+    if executors is not None and (missing or worked.executors):
+        knowledge = replace(knowledge, missing=replace(knowledge.missing, since_s=pending.since_s, reported=missing))
+    if executors is not None and missing:
         running = knowledge.last.executors_running if knowledge.last else 0
-        knowledge = replace(knowledge, missing=replace(knowledge.missing, since_s=pending.since_s, reported=True))
         return knowledge, ExecutorsMissing(
             at_s=at_s, requested=executors[1], running=running, waited_s=outcome.took_s, number=outcome.number, decision_id=instruction.decision
         )

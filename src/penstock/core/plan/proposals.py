@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.configuration import Change, Configuration
+from penstock.core.domain.configuration import Change, Configuration, difference
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.events.autopilot import End, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
@@ -57,8 +57,9 @@ def quiet_for_s(proposals: Proposals, change: Change, at_s: float) -> float:
 def adopt(knowledge: Knowledge, configuration: Configuration, author: Author, at_s: float, *, own: bool = True) -> Knowledge:
     """Make this configuration the desired one.
 
-    A reduction of executors that the policy itself wanted (`own`) is remembered as its scale-down; one that the owner's limits forced is not.
+    A change that could break a promise is remembered as the policy's own, as is a scale-down if the policy wanted it (`own`) and not the owner's limits.
     """
-    fewer = configuration.executors < knowledge.desired.executors
-    trust = replace(knowledge.trust, own_scale_down_s=at_s) if fewer and own else knowledge.trust
+    moves = difference(knowledge.desired, configuration).moves
+    harms = Change(moves=tuple(move for move in moves if own or move.knob != "executors")).may_harm
+    trust = replace(knowledge.trust, own_scale_down_s=at_s) if harms else knowledge.trust
     return replace(knowledge, trust=trust).wanting(configuration, author)
