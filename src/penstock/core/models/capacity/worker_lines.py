@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,11 @@ SHARED = 0.5
 """Share of a worker's error that all workers have in common: they process the same rows, and rows do not always cost the same."""
 
 
+def on_line(intercept: Any, slope: Any, utilization: Any) -> Any:
+    """Return the rows/s of one line at one or many utilisations, or of many lines; never below 0."""
+    return np.maximum(0.0, intercept + slope * utilization)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityLine:
     """Rows/s = intercept + slope * u at utilisation u, with variance v0 + v1 * u + v2 * u^2 of its mean and `freedom` degrees of freedom.
@@ -38,8 +44,7 @@ class CapacityLine:
     freedom: float
 
     def value_at(self, utilization: Number) -> Number:
-        value: Number = np.maximum(0.0, self.intercept + self.slope * utilization)
-        return value
+        return on_line(self.intercept, self.slope, utilization)
 
     def variance_at(self, utilization: Number) -> Number:
         v0, v1, v2 = self.variance
@@ -57,7 +62,7 @@ class LineColumns:
     freedom: Floats
 
     def values_at(self, utilization: float) -> Floats:
-        return np.maximum(0.0, self.intercept + self.slope * utilization)
+        return on_line(self.intercept, self.slope, utilization)
 
     def along(self, proportion: Floats) -> LineColumns:
         """Return the lines over the utilisation of the busiest worker, where each worker is always at its `proportion` of it."""
