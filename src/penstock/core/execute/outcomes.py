@@ -53,8 +53,7 @@ def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float
     # Executors that are still there were not given away; the policy's timer runs on, so that the change is not tried again at once.
     if instruction.decision is not None and instruction.change.may_harm and not worked.may_harm:
         knowledge = replace(knowledge, trust=replace(knowledge.trust, own_scale_down_s=None))
-    applied = next((each for each in knowledge.applied if each.number == outcome.number), None)
-    knowledge = forgotten(knowledge, applied) if applied is None or not worked else knowledge
+    knowledge = forgotten(knowledge, next((each for each in knowledge.applied if each.number == outcome.number), None), worked)
     if executors is not None and (missing or worked.executors):
         knowledge = replace(knowledge, missing=replace(knowledge.missing, since_s=pending.since_s, reported=missing))
     if executors is not None and missing:
@@ -68,10 +67,10 @@ def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float
     return as_it_is(knowledge, instruction.change, outcome.failed), said
 
 
-def forgotten(knowledge: Knowledge, applied: Applied | None) -> Knowledge:
-    """Return knowledge without a change that was not carried out: neither is it a disturbance, nor is its prediction graded."""
-    if applied is None:
-        return knowledge
+def forgotten(knowledge: Knowledge, applied: Applied | None, worked: Change) -> Knowledge:
+    """Return knowledge without what was not carried out of a change; one of which nothing worked is no disturbance, and its prediction is not graded."""
+    if applied is None or worked:
+        return replace(knowledge, applied=tuple(replace(each, change=worked) if each is applied else each for each in knowledge.applied))
     return replace(
         knowledge,
         applied=tuple(each for each in knowledge.applied if each is not applied),
