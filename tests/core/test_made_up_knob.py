@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, make_dataclass, replace
 from typing import Any
 
 import pytest
@@ -33,42 +33,20 @@ from penstock.simulator.plant import SimulatedClock, SimulatedPlant
 from penstock.stores.in_memory import MemoryStore
 
 WARMTH = Knob(
-    name="warmth",
-    field="warmth",
-    scope="query",
-    unit="degrees",
-    meaning="how warm a query is kept",
-    applied="live",
-    parse=int,
-    show=lambda value: f"{value}",
+    name="warmth", field="warmth", scope="query", unit="degrees", meaning="how warm a query is kept", applied="live", parse=int, show=str,
     refuse=lambda value: None if 0 <= value <= 30 else "0 to 30 degrees are allowed",
-    costs=lambda before, after: "reconfiguration" if after < before else None,
-    bounds="0 to 30",
-    command="warm",
-    example="20",
-)
+    costs=lambda before, after: "reconfiguration" if after < before else None, bounds="0 to 30", command="warm", example="20",
+)  # fmt: skip
 EACH_S = 5.0
 OF_QUERY, OF_JOB = "warmth:counts", "warmth"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmConfiguration(QueryConfiguration):
-    warmth: int = 18
+def warm(base: type[Any]) -> Any:
+    """A class with the field that the knob needs."""
+    return make_dataclass(f"Warm{base.__name__}", [("warmth", int, 18)], bases=(base,), frozen=True, slots=True, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmReading(QueryReading):
-    warmth: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmJob(Configuration):
-    warmth: int = 18
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmJobReading(Reading):
-    warmth: int
+WarmJob, WarmQuery, WarmReading, WarmQueryReading = (warm(base) for base in (Configuration, QueryConfiguration, Reading, QueryReading))
 
 
 class WarmPlant:
@@ -81,9 +59,11 @@ class WarmPlant:
     def read(self) -> Reading:
         reading = self._plant.read()
         if self._address == OF_JOB:
-            return WarmJobReading(**{each.name: getattr(reading, each.name) for each in fields(Reading)}, warmth=self.warmth)
-        known = ({each.name: getattr(query, each.name) for each in fields(QueryReading)} for query in reading.queries)
-        return replace(reading, queries=tuple(WarmReading(**query, warmth=self.warmth) for query in known))
+            return self._warm(WarmReading, reading)
+        return replace(reading, queries=tuple(self._warm(WarmQueryReading, query) for query in reading.queries))
+
+    def _warm(self, kind: Any, cold: Any) -> Any:
+        return kind(**{each.name: getattr(cold, each.name) for each in fields(cold)}, warmth=self.warmth)
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         moves = [move for move in instruction.change.moves if move.knob == "warmth"]
@@ -122,7 +102,7 @@ class Job:
         settings = MicroBatchSettings(query="counts", trigger=Trigger(interval_s=5.0))
         self.simulated = SimulatedPlant(MicroBatchEngine(settings, Load.of(Arrivals.constant(500.0), 0.0), executors=2), self.clock, config)
         self.plant, self.address = WarmPlant(self.simulated, address), address
-        declared = WarmJob(executors=2, queries={"counts": WarmConfiguration(trigger=settings.trigger)})
+        declared = WarmJob(executors=2, queries={"counts": WarmQuery(trigger=settings.trigger)})
         policy = Thermostat(address=address) if mode == "active" else None
         terms = Terms(limits=Limits(min_executors=1, max_executors=4), config=config, autopilot=Autopilot(mode=mode))
         self.controller = Prompt(source=self.plant, actuator=self.plant, memory=self.memory, clock=self.clock, terms=terms, declared=declared, policy=policy)

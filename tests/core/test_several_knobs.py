@@ -86,30 +86,20 @@ def test_a_knob_that_is_held_holds_the_whole_decision() -> None:
     assert [each.effect for each in of(Decided, done.events)] == ["held"] and done.instructions == ()
 
 
-def test_a_roll_back_undoes_all_that_the_policy_decided() -> None:
-    play = job(sized(3, a="10s"), sized(2, a="1s"))
+TO_EIGHT = sized(3, a="10s").having("partitions:a", 8)
+
+
+@pytest.mark.parametrize(("wanted", "words"), [(sized(2, a="1s"), "executors 2 -> 3, trigger:a 1s -> 10s"), (TO_EIGHT, "partitions:a 8 -> 4")])
+def test_a_roll_back_undoes_all_that_the_policy_decided_and_restores_partitions_which_nothing_declares(wanted: Configuration, words: str) -> None:
+    play = job(sized(3, a="10s"), wanted)
     play.plant.slow = False
-    play.pass_s(10.0)
+    assert [each.effect for each in of(Decided, play.pass_s(60.0))] == ["asked", "kept"] and wanted.holds_in(play.plant.read().configuration)
     play.blind = True
     (said,) = of(RolledBack, play.pass_s(150.0))
-    assert (said.decision_id, said.words()) == (1, "thumb was rolled back, executors 2 -> 3, trigger:a 1s -> 10s: no reading came for 120 s")
+    assert (said.decision_id, said.words()) == (1, f"thumb was rolled back, {words}: no reading came for 120 s")
     play.blind = False
     play.pass_s(10.0)
-    assert (play.plant.executors, play.plant.queries["a"].trigger) == (3, SLOW)
-
-
-def test_a_roll_back_restores_the_partitions_of_before_which_nothing_declares() -> None:
-    play = job(sized(3, a="10s"), sized(3, a="10s").having("partitions:a", 8))
-    play.plant.slow = False
-    said = of(Decided, play.pass_s(60.0))
-    assert [(each.effect, each.decision.change.words()) for each in said] == [("asked", "partitions:a as they are -> 8"), ("kept", "")]
-    assert play.plant.queries["a"].partitions == 8 and play.knowledge.desired.of("partitions:a") is None
-    play.blind = True
-    (back,) = of(RolledBack, play.pass_s(150.0))
-    assert back.words() == "thumb was rolled back, partitions:a 8 -> 4: no reading came for 120 s"
-    play.blind = False
-    play.pass_s(10.0)
-    assert play.plant.queries["a"].partitions == 4
+    assert (play.plant.executors, play.plant.queries["a"].trigger, play.plant.queries["a"].partitions) == (3, SLOW, 4)
 
 
 @pytest.mark.parametrize(("wanted", "left"), [(sized(8, a="1s"), sized(4, a="1s")), (sized(1, a="1s"), sized(2, a="1s"))])

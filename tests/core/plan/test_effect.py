@@ -14,7 +14,7 @@ from penstock.core.domain.hours import Hours
 from penstock.core.domain.reading import BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Author, Hold, Knowledge, Pending
-from penstock.core.knowledge.steering import Blocked, Effects, Paused
+from penstock.core.knowledge.steering import Blocked, Effects, Paused, Trust
 from penstock.core.plan.effect import watch_effect, with_trial
 from penstock.runtime.fakes import blank_reading
 
@@ -74,17 +74,13 @@ def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_not
 
 def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_executors() -> None:
     held = replace(on_trial(reading()), holds=(Hold(knob="executors", value="4", who="ann", until_s=1e9),))
-    for after, events in (watch_effect(held, SETTLED, terms(), lambda _: TOO_FEW), judged(reading(), only="up"), judged(reading(), exclude=(Hours(),))):
+    paused = replace(on_trial(reading()), trust=Trust(paused=Paused(who="ann", since_s=0.0, until_s=None)))
+    by_hand = (watch_effect(each, SETTLED, terms(), lambda _: TOO_FEW) for each in (held, paused))
+    for after, events in (*by_hand, judged(reading(), only="up"), judged(reading(), exclude=(Hours(),))):
         assert (after.desired.executors, after.effects.trial) == (4, None)
         assert [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
         assert "kept all the same: 2 tasks for 4 slots" in events[0].words()
         assert watch_effect(after, SETTLED + 60.0, terms(), lambda _: TOO_FEW)[1] == [], "once"
-
-
-def test_nothing_is_taken_back_while_the_policy_is_paused() -> None:
-    paused = knowing(executors=4, last=reading(), trial=TRIAL, paused=Paused(who="ann", since_s=0.0, until_s=None))
-    after, events = watch_effect(paused, SETTLED, terms(), lambda _: TOO_FEW)
-    assert after.desired.executors == 4 and [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
 
 
 def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step() -> None:

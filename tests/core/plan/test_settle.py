@@ -46,11 +46,8 @@ def test_whatever_is_decided_the_timers_run_from_it(mode: Mode, current: int, wa
     assert schedule.last is not None and schedule.last.executors == wanted
 
 
-def test_a_decision_may_ask_for_another_time_than_its_period() -> None:
+def test_in_shadow_the_timer_of_rescales_is_the_shadows_own_and_a_decision_may_ask_for_another_time_than_its_period() -> None:
     assert settled(knowing(), wants(3, next_after_s=600.0)).knowledge.schedule.next_s == 1600.0
-
-
-def test_in_shadow_the_timer_of_rescales_is_the_shadows_own() -> None:
     assert settled(knowing("shadow", rescaled_s=5.0), wants(5)).knowledge.schedule.rescaled_s == 1000.0
     assert settled(knowing("shadow", rescaled_s=5.0), wants(3)).knowledge.schedule.rescaled_s == 5.0
 
@@ -60,10 +57,7 @@ def test_a_hold_beats_the_policy_and_withdraws_what_it_proposed() -> None:
         done = settled(replace(knowing(mode, open=PROPOSAL if mode == "ask" else None), holds=HELD), wants(5))
         assert (done.effect, done.knowledge.desired.executors, done.knowledge.proposals.open) == ("held", 3, None)
         assert done.events == ((ProposalEnded(at_s=1000.0, policy="thumb", decision_id=4, proposal=7, how="withdrawn"),) if mode == "ask" else ())
-
-
-def test_what_is_compared_with_an_operators_executors_in_shadow_is_not_held_by_it() -> None:
-    assert settled(replace(knowing("shadow"), holds=HELD), wants(5)).effect == "shadow"
+    assert settled(replace(knowing("shadow"), holds=HELD), wants(5)).effect == "shadow", "what is compared with an operator's executors is not held by it"
 
 
 def test_a_shadow_follows_what_operators_change_besides() -> None:

@@ -47,19 +47,9 @@ def grade(
 
 def _graded(made: Prediction, at_s: float, actual: float) -> Graded:
     return Graded(
-        at_s=at_s,
-        policy=made.policy,
-        decision_id=made.decision,
-        prediction=made.id,
-        kind=made.kind,
-        about=made.about,
-        made_s=made.made_s,
-        predicted=made.value,
-        low=made.low,
-        high=made.high,
-        actual=actual,
-        configuration=made.configuration,
-    )
+        at_s=at_s, policy=made.policy, decision_id=made.decision, prediction=made.id, kind=made.kind, about=made.about, made_s=made.made_s,
+        predicted=made.value, low=made.low, high=made.high, actual=actual, configuration=made.configuration,
+    )  # fmt: skip
 
 
 def _blames(made: Prediction, last: Decision | None) -> bool:

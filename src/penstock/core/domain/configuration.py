@@ -72,8 +72,8 @@ class Configuration:
         return replace(self, queries={**self.queries, **known})
 
     def holds_in(self, running: Configuration) -> bool:
-        """Return whether a job that runs with `running` has all the values of this configuration; what is not known to run does not speak against it."""
-        return not difference(running, self.over(running)).known
+        """Return whether a job that runs with `running` has all the values of this configuration; partitions that are not known do not speak against it."""
+        return all(move.knob == "partitions" and move.before is None for move in difference(running, self.over(running)).moves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +123,6 @@ class Change:
     def costs(self) -> tuple[DisturbanceKind, ...]:
         """The kinds of disturbance that the moves cause; what needs a stop is done in one, so each kind counts once."""
         return tuple(dict.fromkeys(move.costs for move in self.moves if move.costs is not None))
-
-    @property
-    def known(self) -> Change:
-        """This change without the partitions that are not known before it."""
-        return Change(moves=tuple(move for move in self.moves if move.knob != "partitions" or move.before is not None))
 
     @property
     def may_harm(self) -> bool:

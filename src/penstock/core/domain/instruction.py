@@ -50,10 +50,7 @@ class Outcome:
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the outcome of several parts: done if all are, as long as the longest, with all rows that were delayed.
-
-    Executors that have not come are its reason only if nothing else went wrong; else they are not among the knobs that failed.
-    """
+    """Return the outcome of several parts. Executors that have not come are its reason, and among what failed, only if nothing else went wrong."""
     undone = [each for each in outcomes if not each.done]
     undone = [each for each in undone if each.reason != MISSING] or undone
     downs, delays = [each.down_s for each in outcomes if each.down_s is not None], [each.delayed_rows for each in outcomes]

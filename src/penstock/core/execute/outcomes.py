@@ -33,14 +33,9 @@ def take_outcomes(knowledge: Knowledge, outcomes: Sequence[Outcome], at_s: float
 def done(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) -> tuple[Knowledge, Event]:
     instruction = pending.instruction
     said = InstructionDone(
-        at_s=at_s,
-        number=outcome.number,
-        decision_id=instruction.decision,
-        knob=instruction.target,
-        took_s=outcome.took_s,
-        delayed_rows=outcome.delayed_rows,
-        note=outcome.reason,
-    )
+        at_s=at_s, number=outcome.number, decision_id=instruction.decision, knob=instruction.target, took_s=outcome.took_s,
+        delayed_rows=outcome.delayed_rows, note=outcome.reason,
+    )  # fmt: skip
     applied = next((each for each in knowledge.applied if each.number == outcome.number), None)
     learnt = knowledge.learnt if applied is None else charged(knowledge.learnt, applied, outcome)
     return replace(knowledge, learnt=learnt, desired=in_the_checkpoint(knowledge.desired, instruction.change)), said

@@ -59,8 +59,9 @@ def changes(knowledge: Knowledge, reading: Reading, stuck: int) -> Iterator[Chan
         desired = knowledge.desired.queries.get(query.name)
         if desired is None or query.state != RUNNING:
             continue
-        as_it_runs = {KNOBS[name].field: getattr(query, KNOBS[name].field) for name in query.unable if name in KNOBS}
-        if change := moved_in(query.name, query, replace(desired, **as_it_runs)).known:
+        unknown = ("partitions",) if query.partitions is None else ()
+        as_it_runs = {KNOBS[name].field: getattr(query, KNOBS[name].field) for name in (*query.unable, *unknown) if name in KNOBS}
+        if change := moved_in(query.name, query, replace(desired, **as_it_runs)):
             yield change
 
 
@@ -99,15 +100,8 @@ def holder_of(knowledge: Knowledge, change: Change) -> str:
 def explained(knowledge: Knowledge, reading: Reading, step: Instruction, at_s: float) -> InstructionGiven:
     holder, author = holder_of(knowledge, step.change), author_of(knowledge, reading, step.change)
     before, after = words_of(step.change)
-    return InstructionGiven(
-        at_s=at_s,
-        number=step.number,
-        decision_id=step.decision,
-        knob=step.target,
-        before=before,
-        after=after,
-        reason=f"held by {holder}" if holder else f"decided by {author.policy}" if author else "desired state",
-    )
+    reason = f"held by {holder}" if holder else f"decided by {author.policy}" if author else "desired state"
+    return InstructionGiven(at_s=at_s, number=step.number, decision_id=step.decision, knob=step.target, before=before, after=after, reason=reason)
 
 
 def words_of(change: Change) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from penstock.core.domain.configuration import Configuration, difference
+from penstock.core.domain.configuration import Change, Configuration, difference
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import ScalingIneffective
 from penstock.core.domain.events.event import Event
@@ -83,19 +83,10 @@ def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: floa
     rest = None if kept or executors <= before else replace(trial, after=replace(trial.after, executors=executors), since_s=at_s)
     blocked = Blocked(configuration=trial.before, until_s=at_s + terms.autopilot.scaled(terms.autopilot.blocked_s), bottleneck=found.code)
     said = ScalingIneffective(
-        at_s=at_s,
-        decision_id=trial.decision_id,
-        before=before,
-        after=after,
-        throughput_before_rows_per_s=trial.throughput_before_rows_per_s,
-        throughput_after_rows_per_s=knowledge.last.throughput_rows_per_s,
-        bottleneck=found,
-        kept=kept,
-    )
+        at_s=at_s, decision_id=trial.decision_id, before=before, after=after, throughput_before_rows_per_s=trial.throughput_before_rows_per_s,
+        throughput_after_rows_per_s=knowledge.last.throughput_rows_per_s, bottleneck=found, kept=kept,
+    )  # fmt: skip
     knowledge = replace(knowledge, effects=Effects(trial=rest, blocked=blocked))
-    moves = difference(trial.before, trial.after).moves
-    own = {move.address: move.before for move in moves if move.address in knowledge.authors and not knowledge.is_held(move.address)}
-    configuration = knowledge.desired
-    for address, value in {**own, "executors": executors}.items():
-        configuration = configuration.having(address, value)
-    return knowledge if kept else knowledge.wanting(configuration), [said]
+    moves = difference(trial.after, trial.before).moves
+    own = Change(moves=tuple(move for move in moves if move.address in knowledge.authors and not knowledge.is_held(move.address)))
+    return knowledge if kept else knowledge.wanting(replace(own.on(knowledge.desired), executors=executors)), [said]

@@ -74,18 +74,10 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     others, made = named[: len(others)], named[len(others) :]
     final, others = (settled.decision.chosen(made), others) if settled.decision.is_weighed else (settled.decision, named)
     decided = Decided(
-        at_s=at_s,
-        id=decision_id,
-        mode=terms.autopilot.mode,
-        policy=final.policy,
-        decision=final,
-        effect=settled.effect,
-        load_rows_per_s=seen.load_rows_per_s,
-        capacity_rows_per_s=capacity,
-        capacity_why=why,
-        peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
-        others=others,
-    )
+        at_s=at_s, id=decision_id, mode=terms.autopilot.mode, policy=final.policy, decision=final, effect=settled.effect, others=others,
+        load_rows_per_s=seen.load_rows_per_s, peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
+        capacity_rows_per_s=capacity, capacity_why=why,
+    )  # fmt: skip
     proposal = knowledge.proposals.open
     if settled.effect == "proposed" and proposal is not None:
         # A decision that repeats the open proposal takes it over: its predictions are the newest.

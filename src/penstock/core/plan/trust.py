@@ -18,7 +18,7 @@ LATENCY, RECOVERY = "latency p95", "recovery"
 TARGETS = {LATENCY: "latency", RECOVERY: "recovery time"}
 """The names of promises in `Trust.infeasible`: what no configuration can keep does not count against the policy."""
 COUNTS_S = 3600.0
-"""A promise broken within this time of an own scale-down counts against the policy, for as long."""
+"""A promise broken within this time of an own scale-down, or move of another knob, counts against the policy, for as long."""
 STILL_BROKEN_S = 600.0
 """A promise that stays broken counts as broken again after these seconds."""
 EXCUSED_S = 600.0
@@ -74,7 +74,7 @@ def is_recovering(knowledge: Knowledge, at_s: float, terms: Terms) -> bool:
 
 
 def with_broken(trust: Trust, broken: int, at_s: float, counts_s: float) -> Trust:
-    """Return trust that counts promises broken soon after the policy gave executors away, as long as they count."""
+    """Return trust that counts promises broken soon after the policy gave executors away or moved another knob, as long as they count."""
     scaled_down_s = trust.own_scale_down_s
     own = broken if scaled_down_s is not None and at_s - scaled_down_s <= counts_s else 0
     recent = tuple(each for each in trust.broken_s if at_s - each <= counts_s)
@@ -167,17 +167,12 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
         return knowledge, []
     proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn")
     rescale = knowledge.rescale
+    earlier = () if mode == "observe" else (Recommended(at_s=at_s, configuration=knowledge.desired),)
+    shadow = apart(knowledge.desired, knowledge.desired) if mode == "shadow" else None
     schedule = replace(
-        knowledge.schedule,
-        mode=mode,
-        next_s=None,
-        rescaled_s=None if rescale is None else rescale.at_s,
-        analyze_from_s=None,
-        last=None,
-        earlier=() if mode == "observe" else (Recommended(at_s=at_s, configuration=knowledge.desired),),
-        memory=None,
-        shadow=apart(knowledge.desired, knowledge.desired) if mode == "shadow" else None,
-    )
+        knowledge.schedule, mode=mode, next_s=None, rescaled_s=None if rescale is None else rescale.at_s, analyze_from_s=None, last=None, earlier=earlier,
+        memory=None, shadow=shadow,
+    )  # fmt: skip
     begun = replace(
         knowledge,
         schedule=schedule,

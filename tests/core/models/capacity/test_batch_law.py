@@ -11,13 +11,9 @@ from penstock.core.models.capacity.batch_law import BatchLaw, LikelyLaws, capaci
 from penstock.core.models.estimate import Estimates
 
 FREE_LAWS = st.builds(
-    BatchLaw,
-    overhead_s=st.floats(0.01, 5.0),
-    row_s=st.floats(1e-6, 1e-2),
-    partitions=st.integers(1, 60),
-    cores_per_executor=st.integers(1, 8),
+    BatchLaw, overhead_s=st.floats(0.01, 5.0), row_s=st.floats(1e-6, 1e-2), partitions=st.integers(1, 60), cores_per_executor=st.integers(1, 8),
     skew=st.floats(1.0, 4.0),
-)
+)  # fmt: skip
 SCALEOUTS = st.integers(1, 40)
 
 
