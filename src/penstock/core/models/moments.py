@@ -54,12 +54,11 @@ class _Moments(Generic[Number]):
         return type(self)(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)  # type: ignore[call-arg]
 
 
-def _batch(x: Floats, y: Floats, weights: Floats) -> tuple[Any, ...]:
-    """Return count, means and co-moments of the rows of two columns, or of many columns each."""
-    count = float(weights.sum())
+def _batch(x: Floats, y: Floats, weights: Floats, count: float) -> tuple[Any, ...]:
+    """Return means and co-moments of one pair of columns or of many, in rows of these weights, which add up to `count`."""
     mean_x, mean_y = weights @ x / count, weights @ y / count
     dx, dy = x - mean_x, y - mean_y
-    return count, mean_x, mean_y, weights @ (dx * dx), weights @ (dy * dy), weights @ (dx * dy)
+    return mean_x, mean_y, weights @ (dx * dx), weights @ (dy * dy), weights @ (dx * dy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,11 @@ class PairedMoments(_Moments[float]):
         """Return the moments of one batch; without weights every pair counts 1."""
         x, y = np.asarray(xs, dtype=float), np.asarray(ys, dtype=float)
         weight = np.ones_like(x) if weights is None else np.asarray(weights, dtype=float)
-        return cls()._made(*map(float, _batch(x, y, weight))) if weight.sum() > 0.0 else cls()
+        count = float(weight.sum())
+        if count <= 0.0:
+            return cls()
+        mean_x, mean_y, m2_x, m2_y, c_xy = map(float, _batch(x, y, weight, count))
+        return cls(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
 
     def merged(self, other: Self) -> Self:
         """Return the moments of both together, exactly."""
@@ -114,7 +117,8 @@ class MomentColumns(_Moments[Floats]):
     @classmethod
     def of(cls, xs: Floats, ys: Floats, weights: Floats) -> Self:
         """Return the moments of a batch: a row for each moment in time, a column for each pair of quantities. The weights must not add up to 0."""
-        count, mean_x, mean_y, m2_x, m2_y, c_xy = _batch(xs, ys, weights)
+        count = float(weights.sum())
+        mean_x, mean_y, m2_x, m2_y, c_xy = _batch(xs, ys, weights, count)
         return cls(count=np.full(xs.shape[1], count), mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
 
     @classmethod
