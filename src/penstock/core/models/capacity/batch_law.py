@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -90,9 +90,10 @@ def waves(tasks: int, slots: Count) -> Count:
     return -(-tasks // slots)
 
 
-def row_cost_s(row_s: Number, partitions: int, rounds: int | Ints) -> Number:
+def row_cost_s(row_s: Number, partitions: int, rounds: Any) -> Number:
     """Return the seconds that one more row of `row_s` adds to a batch of so many tasks in so many rounds."""
-    return row_s * (rounds / partitions)
+    cost_s: Number = row_s * (rounds / partitions)
+    return cost_s
 
 
 def least_alike(executors: int, tasks: int, slots_each: int) -> int:
