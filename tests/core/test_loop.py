@@ -90,20 +90,12 @@ def test_whatever_happened_the_loop_comes_to_rest_when_left_alone(story: list[An
 
 @given(STORIES)
 @settings(max_examples=60, deadline=None)
-def test_whatever_operators_say_the_executors_stay_within_the_limits(story: list[Any]) -> None:
+def test_whatever_operators_say_the_limits_hold_at_most_one_instruction_a_target_is_under_way_and_no_number_comes_twice(story: list[Any]) -> None:
     play = Job()
     play.tell(story)
     for done in play.turns:
         assert TERMS.limits.min_executors <= done.knowledge.desired.executors <= TERMS.limits.max_executors
         assert all(TERMS.limits.min_executors <= each.change.executors[1] <= TERMS.limits.max_executors for each in done.instructions if each.change.executors)
-
-
-@given(STORIES)
-@settings(max_examples=60, deadline=None)
-def test_at_most_one_instruction_a_target_is_under_way_and_no_number_comes_twice(story: list[Any]) -> None:
-    play = Job()
-    play.tell(story)
-    for done in play.turns:
         targets = [target for pending in done.knowledge.pending for target in pending.instruction.targets]
         assert len(targets) == len(set(targets))
     numbers = [each.number for done in play.turns for each in done.instructions]

@@ -53,7 +53,7 @@ def test_in_shadow_nothing_is_instructed_and_its_timers_run() -> None:
     assert of(Decided, first.events)[0].effect == "shadow"
     assert [(each.decision.current.executors, each.decision.executors) for each in of(Decided, said)][:1] == [(5, 2)]
     assert (play.plant.performed, play.knowledge.desired) == ([], DECLARED)
-    assert (play.knowledge.schedule.shadow, play.knowledge.schedule.rescaled_s) == (scaled_to(2), of(Decided, said)[0].at_s)
+    assert (play.knowledge.steered("shadow"), play.knowledge.schedule.rescaled_s) == (scaled_to(2), of(Decided, said)[0].at_s)
 
 
 def test_only_an_approval_changes_what_is_desired_in_ask() -> None:

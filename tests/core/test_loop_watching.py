@@ -114,7 +114,7 @@ def test_a_shadow_follows_a_known_event_too_and_touches_nothing() -> None:
     play = Play(terms=terms("shadow", calendar=(NOW,)), policy=SELDOM)
     said = play.pass_s(30.0)
     assert [(each.effect, each.decision.executors) for each in of(Decided, said)] == [("kept", 3), ("shadow", 6)]
-    assert (play.knowledge.schedule.shadow, play.requested) == (scaled_to(6), [])
+    assert (play.knowledge.steered("shadow"), play.requested) == (scaled_to(6), [])
 
 
 def test_an_approved_scale_up_that_brings_nothing_is_taken_back() -> None:

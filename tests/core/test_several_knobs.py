@@ -86,16 +86,20 @@ def test_a_knob_that_is_held_holds_the_whole_decision() -> None:
     assert [each.effect for each in of(Decided, done.events)] == ["held"] and done.instructions == ()
 
 
-def test_a_roll_back_undoes_all_that_the_policy_decided() -> None:
-    play = job(scaled_to(3, a="10s"), scaled_to(2, a="1s"))
+TO_EIGHT = scaled_to(3, a="10s").having("partitions:a", 8)
+
+
+@pytest.mark.parametrize(("wanted", "words"), [(scaled_to(2, a="1s"), "executors 2 -> 3, trigger:a 1s -> 10s"), (TO_EIGHT, "partitions:a 8 -> 4")])
+def test_a_roll_back_undoes_all_that_the_policy_decided_and_restores_partitions_which_nothing_declares(wanted: Configuration, words: str) -> None:
+    play = job(scaled_to(3, a="10s"), wanted)
     play.plant.slow = False
-    play.pass_s(10.0)
+    assert [each.effect for each in of(Decided, play.pass_s(60.0))] == ["asked", "kept"] and wanted.holds_in(play.plant.read().configuration)
     play.blind = True
     (said,) = of(RolledBack, play.pass_s(150.0))
-    assert (said.decision_id, said.words()) == (1, "thumb was rolled back, executors 2 -> 3, trigger:a 1s -> 10s: no reading came for 120 s")
+    assert (said.decision_id, said.words()) == (1, f"thumb was rolled back, {words}: no reading came for 120 s")
     play.blind = False
     play.pass_s(10.0)
-    assert (play.plant.executors, play.plant.queries["a"].trigger) == (3, SLOW)
+    assert (play.plant.executors, play.plant.queries["a"].trigger, play.plant.queries["a"].partitions) == (3, SLOW, 4)
 
 
 @pytest.mark.parametrize(("wanted", "left"), [(scaled_to(8, a="1s"), scaled_to(4, a="1s")), (scaled_to(1, a="1s"), scaled_to(2, a="1s"))])

@@ -29,7 +29,7 @@ def test_errors_are_averaged_by_kind_over_the_latest_predictions() -> None:
 
 
 def test_in_shadow_the_target_is_what_the_policy_would_want() -> None:
-    view, knowledge = AutopilotView(), knowing("shadow", shadow=scaled_to(6))
+    view, knowledge = AutopilotView(), knowing("shadow", shadow=rescaled(3, 6))
     assert view.state(knowledge, terms("shadow")).target_executors == 6
     active = replace(knowledge, schedule=replace(knowledge.schedule, mode="active", shadow=None))
     assert view.state(active, terms("active")).target_executors == 3

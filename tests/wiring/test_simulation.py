@@ -81,15 +81,15 @@ def test_without_failures_none_are_listed() -> None:
     assert simulate(setup("static")).failures == ()
 
 
-def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
-    def predicted(made_s: float, value: float) -> Prediction:
-        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, configuration=scaled_to(4), about="query_restart")
+def test_a_prediction_belongs_to_the_failure_that_is_its_cause() -> None:
+    def predicted(value: float) -> Prediction:
+        return Prediction(kind="recovery", made_s=0.0, value=value, low=value, high=value, configuration=scaled_to(4), about="query_restart")
 
     record = Record(0.0)
     record.struck.extend([Struck(at_s=100.0, kind="kill", recovered_s=160.0), Struck(at_s=300.0, kind="kill"), Struck(at_s=900.0, kind="freeze")])
-    made = [predicted(90.0, 1.0), predicted(105.0, 55.0), predicted(120.0, 2.0), predicted(930.0, 80.0)]
-    assert failures_of(MicroBatchSettings(timeout_s=20.0), record, made)[2].predicted_s == 100.0, "micro-batches count a loss when it is noticed"
-    assert failures_of(ContinuousSettings(capacity_rows_per_s=5000.0), record, made) == (
+    made = {0: "failure 1", 1: "failure 2", 2: "failure 3"}, {"failure 1": predicted(55.0), "instruction 2": predicted(2.0), "failure 3": predicted(80.0)}
+    assert failures_of(MicroBatchSettings(timeout_s=20.0), record, *made)[2].predicted_s == 100.0, "micro-batches count a loss when it is noticed"
+    assert failures_of(ContinuousSettings(capacity_rows_per_s=5000.0), record, *made) == (
         Failure(at_s=100.0, predicted_s=55.0, measured_s=60.0),
         Failure(at_s=300.0, predicted_s=None, measured_s=None),
         Failure(at_s=900.0, predicted_s=80.0, measured_s=None),

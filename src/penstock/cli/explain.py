@@ -204,7 +204,7 @@ def candidates_table(decided: Decided) -> Table:
     table = columns("", "executors", "capacity rows/s", "recovery", "latency", left=1)
     table.add_column("refused because", overflow="fold")
     for each in decided.decision.candidates:
-        chosen = each.configuration.over(decided.decision.configuration) == decided.decision.configuration
+        chosen = decided.decision.wants(each.configuration)
         cells = str(each.executors), count(each.capacity_rows_per_s), seconds(each.recovery_s), seconds(each.latency_s)
         table.add_row("→" if chosen else "", *map(Text, cells), Text(each.refused.words() if each.refused else ""), style="bold" if chosen else "")
     return table

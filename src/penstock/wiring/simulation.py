@@ -1,12 +1,10 @@
 """A simulated job under the controller that steers real ones: the same loop, the same policies, another plant."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.disturbance import FAILURES
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
@@ -18,6 +16,7 @@ from penstock.core.report.run_report import RunReport
 from penstock.profiling.procedure import Profiled
 from penstock.runtime.controller import Controller
 from penstock.runtime.fitter import InlineFitter
+from penstock.simulator.engine import Engine
 from penstock.simulator.exact_report import exact_report
 from penstock.simulator.graph import QueryGraph, Simulable
 from penstock.simulator.ground_truth import Record
@@ -95,16 +94,17 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         source=plant, actuator=plant, memory=memory, clock=clock, terms=terms, declared=declared, fitter=InlineFitter(),
         policy=RecoveryPredicting(policy=policy) if setup.faults and not policy.needs >= RECOVERY_NEEDS else policy,
     )  # fmt: skip
-    predicted: dict[float, Prediction] = {}
+    predicted, causes = dict[str, Prediction](), dict[int, str]()
     wait_s = min(terms.config.reading_interval_s, terms.config.reading_window_s)
     while clock.now_s() < end_s:
         clock.wait(min(wait_s, end_s - clock.now_s()))
         wait_s = terms.config.reading_interval_s
         plant.advance()
+        noticed = controller.knowledge.learnt.failure_number
         controller.step()
-        for each in controller.knowledge.predictions:
-            if each.kind == "recovery" and each.about in FAILURES:
-                predicted.setdefault(each.made_s, each)
+        if (number := controller.knowledge.learnt.failure_number) > noticed:
+            causes |= dict.fromkeys(newly_noticed(setup.engine, engine, causes, clock.now_s()), f"failure {number}")
+        predicted |= {each.cause: each for each in controller.knowledge.predictions if each.kind == "recovery" and each.cause}
         if len(memory.readings) % PROGRESS_EVERY_TURNS == 0 or clock.now_s() >= end_s:
             progress(clock.now_s() - start_s)
     controller.close()
@@ -113,7 +113,7 @@ def run(setup: Setup, progress: Callable[[float], None]) -> Simulated:
         policy=terms.autopilot.policy,
         setup=setup,
         report=exact_report(record, terms.promises, start_s),
-        failures=failures_of(setup.engine, record, sorted(predicted.values(), key=lambda each: each.made_s)),
+        failures=failures_of(setup.engine, record, causes, predicted),
         record=record,
         events=tuple(memory.events),
         readings=tuple(memory.readings),
@@ -126,17 +126,18 @@ def of_one_core(terms: Terms) -> Terms:
     return replace(terms, autopilot=replace(terms.autopilot, executor_cpu_cores=None))
 
 
-def failures_of(engine: Simulable, record: Record, predicted: Sequence[Prediction]) -> tuple[Failure, ...]:
-    """Return each failure with the first prediction made between its detection and the next one; times count from the failure."""
-    late_s = [noticed_after_s(engine, each.kind) for each in record.struck]
-    noticed_s = [each.at_s + waited_s for each, waited_s in zip(record.struck, late_s, strict=True)]
+def newly_noticed(settings: Simulable, engine: Engine, causes: Mapping[int, str], now_s: float) -> list[int]:
+    """Return the places of the faults that readings count by now and that have no cause yet."""
+    struck = next(iter(engine.records.values())).struck
+    return [place for place, each in enumerate(struck) if place not in causes and each.at_s + noticed_after_s(settings, each.kind) <= now_s]
+
+
+def failures_of(settings: Simulable, record: Record, causes: Mapping[int, str], predicted: Mapping[str, Prediction]) -> tuple[Failure, ...]:
+    """Return each failure with the prediction of its cause; times count from the failure."""
+    made = [predicted.get(causes.get(place, "")) for place in range(len(record.struck))]
     return tuple(
-        Failure(
-            at_s=struck.at_s,
-            predicted_s=next((waited_s + each.value for each in predicted if from_s <= each.made_s < until_s), None),
-            measured_s=struck.recovery_s,
-        )
-        for struck, waited_s, from_s, until_s in zip(record.struck, late_s, noticed_s, [*noticed_s, math.inf][1:], strict=True)
+        Failure(at_s=struck.at_s, predicted_s=None if each is None else noticed_after_s(settings, struck.kind) + each.value, measured_s=struck.recovery_s)
+        for struck, each in zip(record.struck, made, strict=True)
     )
 
 

@@ -2,7 +2,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from changes import scaled_to
+from changes import rescaled, scaled_to
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.assess import job_latencies, peak_until, queries_of, stage_needs, tells_work, with_latencies
@@ -48,7 +48,7 @@ def test_a_policy_without_needs_sees_the_reading_alone() -> None:
 def test_the_executors_are_those_desired_and_in_shadow_its_own() -> None:
     analysed = Analysed(SteadyJob())
     analysed.turn()
-    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, shadow=scaled_to(7)))
+    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, shadow=rescaled(4, 7)))
     executor_counts = []
     for mode in ("active", "shadow"):
         analysed.terms = replace(TERMS, autopilot=replace(TERMS.autopilot, mode=mode))

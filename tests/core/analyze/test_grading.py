@@ -91,10 +91,11 @@ def test_a_prediction_for_other_executors_is_void() -> None:
     assert {each.kind for each in analysed.knowledge.predictions} <= {"forecast"} and not graded(analysed, "capacity")
 
 
-def test_latency_is_graded_with_its_executors_and_in_health_only(known: Knowledge) -> None:
+def test_latency_is_graded_at_its_configuration_and_in_health_only(known: Knowledge) -> None:
     assert known.last is not None and known.last.latency is not None
     made = replace(MADE, kind="latency", about="p95")
-    _, events = grade(waiting(known, made, replace(made, about="average"), replace(made, configuration=scaled_to(5))), known.last.at_s, TERMS, known.last)
+    others = (replace(made, configuration=each) for each in (scaled_to(5), scaled_to(4, q="realtime:60s")))
+    _, events = grade(waiting(known, made, replace(made, about="average"), *others), known.last.at_s, TERMS, known.last)
     assert [each.actual for each in events if isinstance(each, Graded)] == [known.last.latency.p95_s, known.last.latency.p50_s]
     disturbed = replace(known, learnt=replace(known.learnt, health=known.learnt.health.disturbed(1.0, "query_restart")))
     after, events = grade(waiting(disturbed, made), known.last.at_s, TERMS, known.last)

@@ -7,7 +7,7 @@ from penstock.core.domain.trigger import Trigger
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
 NOW = scaled_to(2, a="10s", b="10s")
-QUERIES = st.builds(QueryConfiguration, trigger=st.sampled_from([SLOW, FAST]), rate_limit_rows_per_s=st.none() | st.just(5.0), kept_share=st.floats(0.1, 1.0))
+QUERIES = st.builds(QueryConfiguration, trigger=st.sampled_from([SLOW, FAST]), kept_share=st.floats(0.1, 1.0), partitions=st.sampled_from([None, 4, 8]))
 CONFIGURATIONS = st.builds(Configuration, executors=st.integers(1, 4), queries=st.dictionaries(st.sampled_from("abc"), QUERIES))
 
 
@@ -26,15 +26,16 @@ def test_a_kind_of_disturbance_counts_once_and_what_costs_nothing_not_at_all() -
     assert changing(1, "a", kept_share=(1.0, 0.6)).change.costs == ()
 
 
-def test_a_query_that_only_one_of_two_names_does_not_differ() -> None:
+def test_a_change_without_moves_is_false_and_a_query_that_only_one_of_two_names_does_not_differ() -> None:
+    assert not Change() and not difference(NOW, NOW) and rescaled(2, 3)
     assert not difference(scaled_to(2, a="10s"), scaled_to(2, a="10s", b="1s"))
     assert not difference(scaled_to(2, a="10s", b="1s"), scaled_to(2))
 
 
-def test_partitions_that_are_not_named_or_not_known_do_not_move() -> None:
+def test_partitions_that_are_not_named_do_not_move_and_may_not_be_known_before() -> None:
     unnamed, four, eight = (QueryConfiguration(partitions=each) for each in (None, 4, 8))
-    assert not moved_in("a", four, unnamed) and not moved_in("a", unnamed, four)
-    assert moved_in("a", four, eight) == changing(1, "a", partitions=(4, 8)).change
+    assert not moved_in("a", four, unnamed) and moved_in("a", four, eight) == changing(1, "a", partitions=(4, 8)).change
+    assert moved_in("a", unnamed, four).words() == "partitions:a as they are -> 4"
 
 
 @given(CONFIGURATIONS, CONFIGURATIONS)
@@ -54,12 +55,8 @@ def test_what_goes_beyond_a_base_gives_the_whole_again_over_it(own: Configuratio
 @given(CONFIGURATIONS, CONFIGURATIONS)
 def test_a_configuration_holds_in_a_job_that_has_all_its_values(own: Configuration, running: Configuration) -> None:
     assert own.holds_in(own.over(running))
-    assert own.holds_in(running) == (not difference(running, own.over(running)))
+    assert own.holds_in(running) == (not difference(running.known_in(own), own.over(running)))
     assert Configuration(executors=running.executors).holds_in(running), "a query that is not named stays as it is"
-
-
-def test_a_change_without_moves_is_false() -> None:
-    assert not Change() and not difference(NOW, NOW) and rescaled(2, 3)
 
 
 def test_a_value_is_found_and_set_by_its_address() -> None:

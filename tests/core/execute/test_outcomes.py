@@ -97,10 +97,15 @@ def test_of_a_joined_instruction_the_part_that_worked_is_not_undone() -> None:
     assert (after.desired.executors, after.desired.of("trigger:a"), after.desired.of("partitions:a")) == (2, FAST, 8)
 
 
-def test_executors_that_have_not_come_are_missing_though_the_query_was_changed() -> None:
+def test_executors_that_have_not_come_are_missing_whether_the_query_was_changed_or_not() -> None:
     missing = Outcome(number=1, done=False, took_s=120.0, reason=MISSING, failed=("executors",))
     after, (said,) = take_outcomes(wishing(BOTH), [joined([missing, Outcome(number=1, done=True, took_s=1.0, reason="down 0.4 s")])], 130.0)
     assert isinstance(said, ExecutorsMissing) and after.desired == wishing(BOTH).desired
+    refused = replace(missing, reason="boom", failed=("trigger:a", "partitions:a"))
+    for parts in ([missing, refused], [refused, missing]):
+        after, (failed,) = take_outcomes(wishing(BOTH), [joined(parts)], 130.0)
+        assert isinstance(failed, InstructionFailed) and (failed.reason, after.desired.of("trigger:a")) == ("boom", SLOW)
+        assert (after.desired.executors, after.missing.since_s, held(after)) == (4, 3.0, ["executors", "rate-limit:a"]), "they are reported next"
 
 
 def test_a_failure_does_not_end_a_wish_that_came_after_it() -> None:
@@ -122,16 +127,16 @@ def test_a_failure_of_which_nothing_was_seen_leaves_the_wish() -> None:
         assert take_outcomes(before, failed, 10.0)[0] == replace(before, pending=())
 
 
-def applying(before: int, after: int) -> Knowledge:
+def applying(before: int, after: int, decision: int | None = 1) -> Knowledge:
     """Instruction 4, a rescale that the policy wanted, is under way."""
-    step = scaling(4, before, after)
+    step = scaling(4, before, after, decision=decision)
     applied = (Applied(number=4, decision_id=None, change=step.change, at_s=10.0),)
     return knowing(last=READING, applied=applied, pending=(Pending(instruction=step, since_s=10.0),), own_scale_down_s=10.0, rescaled_s=10.0)
 
 
 def test_executors_that_did_not_leave_were_not_given_away() -> None:
-    for (before, after), own_s in (((3, 5), 10.0), ((3, 1), None)):
-        left, _ = take_outcomes(applying(before, after), [REFUSED], 10.0)
+    for asked, own_s in (((3, 5), 10.0), ((3, 1), None), ((3, 1, None), 10.0)):
+        left, _ = take_outcomes(applying(*asked), [REFUSED], 10.0)
         assert (left.trust.own_scale_down_s, left.schedule.rescaled_s) == (own_s, 10.0), "it is not tried again at once"
 
 

@@ -13,8 +13,8 @@ from penstock.core.domain.events.autopilot_events import ScalingIneffective
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.reading import BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending
-from penstock.core.knowledge.steering import Blocked, Effects, Paused
+from penstock.core.knowledge.knowledge import Author, Hold, Knowledge, Pending
+from penstock.core.knowledge.steering import Blocked, Effects, Paused, Trust
 from penstock.core.plan.effect import watch_effect, with_trial
 from penstock.runtime.fakes import blank_reading
 
@@ -74,17 +74,13 @@ def test_time_counts_from_when_all_executors_are_there_with_enough_to_do_and_not
 
 def test_what_holds_the_job_back_is_named_also_where_operator_or_owner_keep_the_executors() -> None:
     held = replace(on_trial(reading()), holds=(Hold(knob="executors", value="4", who="ann", until_s=1e9),))
-    for after, events in (watch_effect(held, SETTLED, terms(), lambda _: TOO_FEW), judged(reading(), only="up"), judged(reading(), exclude=(Hours(),))):
+    paused = replace(on_trial(reading()), trust=Trust(paused=Paused(who="ann", since_s=0.0, until_s=None)))
+    by_hand = (watch_effect(each, SETTLED, terms(), lambda _: TOO_FEW) for each in (held, paused))
+    for after, events in (*by_hand, judged(reading(), only="up"), judged(reading(), exclude=(Hours(),))):
         assert (after.desired.executors, after.effects.trial) == (4, None)
         assert [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
         assert "kept all the same: 2 tasks for 4 slots" in events[0].words()
         assert watch_effect(after, SETTLED + 60.0, terms(), lambda _: TOO_FEW)[1] == [], "once"
-
-
-def test_nothing_is_taken_back_while_the_policy_is_paused() -> None:
-    paused = knowing(executors=4, last=reading(), trial=TRIAL, paused=Paused(who="ann", since_s=0.0, until_s=None))
-    after, events = watch_effect(paused, SETTLED, terms(), lambda _: TOO_FEW)
-    assert after.desired.executors == 4 and [(each.kept, each.bottleneck) for each in of(ScalingIneffective, events)] == [(True, TOO_FEW)]
 
 
 def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step() -> None:
@@ -94,6 +90,22 @@ def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step()
     after, again = watch_effect(replace(after, last=later), later.at_s, terms(max_step=1), lambda _: TOO_FEW)
     assert (after.desired.executors, after.effects.trial) == (2, None)
     assert [(each.before, each.after) for each in (*events, *again)] == [(2, 4), (2, 3)]
+
+
+def test_every_knob_that_the_decisions_on_trial_moved_goes_back_and_no_other() -> None:
+    query = QueryReading(name="a", state="running", trigger=Trigger(interval_s=10.0), partitions=6, lag_rows=0.0)
+    before, up = scaled_to(2, a="10s", b="10s"), scaled_to(3, a="1s", b="10s").having("partitions:a", 8)
+    author, last = Author(decision_id=1, policy="thumb"), reading(executors_running=2, queries=(query,))
+    first = replace(knowing(last=last), desired=before, effects=with_trial(Effects(), last, before, up, 1, 0.0)).wanting(up, author)
+    by_hand = first.wanting(first.desired.having("rate-limit:a", 50.0).having("trigger:b", Trigger(interval_s=2.0)))
+    more = by_hand.desired.having("executors", 4).having("kept-share:b", 0.5)
+    tried = replace(by_hand, effects=with_trial(by_hand.effects, last, by_hand.desired, more, 2, 0.0)).wanting(more, author)
+    held = replace(tried, holds=(Hold(knob="kept-share:b", value="50%", who="ann", until_s=1e9),))
+    for knowledge, share in ((tried, 1.0), (held, 0.5)):
+        after, _ = watch_effect(replace(knowledge, last=reading(queries=(query,))), SETTLED, terms(), lambda _: TOO_FEW)
+        assert after.desired == by_hand.desired.having("executors", 2).having("trigger:a", Trigger(interval_s=10.0)).having("partitions:a", 6).having(
+            "kept-share:b", share
+        )
 
 
 def test_a_query_for_which_nothing_waits_does_not_put_off_the_judgement() -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from planned import LIMITS, Thumb, assessed, knowing, proposing, terms, trying, wants
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Comparison, Decision, Recommended
 from penstock.core.domain.events.autopilot_events import ProposalEnded, Proposed
 from penstock.core.domain.policy_memory import OwnMemory
@@ -29,12 +28,10 @@ def settled(knowledge: Knowledge, decision: Decision, under: Terms | None = None
     return settle(knowledge, assessed(at_s, decision.current.executors, **known), decision, under, Thumb())
 
 
-@pytest.mark.parametrize(
-    ("mode", "effect", "desired", "shadow"), [("shadow", "shadow", 3, scaled_to(5)), ("ask", "proposed", 3, None), ("active", "asked", 5, None)]
-)
-def test_the_same_decision_has_the_effect_that_the_mode_lets_it_have(mode: Mode, effect: str, desired: int, shadow: Configuration | None) -> None:
+@pytest.mark.parametrize(("mode", "effect", "desired", "steered"), [("shadow", "shadow", 3, 5), ("ask", "proposed", 3, 3), ("active", "asked", 5, 5)])
+def test_the_same_decision_has_the_effect_that_the_mode_lets_it_have(mode: Mode, effect: str, desired: int, steered: int) -> None:
     done = settled(knowing(mode), wants(5))
-    assert (done.effect, done.knowledge.desired.executors, done.knowledge.schedule.shadow) == (effect, desired, shadow)
+    assert (done.effect, done.knowledge.desired.executors, done.knowledge.steered(mode).executors) == (effect, desired, steered)
     assert (done.decision, done.is_news) == (wants(5), True)
 
 
@@ -49,11 +46,8 @@ def test_whatever_is_decided_the_timers_run_from_it(mode: Mode, current: int, wa
     assert schedule.last is not None and schedule.last.executors == wanted
 
 
-def test_a_decision_may_ask_for_another_time_than_its_period() -> None:
+def test_in_shadow_the_timer_of_rescales_is_the_shadows_own_and_a_decision_may_ask_for_another_time_than_its_period() -> None:
     assert settled(knowing(), wants(3, next_after_s=600.0)).knowledge.schedule.next_s == 1600.0
-
-
-def test_in_shadow_the_timer_of_rescales_is_the_shadows_own() -> None:
     assert settled(knowing("shadow", rescaled_s=5.0), wants(5)).knowledge.schedule.rescaled_s == 1000.0
     assert settled(knowing("shadow", rescaled_s=5.0), wants(3)).knowledge.schedule.rescaled_s == 5.0
 
@@ -63,17 +57,15 @@ def test_a_hold_beats_the_policy_and_withdraws_what_it_proposed() -> None:
         done = settled(replace(knowing(mode, open=PROPOSAL if mode == "ask" else None), holds=HELD), wants(5))
         assert (done.effect, done.knowledge.desired.executors, done.knowledge.proposals.open) == ("held", 3, None)
         assert done.events == ((ProposalEnded(at_s=1000.0, policy="thumb", decision_id=4, proposal=7, how="withdrawn"),) if mode == "ask" else ())
-
-
-def test_what_is_compared_with_an_operators_executors_in_shadow_is_not_held_by_it() -> None:
-    assert settled(replace(knowing("shadow"), holds=HELD), wants(5)).effect == "shadow"
+    assert settled(replace(knowing("shadow"), holds=HELD), wants(5)).effect == "shadow", "what is compared with an operator's executors is not held by it"
 
 
 def test_a_shadow_follows_what_operators_change_besides() -> None:
-    now, other = scaled_to(3, a="10s"), scaled_to(3, a="5s")
+    now, other = scaled_to(3, a="10s"), scaled_to(3, a="5s").having("rate-limit:a", 50.0)
     begun, _ = settle_mode(replace(knowing("observe"), declared=now, desired=now), 10.0, terms("shadow"))
-    done = settled(begun, replace(wants(5), configuration=scaled_to(5, a="10s"), current=now)).knowledge
-    assert [each.wanting(other).steered("shadow") for each in (begun, done)] == [other, scaled_to(5, a="5s")]
+    done, moved = (settled(begun, replace(wants(5), configuration=scaled_to(5, a=each), current=now)).knowledge for each in ("10s", "1s"))
+    own = [other, replace(other, executors=5), scaled_to(5, a="1s").having("rate-limit:a", 50.0)]
+    assert [each.wanting(other).steered("shadow") for each in (begun, done, moved)] == own
     assert done.wanting(other).steered("active") == other
 
 
@@ -105,7 +97,7 @@ def test_a_configuration_that_was_rejected_is_not_proposed_again_for_a_while() -
     assert settled(rejected, wants(5), at_s=1500.0).effect == "proposed"
 
 
-def test_a_scale_up_in_overload_begins_a_trial_and_a_scale_down_is_remembered() -> None:
+def test_a_scale_up_in_overload_begins_a_trial_and_a_change_that_could_harm_is_remembered() -> None:
     overloaded = blank_reading(1000.0, excess_lag_rows=10.0, throughput_rows_per_s=200.0)
     trial = trying(3, 5, 200.0, since_s=1000.0)
     guards = terms(guards="on")
@@ -116,6 +108,8 @@ def test_a_scale_up_in_overload_begins_a_trial_and_a_scale_down_is_remembered() 
     assert (fewer.trust.own_scale_down_s, fewer.effects.trial) == (1000.0, None)
     by_quota = settled(knowing(), wants(3), terms(quota_executors=2)).knowledge
     assert (by_quota.desired.executors, by_quota.trust.own_scale_down_s) == (2, None), "what the owner takes is not the policy's own"
+    slower = Decision(policy="thumb", configuration=scaled_to(4, a="10s"), current=scaled_to(3, a="1s"), why=Comparison(code="smallest_that_holds"))
+    assert settled(replace(knowing(), desired=slower.current), slower).knowledge.trust.own_scale_down_s == 1000.0
 
 
 def test_a_decision_that_repeats_the_last_is_news_once_a_minute() -> None:

@@ -206,9 +206,9 @@ def test_a_proposal_is_withdrawn_with_its_mode() -> None:
 
 def test_a_shadow_begins_at_the_configuration_of_the_job_and_ends_with_its_mode() -> None:
     shadow, _ = settle_mode(knowing("observe", executors=4), 10.0, terms("shadow"))
-    assert (shadow.schedule.shadow, shadow.schedule.earlier) == (scaled_to(4), (Recommended(at_s=10.0, configuration=scaled_to(4)),))
+    assert (shadow.wanting(scaled_to(6)).steered("shadow"), shadow.schedule.earlier) == (scaled_to(4), (Recommended(at_s=10.0, configuration=scaled_to(4)),))
     applied = (Applied(number=1, decision_id=None, change=rescaled(2, 4), at_s=3.0),)
-    active, _ = settle_mode(knowing("shadow", shadow=scaled_to(8), rescaled_s=9.0, applied=applied, memory=OwnMemory()), 10.0, terms("active"))
+    active, _ = settle_mode(knowing("shadow", shadow=rescaled(3, 8), rescaled_s=9.0, applied=applied, memory=OwnMemory()), 10.0, terms("active"))
     assert (active.schedule.shadow, active.schedule.rescaled_s, active.schedule.memory) == (None, 3.0, None)
 
 

@@ -12,7 +12,8 @@ from penstock.core.domain.decision import Candidate
 from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
-from penstock.core.domain.reading import Reading
+from penstock.core.domain.reading import QueryReading, Reading
+from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.terms import Terms
 from penstock.core.report.readiness import Readiness, readiness
 from penstock.runtime.fakes import blank_reading
@@ -35,7 +36,7 @@ def latency(value: float) -> tuple[Prediction, ...]:
 
 
 def graded(kind: Any, predicted: float, count: int) -> list[Event]:
-    one = Graded(at_s=100.0, kind=kind, about="", made_s=0.0, predicted=predicted, low=0.0, high=9.0, actual=1.0, configuration=scaled_to(3))
+    one = Graded(at_s=100.0, policy="thumb", kind=kind, about="", made_s=0.0, predicted=predicted, low=0.0, high=9.0, actual=1.0, configuration=scaled_to(3))
     return [one] * count
 
 
@@ -124,19 +125,24 @@ def test_a_policy_is_not_credited_with_the_shadow_of_the_one_before_it() -> None
 
 def test_a_recovery_longer_than_promised_is_a_promise_that_the_shadow_would_break() -> None:
     under = terms("shadow", recovery_s=60.0)
-    weighed = (Candidate(configuration=scaled_to(2), recovery_s=90.0), Candidate(configuration=scaled_to(3), recovery_s=50.0))
+    weighed = tuple(
+        Candidate(configuration=each, recovery_s=took_s) for each, took_s in ((scaled_to(2), 90.0), (scaled_to(3), 50.0), (scaled_to(4, a="5s"), 90.0))
+    )
     lost = Recovered(at_s=200.0, kind="executor_loss", started_s=120.0, took_s=30.0, alone=True)
     slow = replace(lost, took_s=80.0)
 
-    def breaks(executors: int, *recovered: Recovered, **more: Any) -> int:
+    def breaks(executors: int, *recovered: Recovered, trigger: str = "10s", **more: Any) -> int:
         first = decided(0.0, executors, 4, **more)
-        first = replace(first, decision=replace(first.decision, candidates=weighed))
-        return judged(run(), [first, *recovered], under).shadow.broken
+        first = replace(
+            first, decision=replace(first.decision, configuration=scaled_to(executors, a=trigger), current=scaled_to(4, a="10s"), candidates=weighed)
+        )
+        return judged(run(queries=(QueryReading(name="a", state="running", trigger=Trigger(interval_s=10.0)),)), [first, *recovered], under).shadow.broken
 
     assert (breaks(2), breaks(2, lost), breaks(2, lost, replace(lost, kind="query_restart"))) == (0, 1, 1), "those that end together are one"
     assert breaks(3, slow) == 0, "its own configuration was predicted to recover in time"
     assert (breaks(4, lost), breaks(4, slow)) == (0, 1), "the configuration that ran shows what it takes"
     assert (breaks(5, lost), breaks(5, slow)) == (0, 1), "nothing was predicted"
+    assert (breaks(2, lost, trigger="1s"), breaks(4, lost, trigger="5s")) == (0, 1), "of another trigger: nothing, and what its candidate says"
     assert breaks(2, replace(lost, kind="rescale_up"), replace(lost, kind="unannounced")) == 0, "rescales of the job are not those of the shadow"
     rescale = Prediction(kind="recovery", made_s=0.0, value=70.0, low=70.0, high=70.0, configuration=scaled_to(3), about="rescale_down")
     assert breaks(3, others=(rescale,)) == 1
@@ -174,8 +180,12 @@ def test_agreement_is_by_time() -> None:
 
 
 def test_what_is_predicted_of_the_configuration_that_runs_breaks_no_promise_of_the_one_in_shadow() -> None:
-    of_both = (*latency(1.0), replace(latency(2.5)[0], configuration=scaled_to(4)))
-    assert codes(decided(0.0, 3, 4, others=of_both), *graded("latency", 1.0, 20)) == []
+    slow, others = latency(2.5)[0], graded("latency", 1.0, 20)
+    assert codes(decided(0.0, 3, 4, others=(*latency(1.0), replace(slow, configuration=scaled_to(4)))), *others) == []
+    for late, found in (("10s", []), ("1s", [("", "more_breaks")])):
+        moved = replace(wants(3, 4), configuration=scaled_to(3, a="1s"), current=scaled_to(4, a="10s"))
+        quick = replace(decided(0.0, 3, 4, others=(*latency(1.0), replace(slow, configuration=scaled_to(3, a=late)))), decision=moved)
+        assert codes(quick, *others) == found, "the same executors with another trigger"
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 8)), min_size=1, max_size=8))

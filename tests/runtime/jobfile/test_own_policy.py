@@ -153,7 +153,8 @@ def test_a_wrong_parameter_is_one_line(tmp_path: Path) -> None:
 
 def test_a_class_that_is_no_dataclass_takes_no_parameters(tmp_path: Path) -> None:
     assert mistake(tmp_path, f"class Mine:\n    {REST}", share=1.0) == (
-        "autopilot.parameters.share: the policy Mine has no such parameter; a parameter is a number, or true or false, among the fields of a dataclass, and it has none"
+        "autopilot.parameters.share: the policy Mine has no such parameter; "
+        "a parameter is a number, or true or false, among the fields of a dataclass, and it has none"
     )
 
 

@@ -47,19 +47,9 @@ def grade(
 
 def _graded(made: Prediction, at_s: float, actual: float) -> Graded:
     return Graded(
-        at_s=at_s,
-        policy=made.policy,
-        decision_id=made.decision,
-        prediction=made.id,
-        kind=made.kind,
-        about=made.about,
-        made_s=made.made_s,
-        predicted=made.value,
-        low=made.low,
-        high=made.high,
-        actual=actual,
-        configuration=made.configuration,
-    )
+        at_s=at_s, policy=made.policy, decision_id=made.decision, prediction=made.id, kind=made.kind, about=made.about, made_s=made.made_s,
+        predicted=made.value, low=made.low, high=made.high, actual=actual, configuration=made.configuration,
+    )  # fmt: skip
 
 
 def _blames(made: Prediction, last: Decision | None) -> bool:
@@ -91,17 +81,22 @@ def _actual(made: Prediction, knowledge: Knowledge, at_s: float, terms: Terms, r
 
 
 def _at_work(made: Prediction, knowledge: Knowledge, terms: Terms, reading: Reading | None) -> float | None:
-    """Return the throughput of a job that works at its capacity, with the executors that were meant."""
-    if reading is None or reading.executors_running != made.configuration.executors or not is_saturated(reading, knowledge, terms):
+    """Return the throughput of a job that works at its capacity, with the configuration that was meant."""
+    if reading is None or not _runs(made, reading) or not is_saturated(reading, knowledge, terms):
         return None
     return reading.throughput_rows_per_s
 
 
 def _in_health(made: Prediction, knowledge: Knowledge, reading: Reading | None) -> float | None:
-    """Return the latency that was meant, outside of any recovery, with the executors that were meant."""
-    if reading is None or reading.latency is None or reading.executors_running != made.configuration.executors or knowledge.learnt.health.open:
+    """Return the latency that was meant, outside of any recovery, with the configuration that was meant."""
+    if reading is None or reading.latency is None or not _runs(made, reading) or knowledge.learnt.health.open:
         return None
     return reading.latency.p50_s if made.about == AVERAGE else reading.latency.p95_s
+
+
+def _runs(made: Prediction, reading: Reading) -> bool:
+    """Return whether the job runs with the configuration of a prediction, all its executors included."""
+    return made.configuration.holds_in(replace(reading.configuration, executors=reading.executors_running))
 
 
 def _may_wait(made: Prediction, knowledge: Knowledge, at_s: float, measured: Sequence[RecoveryMeasured]) -> bool:

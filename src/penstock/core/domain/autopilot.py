@@ -60,7 +60,7 @@ class Autopilot:
     settled_s: float = timer(120.0, "a scale-up in overload is judged when it has stood for this time")
     least_gain: float = setting(0.1, "a scale-up is effective from this share of the throughput that proportional growth would add", lowest=0, highest=1)
     blocked_s: float = timer(1800.0, "after an ineffective scale-up more executors are blocked for this time")
-    rollback_broken: int = setting(3, "this many broken promises within an hour of a scale-down by the policy are a roll-back", lowest=1, highest=1000)
+    rollback_broken: int = setting(3, "broken promises within an hour of a scale-down or moved knob of the policy that are a roll-back", lowest=1, highest=1000)
     rollback_error: float = setting(1.0, "a mean relative error of the last predictions above this is a roll-back", lowest=0.01, highest=100)
     rollback_s: float = timer(3600.0, "after a roll-back the policy pauses for this time")
     blind_s: float = timer(120.0, "without a reading for this time the policy is rolled back")

@@ -58,15 +58,22 @@ class Configuration:
         >>> Configuration(executors=3).over(base).queries["counts"].partitions
         4
         """
-        return base if self.executors == base.executors and not self.queries else replace(self, queries={**base.queries, **self.queries})
+        whole = replace(self, queries={**base.queries, **self.queries} if self.queries else base.queries)
+        return base if whole == base else whole
 
     def beyond(self, base: Configuration) -> Configuration:
         """Return this configuration without the queries that are as in the base."""
-        return Configuration(executors=self.executors, queries={name: query for name, query in self.queries.items() if query != base.queries.get(name)})
+        return replace(self, queries={name: query for name, query in self.queries.items() if query != base.queries.get(name)})
+
+    def known_in(self, running: Configuration) -> Configuration:
+        """Return this configuration with the partitions that run where it names none."""
+        unnamed = (name for name, query in self.queries.items() if query.partitions is None and name in running.queries)
+        known = {name: replace(self.queries[name], partitions=running.queries[name].partitions) for name in unnamed}
+        return replace(self, queries={**self.queries, **known})
 
     def holds_in(self, running: Configuration) -> bool:
-        """Return whether a job that runs with `running` has all the values of this configuration."""
-        return not difference(running, self.over(running))
+        """Return whether a job that runs with `running` has all the values of this configuration; partitions that are not known do not speak against it."""
+        return all(move.knob == "partitions" and move.before is None for move in difference(running, self.over(running)).moves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +124,17 @@ class Change:
         """The kinds of disturbance that the moves cause; what needs a stop is done in one, so each kind counts once."""
         return tuple(dict.fromkeys(move.costs for move in self.moves if move.costs is not None))
 
+    @property
+    def may_harm(self) -> bool:
+        """Whether it could break a promise: anything but more executors."""
+        return any(move.costs != "rescale_up" for move in self.moves)
+
+    def on(self, configuration: Configuration) -> Configuration:
+        """Return a configuration with the values that the knobs move to; its other knobs stay."""
+        for move in self.moves:
+            configuration = configuration.having(move.address, move.after)
+        return configuration
+
     def of(self, query: str) -> dict[str, Any]:
         """Return the new values of one query's knobs that move, by field."""
         return {KNOBS[move.knob].field: move.after for move in self.moves if move.query == query}
@@ -132,19 +150,25 @@ def knobs_of(query: QueryConfiguration) -> dict[str, Any]:
 
 def difference(before: Configuration, after: Configuration) -> Change:
     """Return the knobs whose values differ; a query that only one of the two names does not count."""
-    moves = [move for knob in KNOBS.values() if knob.scope == "job" and (move := _move(knob, "", before, after))]
+    moves = list(moved_in("", before, after).moves)
     for name in after.queries:
         if name in before.queries:
             moves += moved_in(name, before.queries[name], after.queries[name]).moves
     return Change(moves=tuple(moves))
 
 
-def moved_in(query: str, before: QueryConfiguration, after: QueryConfiguration) -> Change:
-    """Return the knobs of one query that move. Partitions that are not named, or not known, do not."""
+def apart(base: Configuration, own: Configuration) -> Change:
+    """Return the moves that make a base one's own: those of queries as far as they differ, and all knobs of the job."""
+    of_job = (Move(knob=knob.name, before=base.of(knob.name), after=own.of(knob.name)) for knob in KNOBS.values() if knob.scope == "job")
+    return Change(moves=(*of_job, *(move for move in difference(base, own).moves if move.query)))
+
+
+def moved_in(query: str, before: Configuration | QueryConfiguration, after: Configuration | QueryConfiguration) -> Change:
+    """Return the knobs of one query that move, or those of the job without a name. Partitions that are not named afterwards do not."""
     if before is after:
         return Change()
-    moves = (move for knob in KNOBS.values() if knob.scope == "query" and (move := _move(knob, query, before, after)))
-    return Change(moves=tuple(move for move in moves if move.knob != "partitions" or None not in (move.before, move.after)))
+    moves = (move for knob in KNOBS.values() if (knob.scope == "query") == bool(query) and (move := _move(knob, query, before, after)))
+    return Change(moves=tuple(move for move in moves if move.knob != "partitions" or move.after is not None))
 
 
 def _move(knob: Knob, query: str, before: object, after: object) -> Move | None:

@@ -95,16 +95,16 @@ class Decision:
     @property
     def is_weighed(self) -> bool:
         """Whether what was chosen is among the candidates."""
-        return any(map(self._chose, self.candidates))
+        return any(self.wants(each.configuration) for each in self.candidates)
 
     def chosen(self, predictions: tuple[Prediction, ...]) -> Self:
         """Return the decision with these predictions on the candidate that it chose."""
-        found = [replace(each, predictions=predictions) if self._chose(each) else each for each in self.candidates]
+        found = [replace(each, predictions=predictions) if self.wants(each.configuration) else each for each in self.candidates]
         return replace(self, candidates=tuple(found))
 
-    def _chose(self, candidate: Candidate) -> bool:
-        mine = candidate.configuration
-        return mine.executors == self.executors and mine.over(self.current) == self.configuration
+    def wants(self, configuration: Configuration) -> bool:
+        """Return whether this is the configuration it chose; one that names only what differs from the present one counts as the whole."""
+        return configuration.executors == self.executors and configuration.over(self.current) == self.configuration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

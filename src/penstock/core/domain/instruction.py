@@ -25,8 +25,8 @@ class Instruction:
     @property
     def targets(self) -> tuple[str, ...]:
         """What it works on: at most one instruction for a target is under way at any time."""
-        executors = ("executors",) if self.change.executors is not None else ()
-        return (*executors, *(f"query:{name}" for name in self.change.queries))
+        of_job = (move.knob for move in self.change.moves if not move.query)
+        return (*of_job, *(f"query:{name}" for name in self.change.queries))
 
     @property
     def target(self) -> str:
@@ -50,14 +50,16 @@ class Outcome:
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the outcome of several parts: done if all are, as long as the longest, with all rows that were delayed."""
+    """Return the outcome of several parts. Executors that have not come are its reason, and among what failed, only if nothing else went wrong."""
+    undone = [each for each in outcomes if not each.done]
+    undone = [each for each in undone if each.reason != MISSING] or undone
     downs, delays = [each.down_s for each in outcomes if each.down_s is not None], [each.delayed_rows for each in outcomes]
     return Outcome(
         number=outcomes[0].number,
-        done=all(each.done for each in outcomes),
+        done=not undone,
         took_s=max(each.took_s for each in outcomes),
         down_s=max(downs, default=None),
         delayed_rows=None if all(rows is None for rows in delays) else sum(rows for rows in delays if rows is not None),
-        reason=next((each.reason for each in outcomes if not each.done), "; ".join(each.reason for each in outcomes if each.reason)),
-        failed=tuple(address for each in outcomes if not each.done for address in each.failed),
+        reason=undone[0].reason if undone else "; ".join(each.reason for each in outcomes if each.reason),
+        failed=tuple(address for each in undone for address in each.failed),
     )

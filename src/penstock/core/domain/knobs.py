@@ -162,7 +162,7 @@ KNOBS: dict[str, Knob] = {
             meaning="shuffle partitions of a query",
             applied="by re-partitioning",
             parse=_whole,
-            show=str,
+            show=lambda value: "as they are" if value is None else str(value),
             refuse=lambda value: None if value is None or value >= 1 else "at least 1 partition is allowed",
             costs=_restarts,
             bounds="1 or more",

@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import ceil
 
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
+from penstock.core.domain.knobs import KNOBS
 
 IN_TASKS = "addBatch"
 """The part of a batch in which its tasks run and its rows are written, by Spark's name for it."""
@@ -140,8 +141,9 @@ class Reading:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration as it runs; executors are those asked for."""
-        return Configuration(executors=self.executors_requested, queries={query.name: query for query in self.queries})
+        """The configuration as it runs; executors are those asked for, other knobs of the job fields of their names."""
+        others = {knob.field: getattr(self, knob.field) for knob in KNOBS.values() if knob.scope == "job" and knob.name != "executors"}
+        return Configuration(executors=self.executors_requested, queries={query.name: query for query in self.queries}, **others)
 
     @property
     def least_executors(self) -> int:

@@ -33,14 +33,9 @@ def take_outcomes(knowledge: Knowledge, outcomes: Sequence[Outcome], at_s: float
 def done(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) -> tuple[Knowledge, Event]:
     instruction = pending.instruction
     said = InstructionDone(
-        at_s=at_s,
-        number=outcome.number,
-        decision_id=instruction.decision,
-        knob=instruction.target,
-        took_s=outcome.took_s,
-        delayed_rows=outcome.delayed_rows,
-        note=outcome.reason,
-    )
+        at_s=at_s, number=outcome.number, decision_id=instruction.decision, knob=instruction.target, took_s=outcome.took_s,
+        delayed_rows=outcome.delayed_rows, note=outcome.reason,
+    )  # fmt: skip
     applied = next((each for each in knowledge.applied if each.number == outcome.number), None)
     learnt = knowledge.learnt if applied is None else charged(knowledge.learnt, applied, outcome)
     return replace(knowledge, learnt=learnt, desired=in_the_checkpoint(knowledge.desired, instruction.change)), said
@@ -48,15 +43,16 @@ def done(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) 
 
 def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float) -> tuple[Knowledge, Event]:
     instruction = pending.instruction
-    executors = instruction.change.executors
+    executors, missing = instruction.change.executors, outcome.reason == MISSING
+    worked = Change(moves=tuple(move for move in instruction.change.moves if outcome.failed and move.address not in outcome.failed))
     # Executors that are still there were not given away; the policy's timer runs on, so that the change is not tried again at once.
-    if executors is not None and any(each.number == outcome.number for each in knowledge.applied):
-        own_s = None if executors[1] < executors[0] else knowledge.trust.own_scale_down_s
-        knowledge = replace(knowledge, trust=replace(knowledge.trust, own_scale_down_s=own_s))
-    knowledge = forgotten(knowledge, next((each for each in knowledge.applied if each.number == outcome.number), None))
-    if executors is not None and outcome.reason == MISSING:
+    if instruction.decision is not None and instruction.change.may_harm and not worked.may_harm:
+        knowledge = replace(knowledge, trust=replace(knowledge.trust, own_scale_down_s=None))
+    knowledge = forgotten(knowledge, next((each for each in knowledge.applied if each.number == outcome.number), None), worked)
+    if executors is not None and (missing or worked.executors):
+        knowledge = replace(knowledge, missing=replace(knowledge.missing, since_s=pending.since_s, reported=missing))
+    if executors is not None and missing:
         running = knowledge.last.executors_running if knowledge.last else 0
-        knowledge = replace(knowledge, missing=replace(knowledge.missing, since_s=pending.since_s, reported=True))
         return knowledge, ExecutorsMissing(
             at_s=at_s, requested=executors[1], running=running, waited_s=outcome.took_s, number=outcome.number, decision_id=instruction.decision
         )
@@ -66,10 +62,10 @@ def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float
     return as_it_is(knowledge, instruction.change, outcome.failed), said
 
 
-def forgotten(knowledge: Knowledge, applied: Applied | None) -> Knowledge:
-    """Return knowledge without a change that was not carried out: neither is it a disturbance, nor is its prediction graded."""
-    if applied is None:
-        return knowledge
+def forgotten(knowledge: Knowledge, applied: Applied | None, worked: Change) -> Knowledge:
+    """Return knowledge without what was not carried out of a change; one of which nothing worked is no disturbance, and its prediction is not graded."""
+    if applied is None or worked:
+        return replace(knowledge, applied=tuple(replace(each, change=worked) if each is applied else each for each in knowledge.applied))
     return replace(
         knowledge,
         applied=tuple(each for each in knowledge.applied if each is not applied),

@@ -48,16 +48,19 @@ def reconcile(knowledge: Knowledge, at_s: float) -> tuple[Knowledge, list[Instru
 
 
 def changes(knowledge: Knowledge, reading: Reading, stuck: int) -> Iterator[Change]:
-    """Return what differs from the desired configuration: a change of the executors, and one of each query."""
+    """Return what differs from the desired configuration: a change of the executors, one of each other knob of the job, and one of each query."""
     wanted = knowledge.desired.executors
     if "executors" not in reading.unable and (reading.executors_requested != wanted or reading.executors_running > max(wanted, stuck)):
         most = max(reading.executors_requested, reading.executors_running)
         yield Change(moves=(Move(knob="executors", before=most if most != wanted else reading.executors_requested, after=wanted),))
+    of_job = moved_in("", reading.configuration, knowledge.desired).moves
+    yield from (Change(moves=(move,)) for move in of_job if move.knob not in ("executors", *reading.unable))
     for query in reading.queries:
         desired = knowledge.desired.queries.get(query.name)
         if desired is None or query.state != RUNNING:
             continue
-        as_it_runs = {KNOBS[name].field: getattr(query, KNOBS[name].field) for name in query.unable if name in KNOBS}
+        unknown = ("partitions",) if query.partitions is None else ()
+        as_it_runs = {KNOBS[name].field: getattr(query, KNOBS[name].field) for name in (*query.unable, *unknown) if name in KNOBS}
         if change := moved_in(query.name, query, replace(desired, **as_it_runs)):
             yield change
 
@@ -97,15 +100,8 @@ def holder_of(knowledge: Knowledge, change: Change) -> str:
 def explained(knowledge: Knowledge, reading: Reading, step: Instruction, at_s: float) -> InstructionGiven:
     holder, author = holder_of(knowledge, step.change), author_of(knowledge, reading, step.change)
     before, after = words_of(step.change)
-    return InstructionGiven(
-        at_s=at_s,
-        number=step.number,
-        decision_id=step.decision,
-        knob=step.target,
-        before=before,
-        after=after,
-        reason=f"held by {holder}" if holder else f"decided by {author.policy}" if author else "desired state",
-    )
+    reason = f"held by {holder}" if holder else f"decided by {author.policy}" if author else "desired state"
+    return InstructionGiven(at_s=at_s, number=step.number, decision_id=step.decision, knob=step.target, before=before, after=after, reason=reason)
 
 
 def words_of(change: Change) -> tuple[str, str]:

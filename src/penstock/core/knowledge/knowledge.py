@@ -31,10 +31,11 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """The decision that a desired value comes from."""
+    """The decision that a desired value comes from; `before` are the partitions as they were before it, which nothing else remembers."""
 
     decision_id: int
     policy: str
+    before: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ class Knowledge:
     def steered(self, mode: Mode) -> Configuration:
         """Return the configuration that the policy steers: the desired one, or its own in shadow."""
         shadow = self.schedule.shadow if mode == "shadow" else None
-        return self.desired if shadow is None else shadow.over(self.desired)
+        return self.desired if shadow is None else shadow.on(self.desired)
 
     def is_held(self, address: str) -> bool:
         """Return whether an operator holds the knob at an address."""
@@ -111,8 +112,15 @@ class Knowledge:
         moved = [address for address in addresses(whole) if whole.of(address) != self.desired.of(address)]
         authors = {address: each for address, each in self.authors.items() if address not in moved}
         if author is not None:
-            authors |= dict.fromkeys(moved, author)
+            authors |= {address: replace(author, before=self._partitions_before(address)) for address in moved}
         return replace(self, desired=whole, authors=authors, missing=Missing() if "executors" in moved else self.missing)
+
+    def _partitions_before(self, address: str) -> int | None:
+        """Return the partitions before the decisions in a row that moved them; None for another knob, or where they were never read."""
+        if knob_at(address)[0].name != "partitions" or self.last is None:
+            return None
+        earlier: int | None = self.desired.known_in(self.last.configuration).of(address)
+        return self.authors[address].before if address in self.authors else earlier
 
 
 def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits, at_s: float | None = None) -> Knowledge:
@@ -155,7 +163,7 @@ def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits,
 def join(knowledge: Knowledge, query: str, declared: QueryConfiguration, remembered: Knowledge | None) -> Knowledge:
     """Return the knowledge of a job that one more query joins: as its owner declares it, unless an earlier controller left another value for it."""
     known = knowledge if query in knowledge.declared.queries else remembered
-    alone = Configuration(executors=knowledge.declared.executors, queries={query: declared})
+    alone = replace(knowledge.declared, queries={query: declared})
     desired = replace(knowledge.desired, queries={**knowledge.desired.queries, **(alone if known is None else still_desired(alone, known)).queries})
     others = tuple(hold for hold in knowledge.holds if hold.query != query)
     its_own = () if known is None else tuple(hold for hold in still_held(desired, known) if hold.query == query)

@@ -36,7 +36,7 @@ class Schedule:
     """When the policy decides, what it decided last, and what it remembers.
 
     `last` is the last decision, `last_id` its id. `rescaled_s` is what the policy's timers run from: in shadow its own changes, else those of the job.
-    `loads` are means since the last decision by query. `shadow` is what the policy would have in shadow, as far as it differs from
+    `loads` are means since the last decision by query. `shadow` is what the policy would have in shadow: its executors, and the knobs that differ from
     what is desired. `said_s` is when a decision was last written down. After a failure the analyze phase rests until `analyze_from_s`.
     """
 
@@ -52,7 +52,7 @@ class Schedule:
     earlier: tuple[Recommended, ...] = ()
     memory: PolicyMemory | None = None
     loads: Mapping[str, MeanLoad] = field(default_factory=dict)
-    shadow: Configuration | None = None
+    shadow: Change | None = None
 
     def with_arrivals(self, reading: Reading) -> Schedule:
         """Return the schedule with the arrival rates of one more reading; a reading that does not know all of them counts nothing."""
@@ -89,10 +89,10 @@ class Paused:
 class Trust:
     """What speaks for and against the policy.
 
-    `own_scale_down_s` is when the policy itself last reduced the executors. `broken_since_s` is when the latency rose above its promise, `broken_said_s`
-    when that was last reported, `broken_s` are the times at which promises broke soon after a scale-down of its own. `errors` are the last relative errors of
-    its predictions of capacity and recovery. `infeasible` are the targets reported as out of reach; `doubted` counts how often in a row a target was found
-    otherwise than reported.
+    `own_scale_down_s` is when the policy itself last reduced the executors or moved another knob. `broken_since_s` is when the latency rose above its
+    promise, `broken_said_s` when that was last reported, `broken_s` are the times at which promises broke soon after such a change. `errors` are the last
+    relative errors of its predictions of capacity and recovery. `infeasible` are the targets reported as out of reach; `doubted` counts how often
+    in a row a target was found otherwise than reported.
     """
 
     paused: Paused | None = None
@@ -132,9 +132,7 @@ class Proposal:
 
     def on(self, configuration: Configuration) -> Configuration:
         """Return a configuration with the values that this proposal moves knobs to; its other knobs may have changed since."""
-        for move in self.change.moves:
-            configuration = configuration.having(move.address, move.after)
-        return configuration
+        return self.change.on(configuration)
 
     def wants(self, change: Change) -> bool:
         """Return whether a change moves the knobs of this proposal, and no others, to the same values."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -54,6 +54,13 @@ class _Moments(Generic[Number]):
         return type(self)(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)  # type: ignore[call-arg]
 
 
+def _batch(x: Floats, y: Floats, weights: Floats, count: float) -> tuple[Any, ...]:
+    """Return means and co-moments of one pair of columns or of many, in rows of these weights, which add up to `count`."""
+    mean_x, mean_y = weights @ x / count, weights @ y / count
+    dx, dy = x - mean_x, y - mean_y
+    return mean_x, mean_y, weights @ (dx * dx), weights @ (dy * dy), weights @ (dx * dy)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedMoments(_Moments[float]):
     """Weighted moments of pairs (x, y): `m2_x` is the sum of (x - mean_x)^2, `c_xy` that of (x - mean_x)(y - mean_y).
@@ -78,9 +85,8 @@ class PairedMoments(_Moments[float]):
         count = float(weight.sum())
         if count <= 0.0:
             return cls()
-        mean_x, mean_y = float(weight @ x) / count, float(weight @ y) / count
-        dx, dy = x - mean_x, y - mean_y
-        return cls(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=float(weight @ (dx * dx)), m2_y=float(weight @ (dy * dy)), c_xy=float(weight @ (dx * dy)))
+        mean_x, mean_y, m2_x, m2_y, c_xy = map(float, _batch(x, y, weight, count))
+        return cls(count=count, mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
 
     def merged(self, other: Self) -> Self:
         """Return the moments of both together, exactly."""
@@ -112,9 +118,7 @@ class MomentColumns(_Moments[Floats]):
     def of(cls, xs: Floats, ys: Floats, weights: Floats) -> Self:
         """Return the moments of a batch: a row for each moment in time, a column for each pair of quantities. The weights must not add up to 0."""
         count = float(weights.sum())
-        mean_x, mean_y = weights @ xs / count, weights @ ys / count
-        dx, dy = xs - mean_x, ys - mean_y
-        m2_x, m2_y, c_xy = weights @ (dx * dx), weights @ (dy * dy), weights @ (dx * dy)
+        mean_x, mean_y, m2_x, m2_y, c_xy = _batch(xs, ys, weights, count)
         return cls(count=np.full(xs.shape[1], count), mean_x=mean_x, mean_y=mean_y, m2_x=m2_x, m2_y=m2_y, c_xy=c_xy)
 
     @classmethod

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.configuration import Change, Configuration, difference
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot_events import ScalingIneffective
 from penstock.core.domain.events.event import Event
@@ -20,12 +20,12 @@ def with_trial(effects: Effects, reading: Reading, before: Configuration, after:
         return effects
     if after.executors < before.executors:
         return replace(effects, trial=None)
-    if effects.trial is not None:
-        return replace(effects, trial=replace(effects.trial, decision_id=decision_id, after=after, since_s=at_s))
+    if (trial := effects.trial) is not None:
+        return replace(effects, trial=replace(trial, decision_id=decision_id, after=difference(before, after).on(trial.after), since_s=at_s))
     if not reading.excess_lag_rows or not reading.throughput_rows_per_s:
         return effects
-    trial = Trial(decision_id=decision_id, before=before, after=after, throughput_before_rows_per_s=reading.throughput_rows_per_s, since_s=at_s)
-    return replace(effects, trial=trial)
+    was, throughput = before.known_in(reading.configuration), reading.throughput_rows_per_s
+    return replace(effects, trial=Trial(decision_id=decision_id, before=was, after=after, throughput_before_rows_per_s=throughput, since_s=at_s))
 
 
 def watch_effect(knowledge: Knowledge, at_s: float, terms: Terms, bottleneck: Callable[[Reading], Comparison]) -> tuple[Knowledge, list[Event]]:
@@ -70,9 +70,10 @@ def begun_since(reading: Reading, since_s: float, window_s: float) -> bool:
 
 
 def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
-    """Return knowledge with the executors before the trial, as far as operator and owner allow it, and more of them blocked for a while.
+    """Return knowledge with the configuration before the trial, as far as operator and owner allow it, and more executors blocked for a while.
 
-    The bottleneck is named in any case: more executors are no remedy. Where the owner allows only a step back, the rest is on trial again.
+    Only knobs that the decisions on trial moved, and nobody else since, go back. The bottleneck is named in any case: more executors are no remedy. Where
+    the owner allows only a step back, the rest is on trial again.
     """
     assert knowledge.last is not None and knowledge.last.throughput_rows_per_s is not None
     before, after = trial.before.executors, trial.after.executors
@@ -82,14 +83,10 @@ def taken_back(knowledge: Knowledge, trial: Trial, found: Comparison, at_s: floa
     rest = None if kept or executors <= before else replace(trial, after=replace(trial.after, executors=executors), since_s=at_s)
     blocked = Blocked(configuration=trial.before, until_s=at_s + terms.autopilot.scaled(terms.autopilot.blocked_s), bottleneck=found.code)
     said = ScalingIneffective(
-        at_s=at_s,
-        decision_id=trial.decision_id,
-        before=before,
-        after=after,
-        throughput_before_rows_per_s=trial.throughput_before_rows_per_s,
-        throughput_after_rows_per_s=knowledge.last.throughput_rows_per_s,
-        bottleneck=found,
-        kept=kept,
-    )
+        at_s=at_s, decision_id=trial.decision_id, before=before, after=after, throughput_before_rows_per_s=trial.throughput_before_rows_per_s,
+        throughput_after_rows_per_s=knowledge.last.throughput_rows_per_s, bottleneck=found, kept=kept,
+    )  # fmt: skip
     knowledge = replace(knowledge, effects=Effects(trial=rest, blocked=blocked))
-    return knowledge if kept else knowledge.wanting(replace(knowledge.desired, executors=executors)), [said]
+    moves = difference(trial.after, trial.before).moves
+    own = Change(moves=tuple(move for move in moves if move.address in knowledge.authors and not knowledge.is_held(move.address)))
+    return knowledge if kept else knowledge.wanting(replace(own.on(knowledge.desired), executors=executors)), [said]

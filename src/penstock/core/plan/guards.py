@@ -39,8 +39,8 @@ def guarded(seen: Assessment, decision: Decision, guarding: Guarding) -> Decisio
 
 def able(seen: Assessment, decision: Decision) -> Decision:
     """Leave knobs as they are that cannot be set on this job."""
-    fixed = {query.name: query.unable for query in seen.reading.queries}
-    for move in decision.change.moves if decision.direction == "change" or decision.configuration.queries != decision.current.queries else ():
+    fixed = {"": seen.reading.unable, **{query.name: query.unable for query in seen.reading.queries}}
+    for move in decision.change.moves:
         if move.knob in fixed.get(move.query, {}):
             why = Comparison(code="unable", says=f"{move.address} cannot be set: {fixed[move.query][move.knob]}")
             decision = replace(decision, configuration=decision.configuration.having(move.address, move.before), guards=(*decision.guards, why))

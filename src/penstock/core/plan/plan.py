@@ -61,7 +61,7 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     """Ask the policy, settle what it decides, and write it down with what is predicted of it."""
     at_s = seen.at_s
     try:
-        settled = settle(knowledge, seen, checked(policy.decide(seen), policy.name), terms, policy)
+        settled = settle(knowledge, seen, checked(policy.decide(seen), policy.name, seen.reading), terms, policy)
         made, others = predictions_of(seen, settled.decision, policy, knowledge, terms) if settled.is_news else ((), ())
         why = capacity_why(knowledge, seen, settled.decision, policy) if settled.is_news else None
     except (Exception, SystemExit) as error:  # an owner's policy may call sys.exit(), which would end the thread of the loop without a word
@@ -74,18 +74,10 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     others, made = named[: len(others)], named[len(others) :]
     final, others = (settled.decision.chosen(made), others) if settled.decision.is_weighed else (settled.decision, named)
     decided = Decided(
-        at_s=at_s,
-        id=decision_id,
-        mode=terms.autopilot.mode,
-        policy=final.policy,
-        decision=final,
-        effect=settled.effect,
-        load_rows_per_s=seen.load_rows_per_s,
-        capacity_rows_per_s=capacity,
-        capacity_why=why,
-        peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
-        others=others,
-    )
+        at_s=at_s, id=decision_id, mode=terms.autopilot.mode, policy=final.policy, decision=final, effect=settled.effect, others=others,
+        load_rows_per_s=seen.load_rows_per_s, peak_rows_per_s=None if seen.forecast is None else seen.peak(math.inf),
+        capacity_rows_per_s=capacity, capacity_why=why,
+    )  # fmt: skip
     proposal = knowledge.proposals.open
     if settled.effect == "proposed" and proposal is not None:
         # A decision that repeats the open proposal takes it over: its predictions are the newest.
@@ -94,8 +86,8 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     return replace(knowledge, schedule=schedule, predictions=(*knowledge.predictions, *decided.predictions)), [decided, *settled.events]
 
 
-def checked(decision: Decision, policy: str) -> Decision:
-    """Return the decision; raise for one that is not of this policy, is out of the bounds of a knob, or could not be read back from the history."""
+def checked(decision: Decision, policy: str, reading: Reading) -> Decision:
+    """Return the decision without partitions that run already; raise for one that is not of this policy, out of bounds, or not readable from the history."""
     if decision.memory is not None and not isinstance(decision.memory, get_args(PolicyMemory)):
         raise TypeError(f"Decision.memory is a {type(decision.memory).__name__}: a policy of your own remembers an OwnMemory")
     if asked_policy(decision.policy) != policy:
@@ -106,6 +98,9 @@ def checked(decision: Decision, policy: str) -> Decision:
         raise TypeError(f"Decision.configuration.executors is {decision.executors!r}: a whole number is allowed") from None
     if misfit := refuse_change(decision.change, decision.configuration):
         raise ValueError(misfit)
+    for move in decision.change.moves:
+        if move.knob == "partitions" and reading.configuration.of(move.address) == move.after:
+            decision = replace(decision, configuration=decision.configuration.having(move.address, move.before))
     return decision
 
 

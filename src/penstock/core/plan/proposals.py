@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.configuration import Change, Configuration
+from penstock.core.domain.configuration import Change, Configuration, difference
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.events.autopilot_events import End, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
@@ -17,27 +17,15 @@ def proposed(proposals: Proposals, decision: Decision, decision_id: int, at_s: f
         return proposals, []
     proposals, ended = without_proposal(proposals, at_s, "superseded")
     new = Proposal(
-        number=proposals.next_number,
-        decision_id=decision_id,
-        configuration=decision.configuration,
-        before=decision.current,
-        at_s=at_s,
-        expires_s=at_s + autopilot.scaled(autopilot.ask_expiry_s),
-        policy=decision.policy,
-        guarded=guarded,
-    )
+        number=proposals.next_number, decision_id=decision_id, configuration=decision.configuration, before=decision.current, at_s=at_s,
+        expires_s=at_s + autopilot.scaled(autopilot.ask_expiry_s), policy=decision.policy, guarded=guarded,
+    )  # fmt: skip
     return replace(proposals, open=new, next_number=new.number + 1), [*ended, announced(new, decision)]
 
 
 def announced(proposal: Proposal, decision: Decision) -> Proposed:
-    return Proposed(
-        at_s=proposal.at_s,
-        policy=proposal.policy,
-        decision_id=proposal.decision_id,
-        proposal=proposal.number,
-        change=decision.change,
-        expires_s=proposal.expires_s,
-    )
+    made_s, ends_s = proposal.at_s, proposal.expires_s
+    return Proposed(at_s=made_s, policy=proposal.policy, decision_id=proposal.decision_id, proposal=proposal.number, change=decision.change, expires_s=ends_s)
 
 
 def without_proposal(proposals: Proposals, at_s: float, how: End, who: str = "") -> tuple[Proposals, list[Event]]:
@@ -57,8 +45,9 @@ def quiet_for_s(proposals: Proposals, change: Change, at_s: float) -> float:
 def adopt(knowledge: Knowledge, configuration: Configuration, author: Author, at_s: float, *, own: bool = True) -> Knowledge:
     """Make this configuration the desired one.
 
-    A reduction of executors that the policy itself wanted (`own`) is remembered as its scale-down; one that the owner's limits forced is not.
+    A change that could break a promise is remembered as the policy's own, as is a scale-down if the policy wanted it (`own`) and not the owner's limits.
     """
-    fewer = configuration.executors < knowledge.desired.executors
-    trust = replace(knowledge.trust, own_scale_down_s=at_s) if fewer and own else knowledge.trust
+    moves = difference(knowledge.desired, configuration).moves
+    harms = Change(moves=tuple(move for move in moves if own or move.knob != "executors")).may_harm
+    trust = replace(knowledge.trust, own_scale_down_s=at_s) if harms else knowledge.trust
     return replace(knowledge, trust=trust).wanting(configuration, author)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from penstock.core.domain.autopilot import Autopilot
+from penstock.core.domain.configuration import apart
 from penstock.core.domain.decision import Comparison, Decision, Effect, Recommended
 from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.domain.events.event import Event
@@ -56,7 +57,7 @@ def trusted(knowledge: Knowledge, wanted: Decision, final: Decision, at_s: float
     nothing: Effect = "guarded" if keeps and wanted.direction != "keep" else "kept"
     schedule, autopilot, decision_id = knowledge.schedule, guarding.autopilot, knowledge.schedule.next_id
     if autopilot.mode == "shadow":
-        shadow = replace(schedule, shadow=final.configuration.beyond(knowledge.desired), rescaled_s=schedule.rescaled_s if keeps else at_s)
+        shadow = replace(schedule, shadow=apart(knowledge.desired, final.configuration), rescaled_s=schedule.rescaled_s if keeps else at_s)
         return replace(knowledge, schedule=shadow), nothing if keeps else "shadow", []
     held = any(knowledge.is_held(move.address) for move in final.change.moves) or (keeps and knowledge.is_held("executors"))
     if keeps or held:
@@ -92,7 +93,7 @@ def with_recommended(earlier: tuple[Recommended, ...], new: Recommended, span_s:
     [0.0, 120.0]
     """
     recent = tuple(each for each in earlier if each.at_s > new.at_s - span_s)
-    if len(recent) > 1 and recent[-1].executors == recent[-2].executors == new.executors:
+    if len(recent) > 1 and recent[-1].configuration == recent[-2].configuration == new.configuration:
         recent = recent[:-1]
     return (*recent, new)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.configuration import Configuration, apart
 from penstock.core.domain.decision import Recommended, asked_policy
 from penstock.core.domain.disturbance import UNANNOUNCED
 from penstock.core.domain.events.autopilot_events import Phase, PhaseFailed, PromiseBroken, PromiseKept, Recovered, RollbackReason, RolledBack
@@ -18,7 +18,7 @@ LATENCY, RECOVERY = "latency p95", "recovery"
 TARGETS = {LATENCY: "latency", RECOVERY: "recovery time"}
 """The names of promises in `Trust.infeasible`: what no configuration can keep does not count against the policy."""
 COUNTS_S = 3600.0
-"""A promise broken within this time of an own scale-down counts against the policy, for as long."""
+"""A promise broken within this time of an own scale-down, or move of another knob, counts against the policy, for as long."""
 STILL_BROKEN_S = 600.0
 """A promise that stays broken counts as broken again after these seconds."""
 EXCUSED_S = 600.0
@@ -74,7 +74,7 @@ def is_recovering(knowledge: Knowledge, at_s: float, terms: Terms) -> bool:
 
 
 def with_broken(trust: Trust, broken: int, at_s: float, counts_s: float) -> Trust:
-    """Return trust that counts promises broken soon after the policy gave executors away, as long as they count."""
+    """Return trust that counts promises broken soon after the policy gave executors away or moved another knob, as long as they count."""
     scaled_down_s = trust.own_scale_down_s
     own = broken if scaled_down_s is not None and at_s - scaled_down_s <= counts_s else 0
     recent = tuple(each for each in trust.broken_s if at_s - each <= counts_s)
@@ -117,7 +117,7 @@ def distrust(knowledge: Knowledge, at_s: float, terms: Terms) -> Distrust | None
 
 def rolled_back(knowledge: Knowledge, why: Distrust, at_s: float, terms: Terms) -> tuple[Knowledge, list[Event]]:
     """Return knowledge of a policy that is paused, with no fewer executors than now and its other knobs as declared; what spoke against it is forgotten."""
-    autopilot, before = terms.autopilot, knowledge.desired
+    autopilot, before = terms.autopilot, knowledge.desired if knowledge.last is None else knowledge.desired.known_in(knowledge.last.configuration)
     proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn")
     configuration = fallback(knowledge, terms)
     author = knowledge.newest_author
@@ -133,15 +133,16 @@ def rolled_back(knowledge: Knowledge, why: Distrust, at_s: float, terms: Terms) 
 def fallback(knowledge: Knowledge, terms: Terms) -> Configuration:
     """Return the configuration of a roll-back: the larger of the present and the fallback executors, what the policy decided else as declared.
 
-    What an operator holds stays.
+    Partitions, which are not declared, are those before its decisions. What an operator holds stays.
     """
     autopilot, before = terms.autopilot, knowledge.desired
-    declared = knowledge.declared.executors if autopilot.fallback_executors is None else autopilot.fallback_executors
+    fewest = knowledge.declared.executors if autopilot.fallback_executors is None else autopilot.fallback_executors
     most = terms.limits.max_executors if autopilot.quota_executors is None else min(terms.limits.max_executors, autopilot.quota_executors)
-    configuration = before if knowledge.is_held("executors") else replace(before, executors=max(before.executors, min(declared, most)))
-    for address in knowledge.authors:
+    configuration = before if knowledge.is_held("executors") else replace(before, executors=max(before.executors, min(fewest, most)))
+    for address, author in knowledge.authors.items():
         if address != "executors" and not knowledge.is_held(address):
-            configuration = configuration.having(address, knowledge.declared.of(address))
+            declared = knowledge.declared.of(address)
+            configuration = configuration.having(address, author.before if declared is None else declared)
     return configuration
 
 
@@ -166,17 +167,12 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
         return knowledge, []
     proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn")
     rescale = knowledge.rescale
+    earlier = () if mode == "observe" else (Recommended(at_s=at_s, configuration=knowledge.desired),)
+    shadow = apart(knowledge.desired, knowledge.desired) if mode == "shadow" else None
     schedule = replace(
-        knowledge.schedule,
-        mode=mode,
-        next_s=None,
-        rescaled_s=None if rescale is None else rescale.at_s,
-        analyze_from_s=None,
-        last=None,
-        earlier=() if mode == "observe" else (Recommended(at_s=at_s, configuration=knowledge.desired),),
-        memory=None,
-        shadow=Configuration(executors=knowledge.desired.executors) if mode == "shadow" else None,
-    )
+        knowledge.schedule, mode=mode, next_s=None, rescaled_s=None if rescale is None else rescale.at_s, analyze_from_s=None, last=None, earlier=earlier,
+        memory=None, shadow=shadow,
+    )  # fmt: skip
     begun = replace(
         knowledge,
         schedule=schedule,

@@ -81,7 +81,7 @@ class Auto:
             left_s, since_s = self.phoebe.period_s - seen.uptime_s, seen.since_rescale_s
             waits = left_s > 0.0 and since_s is not None and since_s < self.phoebe.period_s + self.period_s
             return max(self.period_s, left_s) if waits else inf
-        predicted = [each.recovery_s for each in decision.candidates if each.executors == decision.executors and each.recovery_s is not None]
+        predicted = [each.recovery_s for each in decision.candidates if decision.wants(each.configuration) and each.recovery_s is not None]
         return max(predicted, default=inf) + 2 * self.period_s
 
 

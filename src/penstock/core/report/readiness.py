@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from penstock.core.domain.decision import Comparison
+from penstock.core.domain.decision import Comparison, asked_policy
 from penstock.core.domain.events.autopilot_events import Graded, PromiseBroken, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.job_spec import Promises
@@ -85,7 +85,9 @@ def readiness(readings: Sequence[Reading], events: Sequence[Event], terms: Terms
         return None
     seen = [reading for reading in readings if shadow.holds(reading.at_s)]
     during = [event for event in events if shadow.holds(event.at_s)]
-    graded = [event for event in during if isinstance(event, Graded) and event.made_s >= shadow.from_s]
+    ids, policy = {each.id for each in shadow.decided}, asked_policy(shadow.decided[-1].policy)
+    own = (event for event in during if isinstance(event, Graded))
+    graded = [event for event in own if (asked_policy(event.policy) == policy if event.decision_id is None else event.decision_id in ids)]
     shadow_s = float(held_s(seen).sum())
     recovered = [event for event in during if isinstance(event, Recovered)]
     wanted, ran = in_shadow(shadow, seen, recovered, terms), as_run(seen, sum(isinstance(event, PromiseBroken) for event in during))

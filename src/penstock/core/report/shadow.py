@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.disturbance import FAILURES
 from penstock.core.domain.events.autopilot_events import Decided, Recovered
 from penstock.core.domain.events.event import Event
@@ -66,7 +67,7 @@ def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> lis
 
 
 def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
-    """Return how often the executors in shadow, by their own predictions, would have fallen short of the load or promised latency for long enough to break it.
+    """Return how often the configuration in shadow, by its own predictions, would have fallen short of load or promised latency for long enough to break it.
 
     Counted as for the job that ran: what stays broken is broken again every so often.
     """
@@ -85,7 +86,7 @@ def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
 
 def falls_short(one: Decided, reading: Reading, promised_s: float | None) -> bool:
     arriving, capacity = reading.arrival_rows_per_s, one.capacity_rows_per_s
-    latencies = [each.value for each in one.predictions if each.kind == "latency" and each.configuration.executors == one.decision.executors]
+    latencies = [each.value for each in one.predictions if each.kind == "latency" and one.decision.wants(each.configuration)]
     late = promised_s is not None and any(value > promised_s for value in latencies)
     return late or (arriving is not None and capacity is not None and arriving > capacity)
 
@@ -100,18 +101,18 @@ def late_recoveries(shadow: Shadow, seen: Sequence[Reading], recovered: Sequence
 
 
 def recovery_s(shadow: Shadow, seen: Sequence[Reading], recovered: Recovered) -> float:
-    """Return the seconds that the executors in shadow would have needed to recover from this failure: as predicted.
+    """Return the seconds that the configuration in shadow would have needed to recover from this failure: as predicted.
 
-    Where they are those that ran, or nothing was predicted for it, what the job needed.
+    Where it is the one that ran, or nothing was predicted for it, what the job needed.
     """
     before = [one for one in shadow.decided if one.at_s <= recovered.started_s] or shadow.decided[:1]
-    executors = before[-1].decision.executors
-    ran = next((reading.executors_requested for reading in reversed(seen) if reading.at_s <= recovered.started_s), None)
-    predicted_s = None if executors == ran else predicted(before, executors)
+    wanted = before[-1].decision.configuration
+    ran = next((reading.configuration for reading in reversed(seen) if reading.at_s <= recovered.started_s), None)
+    predicted_s = None if ran is not None and wanted.holds_in(ran) else predicted(before, wanted)
     return recovered.took_s if predicted_s is None else predicted_s
 
 
-def predicted(decided: Sequence[Decided], executors: int) -> float | None:
-    """Return the newest prediction of the seconds that this many executors need to recover; None where they were never weighed."""
-    weighed = (each.recovery_s for one in reversed(decided) for each in one.decision.candidates if each.executors == executors)
+def predicted(decided: Sequence[Decided], wanted: Configuration) -> float | None:
+    """Return the newest prediction of the seconds that this configuration needs to recover; None where it was never weighed."""
+    weighed = (each.recovery_s for one in reversed(decided) for each in one.decision.candidates if each.configuration.over(one.decision.current) == wanted)
     return next((recovery_s for recovery_s in weighed if recovery_s is not None), None)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from laws import LAWS, latency_by_law_s
 
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
-from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns
 from penstock.core.models.estimate import Estimate, NotReady
-from penstock.core.models.latency.batch_latency import MOST_LATENCIES, BatchLatency, LatencyMeasured, latencies_by_law_s, settled_batches_s, stretch
+from penstock.core.models.latency.batch_latency import MOST_LATENCIES, BatchLatency, LatencyMeasured, latencies_by_law_s, stretch
 
 CHEAP_LAWS = st.builds(BatchLaw, overhead_s=st.floats(0.05, 3.0), row_s=st.floats(1e-5, 1e-2), partitions=st.integers(1, 40))
 INTERVALS = st.floats(0.1, 30.0)
@@ -22,7 +22,7 @@ EXECUTOR_COUNTS = [1, 2, 3, 7, 20, 60]
 
 
 def settled_batch_s(law: BatchLaw, rate: float, interval_s: float, executors: int) -> float:
-    return float(settled_batches_s([law], rate_rows_per_s=rate, interval_s=interval_s, executor_counts=np.array([executors]))[0, 0])
+    return float(LawColumns.of([law]).settled_s(rate, interval_s, np.array([executors]))[0, 0])
 
 
 def rate_at(law: BatchLaw, share: float, executors: int) -> float:

@@ -13,14 +13,9 @@ RATES = np.tile(np.linspace(100, 700, 6), 5)
 GRID = Points(interval_s=INTERVALS, rate=RATES)
 MEASURES = st.sampled_from(["mean", "tail"])
 JOBS = st.builds(
-    Pauses,
-    measure=MEASURES,
-    base_s=st.floats(0.01, 2),
-    queue_s=st.floats(0, 1),
-    pause=st.floats(0, 5),
-    capacity_rows_per_s=st.floats(10, 1e5),
+    Pauses, measure=MEASURES, base_s=st.floats(0.01, 2), queue_s=st.floats(0, 1), pause=st.floats(0, 5), capacity_rows_per_s=st.floats(10, 1e5),
     knee_s=st.floats(0, 500),
-)
+)  # fmt: skip
 
 
 @given(JOBS, st.tuples(st.floats(1, 500), st.floats(1, 500)), st.tuples(st.floats(0, 2), st.floats(0, 2)))

@@ -1,14 +1,11 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import LAWS
 
 from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.latency.batch_latency import settled_batches_s
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.batch_recovery import BatchOutage, recovery_by_batches_s, uncommitted_s, worst_uncommitted_s
 
@@ -47,13 +44,6 @@ def test_the_worst_case_before_the_fault_is_a_cycle_and_a_batch_also_under_overl
     worst, known, short = (recovery(LAW, Arrivals.constant(500.0), uncommitted=each) for each in (None, 10.0 + 6.0, 10.0))
     assert worst == known > short
     assert worst_uncommitted_s(LAW, rate_rows_per_s=2000.0, interval_s=10.0, executors=1) == 42
-
-
-@given(LAWS, st.floats(0.0, 1e5), st.floats(0.01, 20.0), st.integers(1, 60))
-def test_elsewhere_it_has_left_a_cycle_and_a_settled_batch_uncommitted(law: BatchLaw, rate: float, interval_s: float, executors: int) -> None:
-    settled_s = float(settled_batches_s([law], rate_rows_per_s=rate, interval_s=interval_s, executor_counts=np.array([executors]))[0, 0])
-    batch_s = law.duration_s(rate * interval_s, executors) if settled_s == math.inf else settled_s
-    assert worst_uncommitted_s(law, rate_rows_per_s=rate, interval_s=interval_s, executors=executors) == uncommitted_s(interval_s, batch_s)
 
 
 @settings(max_examples=40)

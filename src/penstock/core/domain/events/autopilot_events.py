@@ -128,13 +128,14 @@ class RolledBack(Consequence):
     limit: float | None = None
 
     def words(self) -> str:
+        change = difference(self.before, self.configuration)
+        harm = "moved its knobs" if change.queries else "given executors away"
         why = {
-            "broken_promises": f"{short(self.value)} promises were broken after it had given executors away",
+            "broken_promises": f"{short(self.value)} promises were broken after it had {harm}",
             "wrong_predictions": f"its predictions were off by {'?' if self.value is None else f'{self.value:.0%}'} on average",
             "blind": f"no reading came for {short(self.value)} s",
             "policy_fails": f"the policy failed {short(self.value)} times in a row",
         }[self.reason]
-        change = difference(self.before, self.configuration)
         who = f"{self.policy} was " if self.policy else ""
         return f"{who}rolled back, {change.words() if change else f'executors stay {self.before.executors}'}: {why}"
 

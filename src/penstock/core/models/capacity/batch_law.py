@@ -1,14 +1,14 @@
 """The duration of a micro-batch, and what follows from it: capacity, and how busy executors are at that capacity."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from penstock.core.models.arrays import Floats, Ints
 from penstock.core.models.estimate import COVERAGE, Estimate, Estimates
+from penstock.core.models.moments import Number
 
 Count = TypeVar("Count", int, Ints)
 
@@ -39,30 +39,20 @@ class BatchLaw:
 
     def row_cost_s(self, executors: int) -> float:
         """Return the seconds by which one more row lengthens a batch: b*skew*waves/P."""
-        return self.row_s * self.skew * (self.waves(executors) / self.partitions)
+        return row_cost_s(self.row_s * self.skew, self.partitions, self.waves(executors))
 
     def duration_s(self, rows: float, executors: int) -> float:
         return self.overhead_s + self.row_cost_s(executors) * rows
 
     def capacity_rows_per_s(self, executors: int, interval_s: float) -> float:
-        """C(s,i) = (1 - a/i)*P/(b*skew*waves), the rate at which a batch just fills the interval, and at most m/max(i, T(m)) under a limit of m rows.
-
-        `capacities_by_laws` gives the same for many laws and executors; for one, plain floats are ten times faster.
+        """Return the rate at which a batch just fills the interval, by `LawColumns.rates`.
 
         >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12).capacity_rows_per_s(4, 2.0)
         3000.0
         >>> BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, limit_rows=4000).capacity_rows_per_s(4, 2.0)
         2000.0
         """
-        _check_interval(interval_s)
-        left_s = interval_s - self.overhead_s
-        if left_s <= 0:
-            return 0.0
-        cost_s = self.row_cost_s(executors) * interval_s
-        by_cost = left_s / cost_s if cost_s > 0 else math.inf
-        if self.limit_rows is None:
-            return by_cost
-        return min(by_cost, self.limit_rows / max(interval_s, self.duration_s(self.limit_rows, executors)))
+        return float(LawColumns.of([self]).rates(np.array([executors]), interval_s)[0, 0])
 
     def utilization_at_saturation(self, interval_s: float) -> float:
         """Return the share of the interval in which tasks run when a batch just fills it: 1 - a/T with T = i.
@@ -85,10 +75,7 @@ class BatchLaw:
 
     def limited(self, answers: Estimates, executor_counts: Ints, interval_s: float) -> Estimates:
         """Return capacities no higher than the limit of rows a batch allows."""
-        if self.limit_rows is None:
-            return answers
-        duration_s = self.overhead_s + LawColumns.of([self]).row_cost_s(executor_counts)[0] * self.limit_rows
-        return answers.at_most(self.limit_rows / np.maximum(interval_s, duration_s))
+        return answers if self.limit_rows is None else answers.at_most(LawColumns.of([self]).limits(executor_counts, interval_s)[0])
 
 
 def waves(tasks: int, slots: Count) -> Count:
@@ -101,6 +88,12 @@ def waves(tasks: int, slots: Count) -> Count:
     if tasks < 1 or fewest < 1:
         raise ValueError(f"a batch needs a task and a slot, not {tasks} tasks on {fewest} slots")
     return -(-tasks // slots)
+
+
+def row_cost_s(row_s: Number, partitions: int, rounds: Any) -> Number:
+    """Return the seconds that one more row of `row_s` adds to a batch of so many tasks in so many rounds."""
+    cost_s: Number = row_s * (rounds / partitions)
+    return cost_s
 
 
 def least_alike(executors: int, tasks: int, slots_each: int) -> int:
@@ -188,18 +181,37 @@ class LawColumns:
         return cls(overhead_s=overhead_s, row_s=row_s, limit_rows=limit_rows, partitions=first.partitions, cores_per_executor=first.cores_per_executor)
 
     def row_cost_s(self, executor_counts: Ints) -> Floats:
-        return np.asarray(self.row_s * (waves(self.partitions, executor_counts * self.cores_per_executor) / self.partitions))
+        return row_cost_s(self.row_s, self.partitions, waves(self.partitions, executor_counts * self.cores_per_executor))
+
+    def limits(self, executor_counts: Ints, interval_s: float) -> Floats:
+        """Return m/max(i, T(m)), the most rows/s under a limit of m rows; not a number without one."""
+        return np.asarray(self.limit_rows / np.maximum(interval_s, self.overhead_s + self.row_cost_s(executor_counts) * self.limit_rows))
 
     def rates(self, executor_counts: Ints, interval_s: float) -> Floats:
-        """Return the capacities in rows/s, as `BatchLaw.capacity_rows_per_s`."""
+        """Return C(s,i) = (1 - a/i)*P/(b*skew*waves) in rows/s, the rate at which a batch just fills the interval, and at most what the limit allows."""
         _check_interval(interval_s)
-        row_cost_s = self.row_cost_s(executor_counts)
-        left_s, cost_s = interval_s - self.overhead_s, row_cost_s * interval_s
-        # Without a limit the second is not a number, and the first counts.
+        left_s, cost_s = interval_s - self.overhead_s, self.row_cost_s(executor_counts) * interval_s
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_cost = np.where(cost_s > 0, left_s / cost_s, np.inf)
-            by_limit = self.limit_rows / np.maximum(interval_s, self.overhead_s + row_cost_s * self.limit_rows)
+            by_cost, by_limit = np.where(cost_s > 0, left_s / cost_s, np.inf), self.limits(executor_counts, interval_s)
         return np.where(left_s > 0, np.fmin(by_cost, by_limit), 0.0)
+
+    def settled_s(self, rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints) -> Floats:
+        """Return T of the batch that repeats itself at a constant rate W, with a column for each scale-out, rate and interval.
+
+        Its rows are n = W*max(i,T) with T = T(n,s): T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a
+        row. The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows. Beyond, T
+        is infinite.
+
+        >>> law = LawColumns.of([BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)])
+        >>> law.settled_s(np.array([0.0, 500.0, 750.0, 1000.0]), 2.0, np.ones(4, dtype=int)).tolist()
+        [[1.0, 2.0, 4.0, inf]]
+        """
+        cost_s = self.row_cost_s(executor_counts)
+        duration_s, spare = self.overhead_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
+        with np.errstate(divide="ignore", invalid="ignore"):
+            repeated_s = np.where(spare > 0, np.maximum(interval_s, self.overhead_s / spare), np.inf)
+            duration_s = np.where(duration_s > interval_s, repeated_s, duration_s)
+            return np.where(rate_rows_per_s * np.maximum(interval_s, duration_s) > self.limit_rows, np.inf, duration_s)
 
 
 def capacities_by_laws(laws: LikelyLaws, executor_counts: Sequence[int], interval_s: float) -> Estimates:

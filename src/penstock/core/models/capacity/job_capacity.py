@@ -146,7 +146,7 @@ class JobCapacity:
         if law is None:
             known, lines = worker_regressions(stay, idle_spread=self.idle_spread)
             rates, proportions = np.zeros(len(stay.names)), workers.proportion
-            rates[known] = lines.along(proportions[known]).values_at(at_utilization)
+            rates[known] = lines.along(proportions[known]).value_at(at_utilization)
         else:
             rates, proportions = line.value_at(at_utilization) * workers.moments.mean_y / stay.load.mean_x, law.at_full
         columns = zip(stay.names, rates.tolist(), proportions.tolist(), strict=True)
@@ -163,7 +163,7 @@ class JobCapacity:
             return law.skew
         _, lines = worker_regressions(stay, idle_spread=self.idle_spread)
         with_skew = float(line.value_at(at_utilization))
-        return sum(lines.values_at(at_utilization).tolist()) / with_skew if with_skew > 0.0 else 1.0
+        return sum(lines.value_at(at_utilization).tolist()) / with_skew if with_skew > 0.0 else 1.0
 
     def uses(self, reading: WorkersReading) -> bool:
         """Return whether a reading has all workers, is past warm-up, and at least one worker was busy."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +24,19 @@ SHARED = 0.5
 """Share of a worker's error that all workers have in common: they process the same rows, and rows do not always cost the same."""
 
 
+class _Line:
+    """The formula of one line and of many."""
+
+    __slots__ = ()
+    intercept: Any
+    slope: Any
+
+    def value_at(self, utilization: Any) -> Any:
+        return np.maximum(0.0, self.intercept + self.slope * utilization)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityLine:
+class CapacityLine(_Line):
     """Rows/s = intercept + slope * u at utilisation u, with variance v0 + v1 * u + v2 * u^2 of its mean and `freedom` degrees of freedom.
 
     >>> line = CapacityLine(intercept=10.0, slope=100.0, variance=(1.0, 0.0, 4.0), freedom=5.0)
@@ -37,10 +49,6 @@ class CapacityLine:
     variance: tuple[float, float, float]
     freedom: float
 
-    def value_at(self, utilization: Number) -> Number:
-        value: Number = np.maximum(0.0, self.intercept + self.slope * utilization)
-        return value
-
     def variance_at(self, utilization: Number) -> Number:
         v0, v1, v2 = self.variance
         variance: Number = np.maximum(0.0, v0 + utilization * (v1 + utilization * v2))
@@ -48,16 +56,13 @@ class CapacityLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LineColumns:
+class LineColumns(_Line):
     """The lines of several workers, one array element a worker."""
 
     intercept: Floats
     slope: Floats
     variance: tuple[Floats, Floats, Floats]
     freedom: Floats
-
-    def values_at(self, utilization: float) -> Floats:
-        return np.maximum(0.0, self.intercept + self.slope * utilization)
 
     def along(self, proportion: Floats) -> LineColumns:
         """Return the lines over the utilisation of the busiest worker, where each worker is always at its `proportion` of it."""

@@ -48,25 +48,6 @@ class LatencyMeasured:
             raise ValueError(f"a latency that cannot be: {self}")
 
 
-def settled_batches_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints) -> Floats:
-    """Return T of the batch that repeats itself at a constant rate W, with a row for each law and a column for each number of executors, rate and interval.
-
-    Its rows are n = W*max(i,T) with T = T(n,s): T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a row.
-    The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows. Beyond, T is infinite.
-
-    >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    >>> settled_batches_s([law], rate_rows_per_s=np.array([0.0, 500.0, 750.0, 1000.0]), interval_s=2.0, executor_counts=np.ones(4, dtype=int)).tolist()
-    [[1.0, 2.0, 4.0, inf]]
-    """
-    columns = LawColumns.of(laws)
-    cost_s = columns.row_cost_s(executor_counts)
-    duration_s, spare = columns.overhead_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
-    with np.errstate(divide="ignore", invalid="ignore"):
-        repeated_s = np.where(spare > 0, np.maximum(interval_s, columns.overhead_s / spare), np.inf)
-        duration_s = np.where(duration_s > interval_s, repeated_s, duration_s)
-        return np.where(rate_rows_per_s * np.maximum(interval_s, duration_s) > columns.limit_rows, np.inf, duration_s)
-
-
 def latencies_by_law_s(
     laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints, quantile: float | None = None
 ) -> Floats:
@@ -82,7 +63,7 @@ def latencies_by_law_s(
     """
     if quantile is not None and not 0 <= quantile <= 1:
         raise ValueError(f"a quantile lies between 0 and 1, not at {quantile:g}")
-    duration_s = settled_batches_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, executor_counts=executor_counts)
+    duration_s = LawColumns.of(laws).settled_s(rate_rows_per_s, interval_s, executor_counts)
     with np.errstate(invalid="ignore"):
         latency_s = (0.5 if quantile is None else quantile) * np.maximum(interval_s, duration_s) + duration_s
     return np.where(np.isinf(duration_s), np.inf, latency_s)

@@ -3,7 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from penstock.core.models.capacity.batch_law import BatchLaw
+import numpy as np
+
+from penstock.core.models.capacity.batch_law import BatchLaw, LawColumns
 from penstock.core.models.recovery.arrivals import Arrivals
 
 MOST_BATCHES, FEWEST_BATCHES = 500_000, 5000
@@ -44,19 +46,11 @@ def uncommitted_s(interval_s: float, batch_s: float) -> float:
 def worst_uncommitted_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, executors: int) -> float:
     """Return the uncommitted seconds at a fault just before a commit, at a constant rate; under overload, T is that of one interval of arrivals.
 
-    T is that of `settled_batches_s`, in plain floats: an array of one would take longer than the batches that are simulated.
-
     >>> worst_uncommitted_s(BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1), rate_rows_per_s=500.0, interval_s=10.0, executors=1)
     16.0
     """
-    cost_s = law.row_cost_s(executors)
-    duration_s = law.overhead_s + cost_s * rate_rows_per_s * interval_s
-    if duration_s > interval_s:
-        spare = 1.0 - cost_s * rate_rows_per_s
-        duration_s = max(interval_s, law.overhead_s / spare) if spare > 0 else math.inf
-    if duration_s == math.inf or (law.limit_rows is not None and rate_rows_per_s * max(interval_s, duration_s) > law.limit_rows):
-        duration_s = law.duration_s(rate_rows_per_s * interval_s, executors)
-    return uncommitted_s(interval_s, duration_s)
+    settled_s = float(LawColumns.of([law]).settled_s(rate_rows_per_s, interval_s, np.array([executors]))[0, 0])
+    return uncommitted_s(interval_s, settled_s if math.isfinite(settled_s) else law.duration_s(rate_rows_per_s * interval_s, executors))
 
 
 def recovery_by_batches_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage) -> float:
