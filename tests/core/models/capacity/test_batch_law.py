@@ -18,28 +18,28 @@ FREE_LAWS = st.builds(
     cores_per_executor=st.integers(1, 8),
     skew=st.floats(1.0, 4.0),
 )
-EXECUTOR_COUNTS = st.integers(1, 40)
+EXECUTORS = st.integers(1, 40)
 
 
-@given(FREE_LAWS, st.floats(0, 1e6), st.floats(0, 1e6), EXECUTOR_COUNTS, EXECUTOR_COUNTS)
+@given(FREE_LAWS, st.floats(0, 1e6), st.floats(0, 1e6), EXECUTORS, EXECUTORS)
 def test_more_rows_never_take_a_shorter_time_and_more_executors_never_take_longer(law: BatchLaw, some: float, more: float, few: int, added: int) -> None:
     assert law.duration_s(some, few + added) <= law.duration_s(some, few) <= law.duration_s(some + more, few)
 
 
-@given(FREE_LAWS, EXECUTOR_COUNTS, EXECUTOR_COUNTS, st.floats(0.1, 60.0), st.floats(0.1, 60.0))
+@given(FREE_LAWS, EXECUTORS, EXECUTORS, st.floats(0.1, 60.0), st.floats(0.1, 60.0))
 def test_more_executors_or_a_longer_interval_never_carry_less_without_a_limit(law: BatchLaw, few: int, added: int, interval_s: float, longer_s: float) -> None:
     carried = law.capacity_rows_per_s(few, interval_s)
     assert carried <= law.capacity_rows_per_s(few + added, interval_s) and carried <= law.capacity_rows_per_s(few, interval_s + longer_s) * (1 + 1e-12)
 
 
-@given(FREE_LAWS, st.floats(1, 1e6), EXECUTOR_COUNTS, EXECUTOR_COUNTS)
+@given(FREE_LAWS, st.floats(1, 1e6), EXECUTORS, EXECUTORS)
 def test_two_numbers_of_executors_tie_exactly_if_their_waves_are_equal(law: BatchLaw, rows: float, one: int, other: int) -> None:
     assert (law.waves(one) == law.waves(other)) == (law.capacity_rows_per_s(one, 10.0) == law.capacity_rows_per_s(other, 10.0))
     if law.waves(one) == law.waves(other):
         assert law.duration_s(rows, one) == law.duration_s(rows, other)
 
 
-@given(FREE_LAWS, EXECUTOR_COUNTS, st.floats(6.0, 60.0))
+@given(FREE_LAWS, EXECUTORS, st.floats(6.0, 60.0))
 def test_a_batch_of_one_interval_at_capacity_just_fills_the_interval(law: BatchLaw, executors: int, interval_s: float) -> None:
     rows = law.capacity_rows_per_s(executors, interval_s) * interval_s
     assert law.duration_s(rows, executors) == pytest.approx(interval_s)
@@ -63,7 +63,7 @@ def test_the_capacity_is_that_of_a_batch_that_fills_the_interval_under_the_limit
     assert (law.utilization_at_saturation(interval_s) == 0) == (capacity == 0)
 
 
-@given(FREE_LAWS, EXECUTOR_COUNTS, st.floats(6.0, 60.0))
+@given(FREE_LAWS, EXECUTORS, st.floats(6.0, 60.0))
 def test_the_busiest_executor_at_saturation_is_busy_as_long_as_its_tasks_run(law: BatchLaw, executors: int, interval_s: float) -> None:
     (busiest,) = law.busiest_at_saturation(interval_s, np.array([executors])).tolist()
     rows = law.capacity_rows_per_s(executors, interval_s) * interval_s
