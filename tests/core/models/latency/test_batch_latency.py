@@ -17,7 +17,7 @@ from penstock.core.models.latency.batch_latency import MOST_LATENCIES, BatchLate
 CHEAP_LAWS = st.builds(BatchLaw, overhead_s=st.floats(0.05, 3.0), row_s=st.floats(1e-5, 1e-2), partitions=st.integers(1, 40))
 INTERVALS = st.floats(0.1, 30.0)
 SHARES = st.floats(0.0, 0.98)
-EXECUTOR_COUNTS = st.integers(1, 20)
+EXECUTORS = st.integers(1, 20)
 EXECUTOR_COUNTS = [1, 2, 3, 7, 20, 60]
 
 
@@ -31,7 +31,7 @@ def rate_at(law: BatchLaw, share: float, executors: int) -> float:
 
 
 @settings(max_examples=40)
-@given(CHEAP_LAWS, SHARES, INTERVALS, EXECUTOR_COUNTS)
+@given(CHEAP_LAWS, SHARES, INTERVALS, EXECUTORS)
 def test_the_settled_batch_repeats_itself(law: BatchLaw, share: float, interval_s: float, executors: int) -> None:
     rate = rate_at(law, share, executors)
     duration_s = settled_batch_s(law, rate, interval_s, executors)
@@ -39,7 +39,7 @@ def test_the_settled_batch_repeats_itself(law: BatchLaw, share: float, interval_
 
 
 @settings(max_examples=40)
-@given(CHEAP_LAWS, st.floats(0.01, 0.98), INTERVALS, EXECUTOR_COUNTS)
+@given(CHEAP_LAWS, st.floats(0.01, 0.98), INTERVALS, EXECUTORS)
 def test_the_interval_is_kept_exactly_up_to_capacity(law: BatchLaw, share: float, interval_s: float, executors: int) -> None:
     rate, capacity = rate_at(law, share, executors), law.capacity_rows_per_s(executors, interval_s)
     assume(abs(rate - capacity) > 1e-6 * rate)
@@ -47,7 +47,7 @@ def test_the_interval_is_kept_exactly_up_to_capacity(law: BatchLaw, share: float
 
 
 @settings(max_examples=40)
-@given(CHEAP_LAWS, SHARES, SHARES, INTERVALS, EXECUTOR_COUNTS, EXECUTOR_COUNTS)
+@given(CHEAP_LAWS, SHARES, SHARES, INTERVALS, EXECUTORS, EXECUTORS)
 def test_by_law_it_rises_with_the_rate_and_falls_with_executors(law: BatchLaw, one: float, other: float, interval_s: float, executors: int, added: int) -> None:
     few, many = (rate_at(law, share, executors) for share in sorted((one, other)))
     asked = ((few, executors), (many, executors), (many, executors + added))
@@ -56,13 +56,13 @@ def test_by_law_it_rises_with_the_rate_and_falls_with_executors(law: BatchLaw, o
 
 
 @settings(max_examples=40)
-@given(CHEAP_LAWS, INTERVALS, EXECUTOR_COUNTS, st.floats(1.0001, 5.0))
+@given(CHEAP_LAWS, INTERVALS, EXECUTORS, st.floats(1.0001, 5.0))
 def test_latency_is_infinite_when_rows_cost_more_time_than_there_is(law: BatchLaw, interval_s: float, executors: int, share: float) -> None:
     assert latency_by_law_s(law, rate_rows_per_s=rate_at(law, share, executors), interval_s=interval_s, executors=executors) == math.inf
 
 
 @settings(max_examples=40)
-@given(CHEAP_LAWS, INTERVALS, EXECUTOR_COUNTS, st.floats(10, 1e5))
+@given(CHEAP_LAWS, INTERVALS, EXECUTORS, st.floats(10, 1e5))
 def test_under_a_limit_of_rows_latency_is_finite_exactly_below_what_full_batches_carry(law: BatchLaw, interval_s: float, executors: int, limit: float) -> None:
     limited = replace(law, limit_rows=limit)
     carried = limit / max(interval_s, law.duration_s(limit, executors))
