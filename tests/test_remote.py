@@ -62,8 +62,7 @@ def test_a_refusal_or_a_bug_is_raised_with_its_reason_and_the_server_answers_on_
 
 
 def test_only_its_owner_can_reach_the_socket(server: SocketServer) -> None:
-    assert stat.S_IMODE(server.path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(server.path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(server.path.stat().st_mode) == 0o600 and stat.S_IMODE(server.path.parent.stat().st_mode) == 0o700
 
 
 def test_the_owner_and_root_are_heard_and_another_user_is_refused() -> None:

@@ -22,8 +22,7 @@ def test_routine_events_are_counted_and_shown_when_all_are_wanted(tmp_path: Path
 
 
 def test_the_object_holds_them_all_as_json_knows_them(tmp_path: Path) -> None:
-    events = found("history", "--file", told(tmp_path / "h.db"))["events"]
-    decided = [each for each in events if each["kind"] == "Decided"]
+    decided = [each for each in found("history", "--file", told(tmp_path / "h.db"))["events"] if each["kind"] == "Decided"]
     assert len(decided) == 11 and decided[1]["decision"]["candidates"][0]["recovery_s"] is None
 
 

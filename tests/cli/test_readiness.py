@@ -42,8 +42,7 @@ def test_people_read_the_comparison(shadow: Path) -> None:
 def test_only_the_part_in_shadow_is_looked_at(tmp_path: Path) -> None:
     active = [AutopilotChanged(at_s=reading(601.0).at_s, changes=(("mode", "shadow", "active"),)), decided(620.0, 2, 3, effect="asked", mode="active")]
     before = found("readiness", "--file", told(tmp_path / "before.db"))
-    after = found("readiness", "--file", told(tmp_path / "after.db", active))
-    assert after == before
+    assert found("readiness", "--file", told(tmp_path / "after.db", active)) == before
 
 
 def test_a_job_that_was_never_in_shadow_is_one_line(tmp_path: Path) -> None:

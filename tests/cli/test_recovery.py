@@ -91,8 +91,7 @@ def test_a_million_rows_are_answered(tmp_path: Path) -> None:
 def test_the_noise_of_the_last_row_does_not_decide_whether_it_ever_recovers(tmp_path: Path) -> None:
     rate = 90_000 * (1 + np.random.default_rng(1).normal(0, 0.1, 1500))
     rate[-1] = 130_000
-    path = trace(tmp_path, "t,rate\n" + "".join(f"{t},{each:.0f}\n" for t, each in enumerate(rate)))
-    answer = found(*asked(path))
+    answer = found(*asked(trace(tmp_path, "t,rate\n" + "".join(f"{t},{each:.0f}\n" for t, each in enumerate(rate)))))
     assert answer["recovery_s"] == pytest.approx(110 + 120 * 0.9 / 0.1, rel=0.2)
     assert answer["long_run_rate"] == pytest.approx(90_000, rel=0.02)
 

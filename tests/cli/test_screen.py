@@ -127,8 +127,7 @@ def test_names_are_never_taken_for_markup() -> None:
 def test_the_words_of_events_are_redacted_on_one_line_and_without_escape_codes() -> None:
     failed = QueryFailed(at_s=0, query="q", cause="login\nwith hunter2\x1b[2J\x07 failed")
     (line,) = event_lines([NothingToDo(at_s=0), failed], lambda words: words.replace("hunter2", "***"))
-    assert line.words == "query q failed: login with *** [2J failed"
-    assert line.trouble
+    assert line.words == "query q failed: login with *** [2J failed" and line.trouble
 
 
 def test_what_somebody_should_look_at_is_red_and_that_it_is_over_is_not() -> None:
@@ -149,8 +148,7 @@ def test_what_somebody_should_look_at_is_red_and_that_it_is_over_is_not() -> Non
 
 @given(st.text())
 def test_one_line_is_printable_and_one_line(text: str) -> None:
-    assert one_line(text).isprintable()
-    assert len(one_line(text).splitlines()) <= 1
+    assert one_line(text).isprintable() and len(one_line(text).splitlines()) <= 1
 
 
 @given(st.lists(st.none() | st.floats(0, 1e12)), st.integers(0, 100))

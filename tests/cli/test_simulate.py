@@ -193,8 +193,7 @@ def test_a_bad_option_is_one_line(trace: Path, options: tuple[object, ...], said
 
 @pytest.mark.parametrize(("text", "said"), [("", "it is empty"), ("t,rate\n5,100\n", "it lasts 0 s"), ("t,load\n0,5\n", "the column rate is missing")])
 def test_a_trace_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, said: str) -> None:
-    path = written(tmp_path / "bad.csv", text)
-    assert said in mistake("simulate", "--trace", path)
+    assert said in mistake("simulate", "--trace", written(tmp_path / "bad.csv", text))
 
 
 def test_times_of_a_trace_that_counts_from_1970_are_shown_to_the_second(tmp_path: Path) -> None:

@@ -75,5 +75,4 @@ def test_a_job_that_is_only_observed_says_nothing_about_an_autopilot(told: dict[
 
 
 def test_the_object_is_what_the_job_says(told: dict[str, Any]) -> None:
-    done = CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False)
-    assert json.loads(done.stdout)["autopilot"] == AUTOPILOT
+    assert json.loads(CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False).stdout)["autopilot"] == AUTOPILOT

@@ -94,8 +94,7 @@ def test_a_refusal_is_the_users_to_put_right(host: Host) -> None:
 
 @pytest.mark.parametrize("words", [["trigger", "soon"], ["rate-limit", "fast"], ["rate", "slow"], ["scale", "3", "--for", "ever"]])
 def test_what_is_not_understood_never_reaches_the_job(host: Host, words: list[str]) -> None:
-    assert isinstance(penstock(*words).exception, UserMistake)
-    assert host.asked == []
+    assert isinstance(penstock(*words).exception, UserMistake) and host.asked == []
 
 
 def test_a_release_says_what_was_held_or_that_nothing_was(host: Host) -> None:

@@ -47,8 +47,7 @@ def test_readings_from_a_log_are_those_of_the_job(log: EventLog) -> None:
 
 def test_the_simulator_is_calibrated_to_the_truth_and_says_how_far_it_is_off(audited: Audited) -> None:
     settings = audited.what_if.like.found.settings
-    assert isinstance(settings, MicroBatchSettings)
-    assert settings.overhead_s + settings.row_s * settings.skew * 12_500 / 12 == pytest.approx(1.64, rel=0.1)
+    assert isinstance(settings, MicroBatchSettings) and settings.overhead_s + settings.row_s * settings.skew * 12_500 / 12 == pytest.approx(1.64, rel=0.1)
     assert (settings.partitions, settings.cores_per_executor, settings.trigger) == (12, 2, Trigger(interval_s=5.0))
     assert audited.what_if.off is not None and audited.what_if.off < 0.15
 
@@ -133,16 +132,13 @@ def test_a_recovery_that_would_take_longer_than_promised_is_a_risk(log: EventLog
 def test_without_a_source_that_counts_what_was_processed_is_taken_for_what_arrived(tmp_path: Path) -> None:
     found = audit(log_at(written(tmp_path / "app-1", streaming_log(kafka=False, length_s=600.0))), STATIC)
     assert any("what words processed, not what arrived" in note for note in found.notes)
-    rates = found.what_if.like.found.arrivals.rate_rows_per_s
-    assert np.mean(rates) == pytest.approx(2500.0, rel=0.15)
+    assert np.mean(found.what_if.like.found.arrivals.rate_rows_per_s) == pytest.approx(2500.0, rel=0.15)
 
 
 def test_executors_that_came_and_went_are_counted_as_long_as_they_were_there(tmp_path: Path) -> None:
-    lines = streaming_log(length_s=900.0, changes={300.0: 3, 600.0: 5})
-    found = audit(log_at(written(tmp_path / "app-1", lines)), STATIC)
+    found = audit(log_at(written(tmp_path / "app-1", streaming_log(length_s=900.0, changes={300.0: 3, 600.0: 5}))), STATIC)
     assert found.ran.rescales >= 2 and found.ran.average_executors == pytest.approx((6 + 3 + 5) / 3, rel=0.06)
-    assert found.what_if.again.rescales >= 2
-    assert found.what_if.like.error.executors == pytest.approx(0.0, abs=0.06)
+    assert found.what_if.again.rescales >= 2 and found.what_if.like.error.executors == pytest.approx(0.0, abs=0.06)
 
 
 def test_what_a_query_finds_that_runs_for_seconds_of_every_minute_came_since_it_last_ran(tmp_path: Path) -> None:
@@ -314,8 +310,7 @@ def two_queries(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 def test_what_several_queries_need_is_added_up_by_the_cost_of_each(two_queries: Audited, audited: Audited) -> None:
     alone = audited.needed_s / audited.ran.duration_s
-    both = two_queries.needed_s / two_queries.ran.duration_s
-    assert 1.9 < both / alone < 3.0, "a third of the rows at four times the cost"
+    assert 1.9 < two_queries.needed_s / two_queries.ran.duration_s / alone < 3.0, "a third of the rows at four times the cost"
     assert two_queries.had_s == pytest.approx(two_queries.needed_s + two_queries.wasted_s - two_queries.short_s)
 
 
@@ -394,8 +389,7 @@ def test_queries_that_share_executors_recover_with_what_the_others_leave(two_que
     found, promises = two_queries.what_if.like.found, Promises(latency_p95_s=9.0, recovery_s=120.0)
     reading = replace(blank_reading(found.start_s + 300.0), executors_running=6)
     both = recovery_at(found, reading, promises, 600.0)
-    alone = [recovery_at(replace(found, queries=(query,)), reading, promises, 600.0) for query in found.queries]
-    assert both > max(alone) > 0
+    assert both > max(recovery_at(replace(found, queries=(query,)), reading, promises, 600.0) for query in found.queries) > 0
     assert recovery_at(found, replace(reading, executors_running=1), promises, 600.0) == math.inf, "the others leave nothing"
 
 

@@ -109,10 +109,8 @@ def test_a_turn_is_read_decided_carried_out_stored_and_sent_to_the_sinks(stage: 
     answer = stage.controller.submit(scale(3))
     assert kinds(stage.step()) == ["CommandTaken", "InstructionGiven"]
     assert answer.result(0) == stage.ears.heard
-    assert stage.plant.performed == [scaling(1, 2, 3)]
-    assert kinds(stage.step()) == ["InstructionDone"]
-    assert kinds(stage.step()) == ["NothingToDo"]
-    assert stage.store.events == stage.ears.heard
+    assert stage.plant.performed == [scaling(1, 2, 3)] and kinds(stage.step()) == ["InstructionDone"]
+    assert kinds(stage.step()) == ["NothingToDo"] and stage.store.events == stage.ears.heard
     assert len(stage.store.readings) == 3 and stage.controller.last_reading == stage.store.readings[-1]
     assert [instruction for instruction, _ in stage.store.instructions] == stage.plant.performed
     assert [outcome.number for outcome, _ in stage.store.outcomes] == [1]
@@ -138,8 +136,7 @@ def test_a_source_that_fails_is_an_event_and_the_loop_goes_on(stage: Stage) -> N
     assert stage.step() == [something("x"), TurnFailed(at_s=stage.clock.now_s(), error="ConnectionError: Spark is silent")]
     assert stage.controller.last_reading is None and stage.controller.last_turn_s is None, "health can tell"
     stage.plant.broken = None
-    assert kinds(stage.step()) == ["NothingToDo"]
-    assert stage.store.events == stage.ears.heard
+    assert kinds(stage.step()) == ["NothingToDo"] and stage.store.events == stage.ears.heard
 
 
 def test_operators_are_heard_while_the_source_fails(stage: Stage) -> None:
@@ -159,8 +156,7 @@ def test_an_outcome_that_came_when_the_source_failed_is_not_lost(stage: Stage) -
     stage.plant.broken = ConnectionError("silent")
     assert kinds(stage.step()) == ["TurnFailed"]
     stage.plant.broken = None
-    assert kinds(stage.step()) == ["InstructionDone"]
-    assert stage.controller.knowledge.pending == ()
+    assert kinds(stage.step()) == ["InstructionDone"] and stage.controller.knowledge.pending == ()
     assert len(stage.store.outcomes) == 1
 
 
@@ -217,8 +213,7 @@ def test_a_memory_that_breaks_is_said_and_the_job_is_still_steered(stage: Stage)
 
 
 def test_operators_get_the_answers_of_the_turn_that_heard_them(live: Stage) -> None:
-    taken = live.controller.submit(scale(3)).result(30)
-    assert [event.value for event in taken if isinstance(event, CommandTaken)] == ["3"]
+    assert [event.value for event in live.controller.submit(scale(3)).result(30) if isinstance(event, CommandTaken)] == ["3"]
     refused = live.controller.submit(scale(9)).result(30)
     assert [event.reason for event in refused if isinstance(event, CommandRefused)] == ["the job's limits allow 1 to 4 executors"]
     live.controller.submit(Release(at_s=0.0, who="ann")).result(30)
@@ -280,13 +275,11 @@ def test_a_controller_that_was_dropped_in_the_middle_is_resumed_where_it_was(tmp
     first.step()
 
     second = Stage(opened())
-    assert second.controller.resumed
-    assert second.controller.knowledge.desired.executors == 4 and second.controller.knowledge.pending == ()
+    assert second.controller.resumed and second.controller.knowledge.desired.executors == 4 and second.controller.knowledge.pending == ()
     assert [(hold.knob, hold.who) for hold in second.controller.knowledge.holds] == [("executors", "ann")]
     assert kinds(second.step()) == ["InstructionGiven"]
     assert second.plant.performed == [scaling(2, 2, 4)], "asked again, under a new number"
-    assert kinds(second.step()) == ["InstructionDone"]
-    assert second.step() == [NothingToDo(at_s=second.clock.now_s())]
+    assert kinds(second.step()) == ["InstructionDone"] and second.step() == [NothingToDo(at_s=second.clock.now_s())]
     with HistoryReader.open(tmp_path / "history.db") as reader:
         assert [type(row.event).__name__ for row in reader.events()] == [
             "CommandTaken", "InstructionGiven", "InstructionGiven", "InstructionDone", "NothingToDo",

@@ -87,8 +87,7 @@ def test_a_file_with_a_mistake_changes_nothing_and_is_reported() -> None:
     stage = Stage(terms("shadow"))
     stage.found = Reread(event=AutopilotRefused(at_s=1.0, reason="autopilot.mode: found 'on'"))
     before = stage.controller.terms
-    assert isinstance(stage.pass_s(5.0)[0], AutopilotRefused)
-    assert stage.controller.terms is before
+    assert isinstance(stage.pass_s(5.0)[0], AutopilotRefused) and stage.controller.terms is before
 
 
 def test_a_new_profile_is_followed_too() -> None:
@@ -167,8 +166,7 @@ def test_a_controller_that_dies_between_deciding_and_remembering_resumes_with_it
         second.plant.rate = 500.0
         resumed = second.controller.knowledge
         assert second.controller.resumed and resumed.learnt == before.learnt
-        assert resumed.schedule.decided_s is not None
-        assert isinstance(resumed.schedule.memory, OwnMemory) and resumed.schedule.memory.numbers["decisions"] >= 2.0
+        assert resumed.schedule.decided_s is not None and isinstance(resumed.schedule.memory, OwnMemory) and resumed.schedule.memory.numbers["decisions"] >= 2.0
         second.pass_s(60.0)
         assert second.plant.performed == [scaling(1, 3, 5, decision=resumed.schedule.next_id)]
     with HistoryReader.open(path) as reader:

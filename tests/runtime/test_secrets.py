@@ -18,8 +18,7 @@ def test_a_variable_of_the_environment_is_put_in_its_place() -> None:
 
 def test_secrets_inside_a_longer_text_are_remembered_by_part_and_as_a_whole() -> None:
     found = resolved("user=${env:U};password=${env:P}", U="ann", P="hunter2")
-    assert found.value == "user=ann;password=hunter2"
-    assert found.secrets == {"ann", "hunter2", "user=ann;password=hunter2"}
+    assert found.value == "user=ann;password=hunter2" and found.secrets == {"ann", "hunter2", "user=ann;password=hunter2"}
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,7 @@ def test_a_history_that_is_there_stays_as_it_is(kept: Kept) -> None:
     kept.snapshots().take()
     later = QueryEnded(at_s=8.0, query="q", reason="again")
     kept.history.append(8.0, events=[later])
-    assert not restore_history(kept.beside, kept.path)
-    assert events_in(kept.path) == [EVENT, later]
+    assert not restore_history(kept.beside, kept.path) and events_in(kept.path) == [EVENT, later]
 
 
 def test_where_there_is_no_snapshot_nothing_is_restored(tmp_path: Path) -> None:
@@ -214,8 +213,7 @@ def test_a_job_that_comes_back_from_another_machine_brings_its_newer_history_and
 def test_a_damaged_snapshot_does_not_take_the_place_of_a_history_that_is_there(kept: Kept) -> None:
     kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
     kept.history.close()
-    assert restore_history(kept.beside, kept.path) is None
-    assert events_in(kept.path) == [EVENT]
+    assert restore_history(kept.beside, kept.path) is None and events_in(kept.path) == [EVENT]
 
 
 def test_the_lease_is_renewed_while_a_snapshot_is_slow(tmp_path: Path) -> None:

@@ -115,16 +115,13 @@ def test_calibration_finds_the_settings_of_a_simulated_run(of_batches: Calibrate
     assert (settings.partitions, settings.cores_per_executor, settings.trigger, settings.query) == (12, 2, JOB.trigger, "query")
     assert settings.overhead_s == pytest.approx(0.6, rel=0.05)
     assert settings.row_s * settings.skew == pytest.approx(0.001, rel=0.05)
-    assert settings.skew == pytest.approx(1.0, abs=0.05)
-    assert settings.noise == pytest.approx(0.04, abs=0.02)
-    assert settings.up_s == pytest.approx(7.0, rel=0.15)
-    assert settings.down_s == pytest.approx(3.0, abs=2.5)
+    assert settings.skew == pytest.approx(1.0, abs=0.05) and settings.noise == pytest.approx(0.04, abs=0.02)
+    assert settings.up_s == pytest.approx(7.0, rel=0.15) and settings.down_s == pytest.approx(3.0, abs=2.5)
 
 
 def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups() -> None:
     job = replace(JOB, first_task_s=6.0, warm_up_factor=0.0, noise=0.0)
-    ups = {450.0: 4, 700.0: 3, 1000.0: 4, 1200.0: 3, 1400.0: 4}
-    seen = micro_batches(job, changes=ups)
+    seen = micro_batches(job, changes={450.0: 4, 700.0: 3, 1000.0: 4, 1200.0: 3, 1400.0: 4})
     found = calibrated(seen.readings, seen.events, CONFIG)
     settings = batch_settings(found)
     assert 5.0 <= settings.first_task_s <= 8.0
@@ -158,8 +155,7 @@ def test_what_arrived_arrives_again(of_batches: Calibrated) -> None:
 def test_skew_is_told_from_the_cost_of_rows_by_what_tasks_took() -> None:
     seen = micro_batches(replace(JOB, skew=1.4, noise=0.02))
     settings = batch_settings(calibrated(seen.readings, seen.events, CONFIG))
-    assert settings.row_s == pytest.approx(0.001, rel=0.05)
-    assert settings.skew == pytest.approx(1.4, rel=0.05)
+    assert settings.row_s == pytest.approx(0.001, rel=0.05) and settings.skew == pytest.approx(1.4, rel=0.05)
 
 
 def test_calibration_finds_the_settings_of_a_job_that_flows(of_flow: Calibrated) -> None:
@@ -188,8 +184,7 @@ def test_the_downtime_is_the_one_that_restarts_took(flowing: History) -> None:
 def test_the_recorded_executors_run_again_give_the_recorded_run(batches: History, of_batches: Calibrated, flowing: History, of_flow: Calibrated) -> None:
     for seen, found in ((batches, of_batches), (flowing, of_flow)):
         error = rerun(found, seen.readings, CONFIG).error
-        assert error.executors == pytest.approx(0.0, abs=0.02)
-        assert error.throughput == pytest.approx(0.0, abs=0.02)
+        assert error.executors == pytest.approx(0.0, abs=0.02) and error.throughput == pytest.approx(0.0, abs=0.02)
         assert error.latency_p95 == pytest.approx(0.0, abs=0.1)
 
 
@@ -205,8 +200,7 @@ def test_a_slow_start_is_left_out_of_the_comparison() -> None:
     pile = Arrivals.through((START_S, START_S + 30.0, START_S + 31.0, START_S + LENGTH_S), (20_000.0, 20_000.0, 2000.0, 2000.0))
     seen = micro_batches(arrivals=pile)
     found = calibrated(seen.readings, seen.events, CONFIG)
-    assert found.start_s > START_S + 60.0
-    assert rerun(found, seen.readings, CONFIG).error.throughput == pytest.approx(0.0, abs=0.02)
+    assert found.start_s > START_S + 60.0 and rerun(found, seen.readings, CONFIG).error.throughput == pytest.approx(0.0, abs=0.02)
 
 
 def test_a_simulator_unlike_the_job_says_so(batches: History, of_batches: Calibrated) -> None:
@@ -360,9 +354,7 @@ def test_rows_of_all_queries_may_be_dear_or_cheap_at_once(found_shared: Calibrat
 
 def test_times_of_arrivals_count_from_where_a_simulation_begins(found_shared: Calibrated) -> None:
     graph = found_shared.engine(START_S)
-    assert isinstance(graph, QueryGraph)
-    arrivals = [query.arrivals for query in graph.queries]
-    assert all(each is not None and each.time_s[0] < 60.0 for each in arrivals)
+    assert isinstance(graph, QueryGraph) and all(query.arrivals is not None and query.arrivals.time_s[0] < 60.0 for query in graph.queries)
     assert found_shared.arrivals.rate(START_S + 900.0) == pytest.approx(1.4 * 1700.0, rel=0.1), "that of the job is that of all its queries"
 
 

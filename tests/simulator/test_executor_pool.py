@@ -73,8 +73,7 @@ def test_a_query_changes_after_its_commit_and_is_down_for_a_moment() -> None:
     done = batches(running, 90.0)
     commit_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4)
     (outcome,) = outcomes
-    assert outcome.down_s == pytest.approx(0.5)
-    assert outcome.delayed_rows == pytest.approx(500.0)
+    assert outcome.down_s == pytest.approx(0.5) and outcome.delayed_rows == pytest.approx(500.0)
     assert outcome.took_s == pytest.approx(commit_s + 0.5 - 60.5)
     (query,) = running.observation().queries
     assert (query.trigger, query.rate_limit_rows_per_s, query.partitions, query.state) == (Trigger(interval_s=6.0), 900.0, 8, "running")

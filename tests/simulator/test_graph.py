@@ -225,8 +225,7 @@ def test_a_query_with_nothing_to_read_has_recovered_from_a_crash_at_once() -> No
 def test_on_one_load_queries_keep_their_shares_and_those_that_read_others_go_on_doing_so() -> None:
     graph = in_batches()
     own = replace(graph, queries=(replace(graph.queries[0], arrivals=Arrivals.constant(300.0)), *graph.queries[1:]))
-    load = Arrivals.through((0.0, 100.0), (250.0, 250.0))
-    clicks, views, alerts = own.of_one_load(load).queries
+    clicks, views, alerts = own.of_one_load(Arrivals.through((0.0, 100.0), (250.0, 250.0))).queries
     assert (clicks.share, views.share, alerts.reads) == (pytest.approx(0.75), pytest.approx(0.25), "clicks") and clicks.arrivals is None
     nothing = replace(own, queries=(replace(own.queries[0], arrivals=Arrivals.constant(0.0)), *own.queries[1:])).of_one_load(Arrivals.constant(0.0))
     assert [each.share for each in nothing.queries[:2]] == [0.5, 0.5], "where nothing came all have as much"

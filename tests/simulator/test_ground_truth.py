@@ -24,8 +24,7 @@ def test_pieces_of_any_length_become_one_row_a_second(pieces: list[int]) -> None
 def test_a_part_of_it_can_be_looked_at() -> None:
     record = Record(0.0)
     record.append(seconds(10))
-    assert record.seconds(7).workers.tolist() == [7.0, 8.0, 9.0]
-    assert record.seconds(2, 4).workers.tolist() == [2.0, 3.0]
+    assert record.seconds(7).workers.tolist() == [7.0, 8.0, 9.0] and record.seconds(2, 4).workers.tolist() == [2.0, 3.0]
 
 
 def test_latencies_are_kept_in_their_order_apart_from_the_seconds() -> None:

@@ -56,8 +56,7 @@ def pool_of(context: Context, executors: int | None, **conf: str) -> ExecutorPoo
 def test_after_a_scale_down_spark_wants_as_many_as_remain_so_that_a_crashed_one_is_replaced(decommission: str) -> None:
     context = Context(3)
     pool = pool_of(context, 3, **{"spark.decommission.enabled": decommission})
-    assert pool.scale(2, timeout_s=1.0, wait_for_gap=lambda: None).done
-    assert pool.running() == ["0", "1"] and context.wanted == 2
+    assert pool.scale(2, timeout_s=1.0, wait_for_gap=lambda: None).done and pool.running() == ["0", "1"] and context.wanted == 2
 
 
 def performed(instruction: Instruction, *, pool: Any, queries: Sequence[Any] = (), last_reading: Callable[[], Reading | None], **settings: Any) -> Outcome:

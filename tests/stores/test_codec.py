@@ -133,8 +133,7 @@ def test_a_broken_character_does_not_break_the_history() -> None:
 
 
 def test_secrets_are_masked_in_texts_and_keys_but_numbers_and_own_words_stay() -> None:
-    redactor = Redactor(frozenset({"q", "5", "processing_time"}))
-    stored = decode(Knowledge, encode_knowledge(KNOWLEDGE, redactor))
+    stored = decode(Knowledge, encode_knowledge(KNOWLEDGE, Redactor(frozenset({"q", "5", "processing_time"}))))
     assert stored.desired.queries == {"***": QueryConfiguration(trigger=Trigger(interval_s=5), partitions=8)}
 
 

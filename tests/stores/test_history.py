@@ -66,10 +66,8 @@ def test_a_turn_is_read_back_as_it_was_given(history: History, path: Path) -> No
     with HistoryReader.open(path) as reader:
         assert list(reader.readings()) == [reading_at(7.0)]
         assert list(reader.events()) == [EventRow(event=event, count=1, last_at_s=7.0)]
-        assert list(reader.instructions()) == [(scale, 7.0), (change, 7.1)]
-        assert list(reader.outcomes()) == [(outcome, 7.2)]
-        assert reader.knowledge() == KNOWLEDGE
-        assert reader.span() == (7.0, 7.0)
+        assert list(reader.instructions()) == [(scale, 7.0), (change, 7.1)] and list(reader.outcomes()) == [(outcome, 7.2)]
+        assert reader.knowledge() == KNOWLEDGE and reader.span() == (7.0, 7.0)
 
 
 def test_only_the_owner_may_look_into_the_folder_and_the_files(history: History, path: Path) -> None:
@@ -257,8 +255,7 @@ def turns(rows: list[EventRow]) -> list[float]:
 def test_another_process_reads_whole_turns_while_one_writes_and_after_it_was_killed(path: Path) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     try:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
         counts = []
         for _ in range(5):
             with HistoryReader.open(path) as reader:
@@ -306,8 +303,7 @@ def test_the_size_bound_bounds_the_file_and_keeps_the_newest(tmp_path: Path, siz
     with HistoryReader.open(path) as reader:
         kept = [row.event.at_s for row in reader.events()]
         assert reader.knowledge() == KNOWLEDGE
-    assert kept == [float(each) for each in range(int(kept[0]), 1500)]
-    assert len(kept) > 100
+    assert kept == [float(each) for each in range(int(kept[0]), 1500)] and len(kept) > 100
 
 
 def test_a_smaller_bound_shrinks_the_file_that_is_there(tmp_path: Path) -> None:
@@ -343,8 +339,7 @@ def test_the_whole_history_may_grow_too_old(tmp_path: Path) -> None:
     with History.open(path, config=Config(history_days=1), redactor=Redactor()) as history:
         history.append(1e6, knowledge=KNOWLEDGE)
     with HistoryReader.open(path) as reader:
-        assert reader.span() is None
-        assert reader.knowledge() == KNOWLEDGE
+        assert reader.span() is None and reader.knowledge() == KNOWLEDGE
 
 
 @pytest.fixture

@@ -123,14 +123,12 @@ def test_a_keyframe_has_all_that_was_known_and_the_terms(history: History, path:
     )  # fmt: skip
     terms = Terms(autopilot=autopilot, profile=(ProfileSeen(scaleout=2, rate_rows_per_s=10.0, latency_s=0.5, valid=True),))
     knowledge = replace(KNOWLEDGE, pending=pending, last=blank_reading(1.0))
-    turns = Turns(history, knowledge, terms)
-    turns.take(reading=False)
+    Turns(history, knowledge, terms).take(reading=False)
     assert rows_in(path)[0].keyframe == Keyframe(knowledge=knowledge, terms=terms)
 
 
 def test_a_keyframe_is_no_bigger_than_needed(history: History, path: Path) -> None:
-    turns = Turns(history, replace(KNOWLEDGE, last=blank_reading(1.0)))
-    turns.take()
+    Turns(history, replace(KNOWLEDGE, last=blank_reading(1.0))).take()
     (row,) = rows_in(path)
     assert row.keyframe is not None and row.keyframe.knowledge.last is None, "the turn has a reading of its own, which takes its place"
 
@@ -206,8 +204,7 @@ def test_more_turns_than_are_read_at_once_come_complete_and_in_order(history: Hi
 
 
 def test_a_snapshot_carries_turns_keyframes_and_what_was_learnt(history: History, path: Path, tmp_path: Path) -> None:
-    learnt = replace(KNOWLEDGE.learnt, failures=4)
-    turns = Turns(history, replace(KNOWLEDGE, learnt=learnt))
+    turns = Turns(history, replace(KNOWLEDGE, learnt=replace(KNOWLEDGE.learnt, failures=4)))
     turns.take()
     turns.take()
     take_snapshot(path, tmp_path / "snapshot.db")

@@ -27,8 +27,7 @@ def readings(folder: Path, given: list[Row]) -> list[WorkersReading]:
 
 def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     given = rows(range(20), "abc")
-    shuffled = random.Random(1).sample(given, len(given))
-    found = readings(tmp_path, shuffled)
+    found = readings(tmp_path, random.Random(1).sample(given, len(given)))
     assert found == readings(tmp_path, given)
     assert [each.at_s for each in found] == [15.0 * moment for moment in range(20)]
     assert [worker.worker for worker in found[0].workers] == ["a", "b", "c"] and found[0].since_change_s is None

@@ -103,8 +103,7 @@ def test_closing_frees_the_port_and_ends_the_thread(server: TelemetryServer) -> 
     server.close()
     assert "penstock-telemetry" not in {thread.name for thread in threading.enumerate()}
     again = TelemetryServer(address, metrics, lambda: WELL)
-    assert again.address == address
-    assert get(again, "/healthz")[0] == 200
+    assert again.address == address and get(again, "/healthz")[0] == 200
     again.close()
 
 

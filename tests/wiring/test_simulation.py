@@ -265,8 +265,7 @@ def test_ds2_decides_by_the_busy_time_of_a_continuous_job() -> None:
 @pytest.mark.parametrize("graph", [in_batches(job=replace(SHARED, partitions=24)), flowing()], ids=["micro-batch", "continuous"])
 @pytest.mark.parametrize("policy", ["hpa", "ds2", "daedalus"])
 def test_policies_steer_a_graph_of_queries(graph: Simulable, policy: str) -> None:
-    rising = Arrivals.through((0.0, 600.0, 900.0, 1500.0), (1000.0, 1000.0, 3000.0, 3000.0))
-    done = run(policy, graph, rising, start=4)
+    done = run(policy, graph, Arrivals.through((0.0, 600.0, 900.0, 1500.0), (1000.0, 1000.0, 3000.0, 3000.0)), start=4)
     assert set(done.queries) == {"clicks", "views", "alerts"} and {len(reading.queries) for reading in done.readings} == {3}
     assert done.record.seconds().workers.max() > 4.0 and done.report.rescales >= 1, "three times the load takes more than there were"
     assert all(report.latency is not None and report.processed_rows for report in done.queries.values())

@@ -78,8 +78,7 @@ def test_every_key_arrives_in_the_core(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_word_about_it_only_observes(tmp_path: Path) -> None:
-    assert loaded(tmp_path).spec.autopilot == Autopilot()
-    assert loaded(tmp_path).spec.profile == ()
+    assert loaded(tmp_path).spec.autopilot == Autopilot() and loaded(tmp_path).spec.profile == ()
 
 
 def test_every_key_of_autopilot_is_checked_and_explained() -> None:
@@ -96,8 +95,7 @@ def test_every_key_of_autopilot_is_checked_and_explained() -> None:
 @pytest.mark.parametrize("key", [key for key in AutopilotTable.model_fields if key not in ("parameters", "calendar")])
 def test_a_value_that_no_key_takes_is_named_with_what_is_allowed(tmp_path: Path, key: str) -> None:
     found = said(tmp_path, f"{key} = {{}}")
-    assert found.startswith(f"autopilot.{key}: found an empty table, ")
-    assert found.endswith(" is allowed")
+    assert found.startswith(f"autopilot.{key}: found an empty table, ") and found.endswith(" is allowed")
 
 
 WRONG = [

@@ -92,8 +92,7 @@ value_format = "raw"
 
 def test_a_job_without_kafka_has_none(load: Load) -> None:
     spec = load(ANY_JOB).spec
-    assert spec.kafka == KafkaSpec()
-    assert spec.cpu_query is None
+    assert spec.kafka == KafkaSpec() and spec.cpu_query is None
     assert spec.sources[0].options == {}
 
 
@@ -143,8 +142,7 @@ def test_an_option_that_a_sink_has_itself_wins_whatever_its_capitals(load: Load)
 )  # fmt: skip
 def test_a_client_option_goes_with_and_without_its_prefix(load: Load, written: str) -> None:
     loaded = load(f'[kafka]\nbootstrap = "a:1"\n{written}\n{KAFKA_JOB}')
-    assert loaded.spec.kafka.options == {"security.protocol": "SSL"}
-    assert options_of(loaded)[0]["kafka.security.protocol"] == "SSL"
+    assert loaded.spec.kafka.options == {"security.protocol": "SSL"} and options_of(loaded)[0]["kafka.security.protocol"] == "SSL"
 
 
 def test_brokers_under_the_name_that_the_client_has_for_them_are_the_bootstrap(load: Load) -> None:

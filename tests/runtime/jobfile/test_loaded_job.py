@@ -210,8 +210,7 @@ def test_secrets_are_in_the_job_and_not_in_what_is_declared(load: Load) -> None:
 def test_a_secret_file_is_found_beside_the_job_file(load: Load, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("hunter2\n")
     loaded = load(SMALL.replace('"trace"', '"jdbc"\npassword = "${file:password}"'))
-    assert loaded.spec.sources[0].options["password"] == "hunter2"
-    assert loaded.secrets == {"hunter2"}
+    assert loaded.spec.sources[0].options["password"] == "hunter2" and loaded.secrets == {"hunter2"}
 
 
 def test_the_environment_can_give_numbers_too(load: Load) -> None:

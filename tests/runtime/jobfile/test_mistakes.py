@@ -249,8 +249,7 @@ def test_no_traceback_of_a_mistake_shows_what_a_secret_resolves_to(tmp_path: Pat
         load_job(tmp_path / "job.toml", environ={"S": SECRET})
     except UserMistake as mistake:
         assert SECRET not in "".join(traceback.format_exception(mistake))
-        assert mistake.__cause__ is None
-        assert mistake.__context__ is None
+        assert mistake.__cause__ is None and mistake.__context__ is None
     else:
         pytest.fail("a mistake was expected")
 

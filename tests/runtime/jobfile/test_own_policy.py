@@ -43,8 +43,7 @@ def test_it_is_found_beside_the_job_file_and_made_with_its_parameters_in_the_tim
     assert spec.autopilot.policy == f"{tmp_path}/{file}:HalfFull"
     policy: Any = own_policy(spec.autopilot, spec.folder)
     assert (policy.name, policy.period_s, policy.share, policy.spare) == ("half_full", 20.0, 0.25, 2)
-    assert isinstance(policy.spare, int)
-    assert policy.decide(under(100.0)).executors == 4
+    assert isinstance(policy.spare, int) and policy.decide(under(100.0)).executors == 4
 
 
 def test_one_of_a_module_is_found_too(tmp_path: Path) -> None:

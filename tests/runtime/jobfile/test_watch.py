@@ -132,8 +132,7 @@ def test_a_file_that_is_gone_keeps_the_old_and_is_reported_once(tmp_path: Path) 
     path = tmp_path / "job.toml"
     text = path.read_text()
     path.unlink()
-    assert refused(looking()) == f"{path}: the file is gone"
-    assert looking() is None
+    assert refused(looking()) == f"{path}: the file is gone" and looking() is None
     path.write_text(text)
     assert looking() is None
     path.unlink()
@@ -203,8 +202,7 @@ def test_what_can_be_read_but_once_is_not_looked_at_again(tmp_path: Path) -> Non
     job = loaded(tmp_path)
     job.path.unlink()
     os.mkfifo(job.path)
-    looking = AutopilotWatch(job, FakeClock())
-    assert looking() is None
+    assert AutopilotWatch(job, FakeClock())() is None
 
 
 def test_a_running_controller_follows_the_file(tmp_path: Path) -> None:
