@@ -38,13 +38,10 @@ def test_a_capacity_that_does_not_suffice_is_null(tmp_path: Path, capacity: floa
     assert (answer["recovery_s"], answer["after_checkpoint_s"], answer["continued_share"]) == (None, None, 1.0)
 
 
-def test_a_recovery_beyond_the_end_of_the_trace_says_how_much_of_it_is(tmp_path: Path) -> None:
+def test_a_recovery_beyond_the_trace_or_a_quarter_of_an_hour_says_so(tmp_path: Path) -> None:
     answer = found(*asked(steady(tmp_path), at=4900))
     assert answer["recovery_s"] == pytest.approx(EXACT_S, abs=1e-6)
     assert answer["beyond_trace"] and answer["continued_share"] == pytest.approx(1 - 100 / EXACT_S)
-
-
-def test_a_recovery_of_more_than_a_quarter_of_an_hour_is_beyond_what_is_forecast(tmp_path: Path) -> None:
     answer = found(*asked(steady(tmp_path), capacity=56_000))
     assert answer["recovery_s"] > 900 and answer["beyond_horizon"] and not answer["beyond_trace"]
 

@@ -62,10 +62,13 @@ def test_everything_asked_for_is_on_the_screen(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
-def test_a_terminal_of_80_by_24_is_not_overrun() -> None:
+def test_a_terminal_of_80_by_24_is_not_overrun_and_latency_is_green_within_the_promise_and_red_beyond() -> None:
     text = shown(state_after(READINGS[:35], EVENTS, height=24))
     assert len(text.splitlines()) <= 23
     assert "executors done in 6.0 s" in text.splitlines()[-1]
+    kept, broken = READINGS[0], READINGS[34]
+    assert "\x1b[1;32m2.0 s" in shown(state_after([kept]), styles=True)
+    assert "\x1b[1;31m6.9 s" in shown(state_after([broken]), styles=True)
 
 
 def test_many_queries_and_executors_leave_room_for_events() -> None:
@@ -96,25 +99,16 @@ def test_what_is_unknown_is_a_dash() -> None:
     assert "nan" not in text
 
 
-def test_latency_is_green_within_the_promise_and_red_beyond() -> None:
-    kept, broken = READINGS[0], READINGS[34]
-    assert "\x1b[1;32m2.0 s" in shown(state_after([kept]), styles=True)
-    assert "\x1b[1;31m6.9 s" in shown(state_after([broken]), styles=True)
-
-
 def test_before_the_first_reading_it_says_that_it_waits() -> None:
     text = shown(state_after([], EVENTS[:1]))
     assert "waiting for the first reading" in text
     assert "job demo runs on spark://127.0.0.1:7077" in text
 
 
-def test_events_carry_their_local_time() -> None:
-    assert f"{datetime.fromtimestamp(START_S):%H:%M:%S}  query lookup started" in shown(state_after(READINGS[:2], EVENTS[1:2]))
-
-
-def test_the_state_keeps_sixty_readings_and_eight_events() -> None:
+def test_the_state_keeps_sixty_readings_and_eight_events_with_their_local_time() -> None:
     state = state_after(READINGS * 2, EVENTS * 2)
     assert (len(state.readings), len(state.lines)) == (60, 8)
+    assert f"{datetime.fromtimestamp(START_S):%H:%M:%S}  query lookup started" in shown(state_after(READINGS[:2], EVENTS[1:2]))
 
 
 def test_names_are_never_taken_for_markup() -> None:

@@ -55,13 +55,10 @@ def test_what_was_not_promised_is_null_and_what_did_not_happen_is_empty(trace: P
     assert answer["profiling_worker_seconds"] is None
 
 
-def test_a_recovery_beyond_its_target_is_a_violation(trace: Path) -> None:
+def test_failures_that_are_noticed_late_and_recoveries_beyond_their_target_are_told(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--start-scaleout", 6, "--failures", 700)
     kept, broken = (found(*asked, "--target-recovery", seconds)["violation_s"] for seconds in (600, 40))
     assert kept == 0 < broken
-
-
-def test_failures_that_are_noticed_late_take_longer(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--failures", 300)
     at_once, late = (found(*asked, *more)["failures"][0]["measured_s"] for more in ((), ("--timeout-failures", 20)))
     assert late > at_once + 20
@@ -102,13 +99,10 @@ def test_micro_batches_take_their_own_options(trace: Path) -> None:
     assert 1000 < answer["latency_ms"]["p50"] < 10_000, "half a trigger and a batch"
 
 
-def test_a_cheaper_row_is_a_quicker_job(trace: Path) -> None:
+def test_a_cheaper_row_is_a_quicker_job_and_a_parameter_of_the_policy_is_taken(trace: Path) -> None:
     asked = ("simulate", "--trace", trace, "--policy", "static", "--engine", "micro-batch", "--max-scaleout", 6)
     slow, quick = (found(*asked, "--capacity-per-worker", each)["latency_ms"]["p95"] for each in (6000, 12_000))
     assert quick < slow
-
-
-def test_a_parameter_of_the_policy_is_taken(trace: Path) -> None:
     assert found("simulate", "--trace", trace, "--policy", "static", "--param", "executors=5")["average_workers"] == pytest.approx(5, rel=0.05)
 
 

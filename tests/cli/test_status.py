@@ -69,10 +69,7 @@ def test_everything_about_the_autopilot_is_said_whole(told: dict[str, Any]) -> N
     assert "auto keeps" not in text and "capacity was" not in text, "what comes all the time is left to history and grade"
 
 
-def test_a_job_that_is_only_observed_says_nothing_about_an_autopilot(told: dict[str, Any]) -> None:
+def test_the_object_is_what_the_job_says_and_a_job_that_is_only_observed_names_no_autopilot(told: dict[str, Any]) -> None:
+    assert json.loads(CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False).stdout)["autopilot"] == AUTOPILOT
     told["autopilot"] = {"mode": "observe", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
     assert "autopilot" not in shown() and "orders · observe" in shown()
-
-
-def test_the_object_is_what_the_job_says(told: dict[str, Any]) -> None:
-    assert json.loads(CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False).stdout)["autopilot"] == AUTOPILOT

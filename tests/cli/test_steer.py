@@ -74,9 +74,12 @@ def test_each_command_reaches_the_job_as_it_was_meant(host: Host, words: list[st
     assert "done what you said" in result.output
 
 
-def test_a_command_waits_until_it_is_done_and_says_how_it_ended(host: Host) -> None:
+def test_a_command_waits_until_it_is_done_and_a_refusal_is_the_users_to_put_right(host: Host) -> None:
     assert penstock("scale", "3").output.splitlines()[-1] == "executors done in 2.0 s"
     assert host.looks == 3
+    host.refusal = "the job's limits allow 1 to 4 executors"
+    result = penstock("scale", "9")
+    assert isinstance(result.exception, UserMistake) and str(result.exception) == host.refusal
 
 
 def test_it_does_not_wait_when_told_not_to_nor_when_there_is_nothing_to_do(host: Host) -> None:
@@ -84,12 +87,6 @@ def test_it_does_not_wait_when_told_not_to_nor_when_there_is_nothing_to_do(host:
     host.numbers = []
     assert penstock("scale", "3").exit_code == 0
     assert host.looks == 0
-
-
-def test_a_refusal_is_the_users_to_put_right(host: Host) -> None:
-    host.refusal = "the job's limits allow 1 to 4 executors"
-    result = penstock("scale", "9")
-    assert isinstance(result.exception, UserMistake) and str(result.exception) == host.refusal
 
 
 @pytest.mark.parametrize("words", [["trigger", "soon"], ["rate-limit", "fast"], ["rate", "slow"], ["scale", "3", "--for", "ever"]])

@@ -51,10 +51,13 @@ def test_the_page_has_title_summary_picture_and_events(tmp_path: Path) -> None:
     assert "query restarted" in text
 
 
-def test_the_page_loads_nothing_and_runs_nothing() -> None:
+def test_the_page_loads_nothing_runs_nothing_and_leaves_out_turns_that_did_nothing() -> None:
     found = Tags(page_of(READINGS, EVENTS))
     assert not found.tags & {"script", "link", "img", "iframe", "object"}
     assert all(address.startswith("#") for address in found.loads)
+    assert any(isinstance(event, NothingToDo) for event in EVENTS)
+    assert "nothing to do" not in page_of(READINGS, EVENTS)
+    assert page_of([], []).count("nothing recorded yet") >= 3
 
 
 def test_names_and_words_are_escaped() -> None:
@@ -76,11 +79,6 @@ def test_secrets_are_masked_in_the_words_of_events() -> None:
     )
     assert "hunter2" not in text
     assert "login with *** failed" in text
-
-
-def test_turns_that_did_nothing_are_left_out() -> None:
-    assert any(isinstance(event, NothingToDo) for event in EVENTS)
-    assert "nothing to do" not in page_of(READINGS, EVENTS)
 
 
 def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_not() -> None:
@@ -111,7 +109,3 @@ def test_the_picture_follows_the_colours_of_the_page() -> None:
     assert "var(--ink)" in drawn
     assert "#1f2933" not in drawn
     assert "prefers-color-scheme: dark" in text
-
-
-def test_an_empty_history_says_so() -> None:
-    assert page_of([], []).count("nothing recorded yet") >= 3

@@ -19,10 +19,11 @@ def test_columns_hold_what_the_readings_say_in_the_order_of_time() -> None:
     assert columns.lag_rows.tolist() == [reading.lag_rows for reading in READINGS]
 
 
-def test_an_unknown_is_a_gap_and_not_a_zero() -> None:
+def test_an_unknown_is_a_gap_and_no_reading_gives_empty_columns() -> None:
     columns = series([replace(READINGS[0], arrival_rows_per_s=None, latency=None), READINGS[1]])
     assert np.isnan(columns.arrival_rows_per_s[0]) and np.isnan(columns.p95_s[0])
     assert columns.p95_s[1] == pytest.approx(READINGS[1].latency.p95_s if READINGS[1].latency else None)
+    assert series([]).at_s.shape == series([]).p99_s.shape == (0,)
 
 
 def test_a_time_without_readings_breaks_every_line() -> None:
@@ -51,7 +52,3 @@ def test_the_size_a_policy_wants_holds_until_its_next_word_and_not_while_it_does
     known = [None if np.isnan(size) else size for size in series(READINGS[:16], events).executors_decided.tolist()]
     assert known == [None, None, 4, 4, 5, 5, None, None, 2, 2, None, None, 3, 3, None, None]
     assert np.isnan(series(READINGS[:16]).executors_decided).all()
-
-
-def test_no_reading_gives_empty_columns() -> None:
-    assert series([]).at_s.shape == series([]).p99_s.shape == (0,)

@@ -37,16 +37,10 @@ def test_rows_print_every_number() -> None:
     assert (rows["rescales"], rows["restarts"], rows["failures"]) == ("3", "1", "1")
 
 
-def test_an_empty_history_says_so() -> None:
+def test_what_is_not_known_is_said_to_be_unknown() -> None:
     assert summarise([], [], PROMISES, max_executors=4).rows() == [("run", "nothing recorded yet")]
-
-
-def test_one_reading_is_enough_and_what_needs_two_is_unknown() -> None:
     rows = dict(summarise(READINGS[:1], [], Promises(), max_executors=4).rows())
     assert (rows["rows processed"], rows["executor-seconds"], rows["within the promise"]) == ("–", "–", "nothing promised")
-
-
-def test_unknown_rates_and_latencies_stay_unknown() -> None:
     blind = [replace(each, arrival_rows_per_s=None, throughput_rows_per_s=None, latency=None) for each in READINGS]
     report = summarise(blind, [], PROMISES, max_executors=4).report
     assert (report.processed_rows, report.peak_arrival_rows_per_s, report.latency, report.within_promise) == (None, None, None, None)

@@ -158,13 +158,10 @@ def test_lines_that_lack_fields_are_counted_and_skipped() -> None:
     assert isinstance(found[1], Unreadable) and found[1].kind == "SparkListenerTaskEnd"
 
 
-def test_jobs_without_a_query_are_skipped_and_the_batch_of_old_logs_is_in_the_description() -> None:
+def test_jobs_without_a_query_and_rows_of_a_task_that_failed_do_not_count() -> None:
     described = {"sql.streaming.queryId": "q", "spark.job.description": "\nid = q\nrunId = r\nbatch = 7"}
     text = "\n".join([event_logs.job_start(1, [0, 1], {}, START_S), event_logs.job_start(2, [2], described, START_S)])
     assert list(logged([text.encode()])) == [JobStarted(at_s=START_S, query_id="q", batch_id=7, stages=(2,))]
-
-
-def test_rows_of_a_task_that_failed_do_not_count_but_its_time_does() -> None:
     (task,) = logged([event_logs.task_end(3, "1", START_S, 2.5, 100, 0, reason="ExceptionFailure").encode()])
     assert task == TaskEnded(at_s=START_S, stage=3, executor_id="1", run_time_s=2.5, source_rows=0, shuffle_rows=0, succeeded=False)
 
@@ -216,14 +213,10 @@ def test_the_trigger_is_the_grid_on_which_batches_start() -> None:
     assert rhythm([0.0, 10.0], 3.0).trigger == Trigger(), "two batches are no rhythm"
 
 
-def test_batches_of_one_length_whose_tasks_run_all_the_time_are_real_time_mode() -> None:
-    starts_s = [60.4 * number for number in range(10)]
-    found = [rhythm(starts_s, length_s, task_s).is_real_time for length_s, task_s in ((60.0, 59.5), (60.0, 40.0), (1.0, 1.0))]
-    assert found == [True, False, False]
-
-
-def test_a_few_odd_batches_do_not_hide_real_time_mode() -> None:
-    found = rhythm([60.4 * number for number in range(40)], 60.0, task_s=59.5)
+def test_batches_of_one_length_whose_tasks_run_all_the_time_are_real_time_mode_though_a_few_are_odd() -> None:
+    starts_s = [60.4 * number for number in range(40)]
+    assert [rhythm(starts_s[:10], *each).is_real_time for each in ((60.0, 59.5), (60.0, 40.0), (1.0, 1.0))] == [True, False, False]
+    found = rhythm(starts_s, 60.0, task_s=59.5)
     for length_s in (12.0, 61.5, 300.0):
         found.batch(5000.0, 5000.0 + length_s, length_s)
     assert found.is_real_time

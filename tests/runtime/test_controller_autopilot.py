@@ -83,15 +83,11 @@ def test_terms_that_change_are_followed_from_that_turn_on_and_said() -> None:
     assert of(AutopilotChanged, stage.pass_s(30.0)) == [], "said once"
 
 
-def test_a_file_with_a_mistake_changes_nothing_and_is_reported() -> None:
+def test_a_file_with_a_mistake_changes_nothing_and_a_new_profile_is_followed() -> None:
     stage = Stage(terms("shadow"))
     stage.found = Reread(event=AutopilotRefused(at_s=1.0, reason="autopilot.mode: found 'on'"))
     before = stage.controller.terms
     assert isinstance(stage.pass_s(5.0)[0], AutopilotRefused) and stage.controller.terms is before
-
-
-def test_a_new_profile_is_followed_too() -> None:
-    stage = Stage(terms("shadow"))
     rows = (ProfileSeen(scaleout=2, rate_rows_per_s=100.0, latency_s=1.0),)
     stage.found = replace(changed(1.0, mode="shadow"), autopilot=None, profile=rows)
     stage.pass_s(5.0)

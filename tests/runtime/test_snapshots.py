@@ -86,11 +86,6 @@ def test_a_history_that_is_there_stays_as_it_is(kept: Kept) -> None:
     assert not restore_history(kept.beside, kept.path) and events_in(kept.path) == [EVENT, later]
 
 
-def test_where_there_is_no_snapshot_nothing_is_restored(tmp_path: Path) -> None:
-    assert not restore_history(FolderBeside(tmp_path / "empty"), tmp_path / "history.db")
-    assert not (tmp_path / "history.db").exists()
-
-
 def test_a_snapshot_that_is_none_is_refused_in_one_line(kept: Kept, tmp_path: Path) -> None:
     kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(UserMistake, match="snapshot"):
@@ -210,10 +205,12 @@ def test_a_job_that_comes_back_from_another_machine_brings_its_newer_history_and
     assert restore_history(kept.beside, kept.path) is None, "once is enough"
 
 
-def test_a_damaged_snapshot_does_not_take_the_place_of_a_history_that_is_there(kept: Kept) -> None:
+def test_a_damaged_or_missing_snapshot_does_not_take_the_place_of_a_history(kept: Kept, tmp_path: Path) -> None:
     kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
     kept.history.close()
     assert restore_history(kept.beside, kept.path) is None and events_in(kept.path) == [EVENT]
+    assert not restore_history(FolderBeside(tmp_path / "empty"), tmp_path / "history.db")
+    assert not (tmp_path / "history.db").exists()
 
 
 def test_the_lease_is_renewed_while_a_snapshot_is_slow(tmp_path: Path) -> None:

@@ -112,14 +112,11 @@ def test_how_often_somebody_looks_changes_nothing(looks: list[float], seed: int)
     assert [each.cpu_s for each in one.observation().executors] == pytest.approx([each.cpu_s for each in other.observation().executors])
 
 
-def test_latency_is_the_wait_in_line() -> None:
+def test_latency_is_the_wait_in_line_or_that_of_a_queue() -> None:
     record = lived(job(2000.0, executors=1, base_s=0.2, queue_s=0.0), 100.0)
     waited_s = (np.arange(100) + 0.5) / 2
     assert record.seconds().latency_s == pytest.approx(0.2 + waited_s, abs=1e-3)
     assert record.seconds().oldest_s == pytest.approx((np.arange(100) + 1.0) / 2, abs=1e-3)
-
-
-def test_without_a_line_latency_is_that_of_a_queue() -> None:
     latencies = [lived(job(4000.0 * load, base_s=0.2, queue_s=0.05), 60.0).seconds().latency_s[-1] for load in (0.1, 0.5, 0.9)]
     assert latencies == pytest.approx([0.2 + 0.05 / 9, 0.25, 0.65])
 
@@ -156,19 +153,14 @@ def test_skew_lowers_the_capacity_and_the_busiest_worker_shows_it() -> None:
     assert rows / rows.max() == pytest.approx((cpu_s - 2.0) / (cpu_s.max() - 2.0), abs=1e-6)
 
 
-def test_cpu_follows_the_rows_of_each_worker() -> None:
-    engine = job(2000.0, idle=0.1)
-    engine.advance(100.0)
-    assert [each.cpu_s for each in engine.observation().executors] == pytest.approx([100.0 * (0.1 + 0.9 * 0.5)] * 4)
-
-
-def test_one_seed_is_one_run_and_another_is_another() -> None:
-    def cpu(seed: int) -> list[float | None]:
-        engine = job(2000.0, noise=0.02, seed=seed)
+def test_cpu_follows_the_rows_of_each_worker_and_one_seed_is_one_run() -> None:
+    def cpu(**known: Any) -> list[float | None]:
+        engine = job(2000.0, **known)
         engine.advance(100.0)
         return [each.cpu_s for each in engine.observation().executors]
 
-    assert cpu(1) == cpu(1) != cpu(2)
+    assert cpu(idle=0.1) == pytest.approx([100.0 * (0.1 + 0.9 * 0.5)] * 4)
+    assert cpu(noise=0.02, seed=1) == cpu(noise=0.02, seed=1) != cpu(noise=0.02, seed=2)
 
 
 def test_two_failures_before_the_job_has_recovered_end_together() -> None:
@@ -178,13 +170,10 @@ def test_two_failures_before_the_job_has_recovered_end_together() -> None:
     assert first.recovered_s == second.recovered_s == pytest.approx(150.0 + 60.0, abs=1.0)
 
 
-def test_a_job_without_workers_or_struck_before_it_starts_is_refused() -> None:
+def test_a_job_that_cannot_be_is_refused_and_one_that_does_not_keep_up_has_not_recovered() -> None:
     for wrong in ({"executors": 0}, {"faults": (Fault(at_s=-1.0),)}):
         with pytest.raises(ValueError):
             job(1000.0, **wrong)
-
-
-def test_a_job_that_does_not_keep_up_has_not_recovered() -> None:
     (struck,) = lived(job(5000.0, faults=(Fault(at_s=100.0),)), 400.0).struck
     assert struck.recovery_s is None
 

@@ -60,13 +60,10 @@ def test_skew_lengthens_a_batch_and_leaves_slots_idle() -> None:
     assert slow.busyness == pytest.approx(fast.busyness)
 
 
-def test_more_executors_do_not_help_a_slow_sink() -> None:
+def test_a_slow_sink_bounds_a_batch_and_the_overhead_grows_with_the_state() -> None:
     job = MicroBatchSettings(row_s=0.0001, sink_s_per_row=0.001, partitions=24)
     two, eight = (batches(engine(job, 600.0, executors), 60.0)[-1].duration_s for executors in (2, 8))
     assert eight > 0.5 + 3.0 and eight > 0.9 * two
-
-
-def test_the_overhead_grows_with_the_state() -> None:
     first, *_, last = batches(engine(MicroBatchSettings(state_growth=1e-4), 100.0, 4), 300.0)
     assert last.duration_s - first.duration_s == pytest.approx(0.5 * 1e-4 * (last.started_s - first.started_s) * 100.0)
     assert last.state_rows == pytest.approx(100.0 * last.started_s, abs=1)
@@ -82,13 +79,10 @@ def test_batches_start_at_multiples_of_the_interval_or_when_the_last_one_is_late
     assert done[-1].started_s == 96.0
 
 
-def test_without_an_interval_a_batch_starts_when_the_last_one_is_done() -> None:
+def test_without_an_interval_batches_follow_each_other_and_a_limit_leaves_rows_to_the_next() -> None:
     done = batches(engine(MicroBatchSettings(trigger=Trigger()), 1000.0, 4), 60.0)
     assert len(done) > 50
     assert all(after.started_s == before.committed_s for before, after in pairwise(done))
-
-
-def test_a_limit_of_rows_leaves_the_rest_to_the_next_batch() -> None:
     running = engine(MicroBatchSettings(rate_limit_rows_per_s=200.0), 300.0, 4)
     assert {batch.rows for batch in batches(running, 100.0)} == {1000.0}
     assert running.record.seconds().lag_rows[-1] > 9000.0

@@ -149,14 +149,14 @@ def problem_of(server: FakePrometheus, before: str = "") -> str | None:
     return (cpu.problem or "").removeprefix(f"Prometheus at http://{server.place}: ")
 
 
-def test_a_query_that_prometheus_refuses_is_reported_in_its_words(server: FakePrometheus) -> None:
+def test_what_prometheus_refuses_is_reported_in_one_line(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
     server.say({"status": "error", "errorType": "bad_data", "error": "parse error:\n unexpected end"}, status=400)
     assert problem_of(server) == "parse error: unexpected end"
-
-
-def test_a_wrong_password_is_reported(server: FakePrometheus) -> None:
     server.status = 401
     assert problem_of(server, "amy:wrong@") == "it refuses with HTTP 401 Unauthorized; look at the user name and password in the URL"
+    monkeypatch.setattr(prometheus_cpu, "LONGEST_ANSWER_BYTES", 10)
+    server.answer(ONE)
+    assert problem_of(server) == "the answer is longer than 10 bytes; look at the query"
 
 
 def vector(series: bytes) -> bytes:
@@ -196,12 +196,6 @@ def test_a_result_that_does_not_name_each_executor_once_is_reported(server: Fake
 def test_values_that_are_no_cores_are_left_out(server: FakePrometheus) -> None:
     server.answer(({"executor_id": "1"}, "NaN"), ({"executor_id": "2"}, "+Inf"), ({"executor_id": "3"}, "-1"), ({"executor_id": "4"}, "0"))
     assert asking(server).cores() == {"4": 0.0}
-
-
-def test_an_answer_that_is_too_long_is_refused(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prometheus_cpu, "LONGEST_ANSWER_BYTES", 10)
-    server.answer(ONE)
-    assert problem_of(server) == "the answer is longer than 10 bytes; look at the query"
 
 
 def test_a_server_that_is_not_there_is_reported_without_its_password(server: FakePrometheus) -> None:

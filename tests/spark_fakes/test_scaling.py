@@ -130,19 +130,13 @@ def let_one_go(*queries: Query, gap_wait_s: float = 60.0) -> None:
     assert outcome.done, outcome
 
 
-def test_they_wait_until_no_query_is_in_a_batch_and_no_longer() -> None:
+def test_they_wait_until_no_query_is_in_a_batch_and_leave_where_there_is_never_a_gap() -> None:
     one, other = Query(BUSY, BUSY, WAITING), Query(WAITING, BUSY, BUSY, WAITING, commits_at=2)
     let_one_go(one, other)
     assert one.looks == other.looks == 4, "a commit of one is no gap while another works"
-
-
-def test_right_after_a_commit_is_a_gap_where_there_is_one_query() -> None:
     only = Query(BUSY, commits_at=3)
     let_one_go(only)
     assert only.looks == 4, "the commit is seen at the next look, with the query in its next batch already"
-
-
-def test_where_there_is_never_a_gap_they_leave_all_the_same() -> None:
     one, other = Query(BUSY), Query(BUSY)
     let_one_go(one, other, gap_wait_s=0.2)
     assert one.looks >= 2

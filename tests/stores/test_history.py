@@ -220,13 +220,10 @@ def test_a_fault_of_the_program_is_not_taken_for_a_fault_of_the_disk(history: Hi
     assert history.append(2.0, reading=reading_at(2.0)) == ()
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_and_a_history_that_is_missing_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserMistake, match=r"the history cannot be written \(.+\): put that right, or give another state folder$"):
         History.open(tmp_path / "file" / "history.db", config=Config(), redactor=Redactor())
-
-
-def test_reading_a_missing_history_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="there is no history"):
         HistoryReader.open(tmp_path / "history.db")
 

@@ -75,10 +75,12 @@ def package(folder: Path, **sources: str) -> Path:
     return folder
 
 
-def test_it_is_found_once_and_is_that_of_the_sources() -> None:
+def test_it_is_found_once_of_the_sources_and_without_them_nothing_is_known(tmp_path: Path) -> None:
     core = Path(penstock.__file__).parent / "core"
     assert this_penstock() is this_penstock()
     assert (this_penstock().version, this_penstock().core) == (penstock.__version__, digest(core))
+    (tmp_path / "loop.pyc").write_bytes(b"compiled")
+    assert digest(tmp_path) is None
 
 
 def test_the_digest_changes_with_a_byte_a_place_and_a_file_more(tmp_path: Path) -> None:
@@ -96,8 +98,3 @@ def test_the_digest_is_the_same_elsewhere_and_whatever_python_compiled(tmp_path:
     (second / "__pycache__").mkdir()
     (second / "__pycache__/loop.cpython-311.pyc").write_bytes(b"compiled")
     assert digest(first) == digest(second)
-
-
-def test_without_sources_nothing_is_known(tmp_path: Path) -> None:
-    (tmp_path / "loop.pyc").write_bytes(b"compiled")
-    assert digest(tmp_path) is None

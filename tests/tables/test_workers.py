@@ -33,11 +33,6 @@ def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     assert [worker.worker for worker in found[0].workers] == ["a", "b", "c"] and found[0].since_change_s is None
 
 
-def test_of_two_readings_of_a_worker_at_a_moment_the_mean_counts(tmp_path: Path) -> None:
-    found = readings(tmp_path, [(0.0, "a", 0.2, 10.0), (0.0, "a", 0.4, 30.0), (15.0, "a", 0.5, 50.0)])
-    assert [(each.workers[0].utilization, each.workers[0].throughput_rows_per_s) for each in found] == [(pytest.approx(0.3), 20.0), (0.5, 50.0)]
-
-
 @pytest.mark.parametrize("lacking", [1, LONGEST_LACK])
 @pytest.mark.parametrize("begin", [0, 7])
 def test_moments_that_lack_a_worker_are_left_out_and_are_no_rescale(tmp_path: Path, lacking: int, begin: int) -> None:
@@ -61,10 +56,11 @@ def test_a_worker_that_stays_away_or_comes_is_a_rescale(tmp_path: Path) -> None:
     assert [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
 
 
-def test_workers_that_come_in_the_last_moments_are_there_and_one_that_is_missing_there_was_not_read(tmp_path: Path) -> None:
-    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "abcd")])
-    assert [(each.scaleout, each.since_change_s) for each in found[19:]] == [(3, None), (4, 0.0), (4, 15.0)]
-    assert {each.scaleout for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}
+def test_workers_of_the_last_moments_are_there_unless_all_others_replaced_them(tmp_path: Path) -> None:
+    for last, scaleout in (("abcd", 4), ("defghi", 6)):
+        found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), last)])
+        assert [(each.scaleout, each.since_change_s) for each in found[19:]] == [(3, None), (scaleout, 0.0), (scaleout, 15.0)]
+    assert {each.scaleout for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}, "one that is missing was not read"
 
 
 @pytest.mark.parametrize(
@@ -116,11 +112,6 @@ def test_workers_that_came_shortly_before_a_ragged_end_are_there(tmp_path: Path)
     assert (found[-1].at_s, found[-1].scaleout, found[-1].since_change_s) == (354.0, 4, 54.0)
 
 
-def test_workers_that_all_others_replaced_in_the_last_moments_are_gone(tmp_path: Path) -> None:
-    found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "defghi")])
-    assert [(each.scaleout, each.since_change_s) for each in found[19:]] == [(3, None), (6, 0.0), (6, 15.0)]
-
-
 def test_a_row_without_a_number_is_a_reading_that_was_not_made_of_a_worker_that_was_there(tmp_path: Path) -> None:
     given = [(t, w, "" if w == "b" and 5 <= t / 15 < 15 else u, z if (t, w) != (0.0, "a") else "") for t, w, u, z in rows(range(20), "abc")]
     found = table(tmp_path, given)
@@ -138,6 +129,8 @@ def test_workers_read_at_moments_of_their_own_are_joined(tmp_path: Path) -> None
     assert len(found) >= 19 and {each.scaleout for each in found} == {3}
 
 
-def test_one_row_is_one_moment_and_columns_may_have_other_names(tmp_path: Path) -> None:
-    (found,) = table(tmp_path, [(0.0, "a", 0.5, 10.0)], "t_s,worker,cpu,throughput", columns={"utilization": "cpu"}).readings
-    assert found.workers[0].utilization == 0.5
+def test_one_row_is_one_moment_and_the_mean_of_two_counts(tmp_path: Path) -> None:
+    (moment,) = table(tmp_path, [(0.0, "a", 0.5, 10.0)], "t_s,worker,cpu,throughput", columns={"utilization": "cpu"}).readings
+    assert moment.workers[0].utilization == 0.5
+    found = readings(tmp_path, [(0.0, "a", 0.2, 10.0), (0.0, "a", 0.4, 30.0), (15.0, "a", 0.5, 50.0)])
+    assert [(each.workers[0].utilization, each.workers[0].throughput_rows_per_s) for each in found] == [(pytest.approx(0.3), 20.0), (0.5, 50.0)]

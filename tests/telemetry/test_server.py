@@ -80,21 +80,18 @@ def test_an_error_while_answering_is_500_without_its_text() -> None:
     assert b"hunter2" not in body
 
 
-def test_a_port_in_use_is_one_line_that_says_what_to_do(server: TelemetryServer) -> None:
+def test_a_port_in_use_or_a_host_that_is_not_here_is_one_line_that_says_what_to_do(server: TelemetryServer) -> None:
     with pytest.raises(UserMistake) as caught:
         TelemetryServer(server.address, metrics, lambda: WELL)
     assert str(caught.value) == f'metrics address {server.address}: the port is in use; give another, port 0 for any free one, or "off"'
+    with pytest.raises(UserMistake, match=r"metrics address 192\.0\.2\.1:0: .*; give another"):
+        TelemetryServer("192.0.2.1:0", metrics, lambda: WELL)
 
 
 @pytest.mark.parametrize("address", ["", "localhost", "localhost:http", "localhost:70000", "host:-1", "host:²"])
 def test_an_address_that_is_none_is_one_line(address: str) -> None:
     with pytest.raises(UserMistake, match=r'metrics address: found .*, "host:port"'):
         parse_address(address)
-
-
-def test_a_host_that_is_not_here_is_one_line() -> None:
-    with pytest.raises(UserMistake, match=r"metrics address 192\.0\.2\.1:0: .*; give another"):
-        TelemetryServer("192.0.2.1:0", metrics, lambda: WELL)
 
 
 def test_closing_frees_the_port_and_ends_the_thread(server: TelemetryServer) -> None:

@@ -61,12 +61,14 @@ def test_a_static_job_keeps_what_was_declared_and_pays_for_it_to_the_end() -> No
     assert run.report.rescales == 0 and run.report.average_executors == pytest.approx(7.0)
     assert run.report.executor_s == pytest.approx(7 * 3600.0)
     assert {event.decision.executors for event in run.events if isinstance(event, Decided)} == {7}
+    assert simulate(setup("static")).failures == ()
 
 
-def test_a_policy_that_follows_utilisation_pays_less() -> None:
+def test_policies_that_follow_utilisation_pay_less_in_either_engine() -> None:
     run = in_order(simulate(setup("hpa_paper", sine(1.0))))
-    assert run.report.rescales > 0 and run.report.average_executors < 11.0
-    assert run.record.seconds().workers.max() <= 12
+    assert run.report.rescales > 0 and run.report.average_executors < 11.0 and run.record.seconds().workers.max() <= 12
+    run = in_order(simulate(replace(setup("hpa", sine(1.0)), engine=MicroBatchSettings(partitions=48))))
+    assert run.report.rescales > 0 and run.report.average_executors < 12.0 and run.report.latency is not None
 
 
 @pytest.mark.parametrize("policy", ["static", "spark_dra"])
@@ -75,10 +77,6 @@ def test_a_failure_has_its_prediction_and_its_measurement_whatever_the_policy_as
     assert failure.at_s == 1803.0 and failure.measured_s is not None and failure.predicted_s is not None
     assert 30.0 < failure.measured_s < 300.0
     assert failure.predicted_s == pytest.approx(failure.measured_s, rel=0.35)
-
-
-def test_without_failures_none_are_listed() -> None:
-    assert simulate(setup("static")).failures == ()
 
 
 def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
@@ -115,11 +113,6 @@ def test_time_is_that_of_the_trace_wherever_it_begins() -> None:
     run = in_order(simulate(setup("static", Arrivals.through((50_000.0, 52_000.0), (20_000.0, 20_000.0)), start=6, faults=(51_000.0,))))
     assert (run.record.start_s, run.record.end_s) == (50_000.0, 52_000.0)
     assert run.failures[0].at_s == 51_000.0 and run.failures[0].measured_s is not None
-
-
-def test_micro_batches_are_steered_too() -> None:
-    run = in_order(simulate(replace(setup("hpa", sine(1.0)), engine=MicroBatchSettings(partitions=48))))
-    assert run.report.rescales > 0 and run.report.average_executors < 12.0 and run.report.latency is not None
 
 
 def test_a_policy_that_also_predicts_recoveries_decides_as_before() -> None:

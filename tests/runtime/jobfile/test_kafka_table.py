@@ -90,32 +90,21 @@ value_format = "raw"
     )  # fmt: skip
 
 
-def test_a_job_without_kafka_has_none(load: Load) -> None:
+def test_a_job_without_kafka_has_none_and_a_connector_may_be_a_single_text(load: Load, tmp_path: Path) -> None:
     spec = load(ANY_JOB).spec
     assert spec.kafka == KafkaSpec() and spec.cpu_query is None
     assert spec.sources[0].options == {}
-
-
-def test_a_connector_may_be_a_single_text(load: Load, tmp_path: Path) -> None:
     assert load(f'kafka.connector = "a:b:1"\n{ANY_JOB}').spec.kafka.connector == ("a:b:1",)
     assert load(f'kafka.connector = "x.jar"\n{ANY_JOB}').spec.kafka.connector == (f"{tmp_path}/x.jar",)
 
 
-def test_a_kafka_source_and_sink_take_over_the_brokers_and_the_client_options(load: Load) -> None:
-    source, sink = options_of(load(f'[kafka]\nbootstrap = "a:9092,b:9092"\n"security.protocol" = "SSL"\n{KAFKA_JOB}'))
-    shared = {"kafka.bootstrap.servers": "a:9092,b:9092", "kafka.security.protocol": "SSL"}
-    assert source == {"subscribe": "clicks", **shared}
-    assert sink == {"topic": "counts", **shared}
-
-
-def test_a_source_and_a_sink_of_another_format_take_nothing_over(load: Load) -> None:
+def test_only_sources_and_sinks_of_kafka_take_over_the_brokers_and_the_client_options(load: Load) -> None:
+    for brokers in ("a:9092,b:9092", EMBEDDED):
+        shared = {"kafka.bootstrap.servers": brokers, "kafka.security.protocol": "SSL"}
+        found = options_of(load(f'[kafka]\nbootstrap = "{brokers}"\n"security.protocol" = "SSL"\n{KAFKA_JOB}'))
+        assert found == ({"subscribe": "clicks", **shared}, {"topic": "counts", **shared})
     text = TRACE + 'bootstrap = "mine"\n' + QUERY + NOOP
     assert options_of(load(f'[kafka]\nbootstrap = "embedded"\nacks = "all"\n{text}')) == ({"bootstrap": "mine"}, {})
-
-
-def test_the_marker_of_the_embedded_broker_stays_in_the_options(load: Load) -> None:
-    source, sink = options_of(load(f'[kafka]\nbootstrap = "embedded"\n{KAFKA_JOB}'))
-    assert source["kafka.bootstrap.servers"] == sink["kafka.bootstrap.servers"] == EMBEDDED
 
 
 @pytest.mark.parametrize(

@@ -207,10 +207,11 @@ def test_secrets_are_in_the_job_and_not_in_what_is_declared(load: Load) -> None:
     assert "hunter2" not in repr(loaded)
 
 
-def test_a_secret_file_is_found_beside_the_job_file(load: Load, tmp_path: Path) -> None:
+def test_a_secret_file_is_found_beside_the_job_file_and_a_byte_order_mark_does_not_matter(load: Load, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("hunter2\n")
     loaded = load(SMALL.replace('"trace"', '"jdbc"\npassword = "${file:password}"'))
     assert loaded.spec.sources[0].options["password"] == "hunter2" and loaded.secrets == {"hunter2"}
+    assert load("\ufeff" + SMALL).spec.queries[0].sources == ("source",)
 
 
 def test_the_environment_can_give_numbers_too(load: Load) -> None:
@@ -226,10 +227,6 @@ def test_the_environment_of_the_process_is_the_default(tmp_path: Path, monkeypat
     (tmp_path / "job.py").touch()
     (tmp_path / "job.toml").write_text('name = "${env:PENSTOCK_TEST_NAME}"\n' + SMALL)
     assert load_job(tmp_path / "job.toml").spec.name == "from-outside"
-
-
-def test_a_file_saved_with_a_byte_order_mark_is_read(load: Load) -> None:
-    assert load("\ufeff" + SMALL).spec.queries[0].sources == ("source",)
 
 
 def test_the_scaffold_of_penstock_init_is_a_job(tmp_path: Path) -> None:

@@ -33,10 +33,6 @@ def mistake(folder: Path, text: str, name: str = "Mine", **parameters: float) ->
     return str(caught.value).replace(file, "mine.py")
 
 
-def test_a_policy_of_penstock_is_none_of_the_owners() -> None:
-    assert own_policy(Autopilot(policy="daedalus")) is None
-
-
 def test_it_is_found_beside_the_job_file_and_made_with_its_parameters_in_the_time_of_the_job(tmp_path: Path) -> None:
     file = write(tmp_path)
     spec = loaded(tmp_path, f'policy = "{file}:HalfFull"\ntime_scale = 0.5\n[autopilot.parameters]\nshare = 0.25\nspare = 2\nperiod_s = "40s"').spec
@@ -46,10 +42,9 @@ def test_it_is_found_beside_the_job_file_and_made_with_its_parameters_in_the_tim
     assert isinstance(policy.spare, int) and policy.decide(under(100.0)).executors == 4
 
 
-def test_one_of_a_module_is_found_too(tmp_path: Path) -> None:
-    file = write(tmp_path)
-    policy = own_policy(Autopilot(policy=f"{file.removesuffix('.py')}:HalfFull"), tmp_path)
-    assert policy is not None and policy.name == "half_full"
+def test_one_of_a_module_is_found_too_and_one_of_penstock_is_none_of_the_owners(tmp_path: Path) -> None:
+    policy = own_policy(Autopilot(policy=f"{write(tmp_path).removesuffix('.py')}:HalfFull"), tmp_path)
+    assert policy is not None and policy.name == "half_full" and own_policy(Autopilot(policy="daedalus")) is None
 
 
 def test_a_plain_class_without_parameters_is_a_policy(tmp_path: Path) -> None:
