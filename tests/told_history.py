@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 from changes import sized
+from histories import opened
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
@@ -43,7 +44,7 @@ LATER = Prediction(id="decision 2.3", kind="forecast", value=2700.0, low=2300.0,
 
 
 def written(path: Path, events: Iterable[Event] = (), readings: Iterable[Reading] = (), knowledge: Knowledge | None = None) -> Path:
-    with History.open(path, config=Config(), redactor=Redactor()) as history:
+    with opened(path) as history:
         both: list[Event | Reading] = [*events, *readings]
         for each in sorted(both, key=lambda each: each.at_s):
             what: dict[str, Any] = {"reading": each} if isinstance(each, Reading) else {"events": [each]}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asked import drawn, found, mistake
+from histories import opened
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
@@ -205,5 +206,5 @@ def test_a_history_that_is_not_there_or_holds_nothing_is_one_line(tmp_path: Path
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
     assert "there is no history of a job 'absent'" in mistake("replay", "absent")
     empty = tmp_path / "history.db"
-    History.open(empty, config=Config(), redactor=Redactor()).close()
+    opened(empty).close()
     assert "holds no readings" in mistake("replay", empty)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from changes import scaling, sized
+from histories import events_in, opened
 
 from penstock.core.config import Config
 from penstock.core.domain.command import Release, SetKnob
@@ -25,16 +26,13 @@ from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Turn
-from penstock.core.redaction import Redactor
 from penstock.ports import Fitter
 from penstock.runtime import controller
 from penstock.runtime.controller import Controller, Memory
 from penstock.runtime.fakes import FakeClock, FakePlant
 from penstock.runtime.fitter import InlineFitter
 from penstock.runtime.steady_clock import SteadyClock
-from penstock.stores.history import History
 from penstock.stores.in_memory import MemoryStore
-from penstock.stores.reader import HistoryReader
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
 DECLARED = sized(2, a="0s")
@@ -265,25 +263,20 @@ def test_closing_writes_what_is_left_and_answers_those_who_wait(stage: Stage) ->
 
 
 def test_a_controller_that_was_dropped_in_the_middle_is_resumed_where_it_was(tmp_path: Path) -> None:
-    def opened() -> History:
-        return History.open(tmp_path / "history.db", config=Config(), redactor=Redactor())
-
-    first = Stage(opened())
+    path = tmp_path / "history.db"
+    first = Stage(opened(path))
     assert not first.controller.resumed
     first.plant.slow = True
     first.controller.submit(scale(4))
     first.step()
 
-    second = Stage(opened())
+    second = Stage(opened(path))
     assert second.controller.resumed and second.controller.knowledge.desired.executors == 4 and second.controller.knowledge.pending == ()
     assert [(hold.knob, hold.who) for hold in second.controller.knowledge.holds] == [("executors", "ann")]
     assert kinds(second.step()) == ["InstructionGiven"]
     assert second.plant.performed == [scaling(2, 2, 4)], "asked again, under a new number"
     assert kinds(second.step()) == ["InstructionDone"] and second.step() == [NothingToDo(at_s=second.clock.now_s())]
-    with HistoryReader.open(tmp_path / "history.db") as reader:
-        assert [type(row.event).__name__ for row in reader.events()] == [
-            "CommandTaken", "InstructionGiven", "InstructionGiven", "InstructionDone", "NothingToDo",
-        ]  # fmt: skip
+    assert kinds(events_in(path)) == ["CommandTaken", "InstructionGiven", "InstructionGiven", "InstructionDone", "NothingToDo"]
 
 
 def test_a_query_that_joins_later_is_steered_too_and_finds_its_earlier_wish() -> None:

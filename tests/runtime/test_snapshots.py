@@ -7,20 +7,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from histories import events_in, opened
 from waiting import wait_until
 
-from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
 from penstock.core.domain.events.queries import QueryEnded
 from penstock.core.errors import UserMistake
-from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import FolderBeside
 from penstock.runtime.joblease import NOTE, CheckpointLease
 from penstock.runtime.snapshots import COPY, NAME, Restored, Snapshots, restore_history
 from penstock.runtime.steady_clock import SteadyClock
-from penstock.stores.history import History
-from penstock.stores.reader import HistoryReader
 
 EVENT = QueryEnded(at_s=7.0, query="q", reason="stopped")
 
@@ -30,7 +27,7 @@ class Kept:
 
     def __init__(self, folder: Path, expiry_s: float = 60.0) -> None:
         self.path = folder / "here" / "history.db"
-        self.history = History.open(self.path, config=Config(), redactor=Redactor())
+        self.history = opened(self.path)
         self.history.append(7.0, events=[EVENT])
         self.beside = FolderBeside(folder / "_penstock")
         self.lease = CheckpointLease(self.beside, "job", expiry_s)
@@ -53,11 +50,6 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     made = Kept(tmp_path)
     yield made
     made.history.close()
-
-
-def events_in(path: Path) -> list[Event]:
-    with HistoryReader.open(path) as reader:
-        return [row.event for row in reader.events()]
 
 
 def test_a_history_that_is_gone_comes_back(kept: Kept, tmp_path: Path) -> None:
@@ -194,7 +186,7 @@ def test_a_job_that_comes_back_from_another_machine_brings_its_newer_history_and
     kept.snapshots().take()
     there, later = tmp_path / "there" / "history.db", QueryEnded(at_s=86_400.0, query="q", reason="on the other machine")
     assert restore_history(kept.beside, there) == Restored(aside=None)
-    other = History.open(there, config=Config(), redactor=Redactor())
+    other = opened(there)
     other.append(later.at_s, events=[later])
     other.close()
     kept.beside.upload(there, NAME)

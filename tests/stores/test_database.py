@@ -3,23 +3,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from histories import opened
 
-from penstock.core.config import Config
 from penstock.core.errors import UserMistake
-from penstock.core.redaction import Redactor
 from penstock.stores.database import SCHEMA_VERSION, open_writer
-from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "history.db"
 
 
 def refused(path: Path, line: str) -> None:
     with pytest.raises(UserMistake, match=line):
-        History.open(path, config=Config(), redactor=Redactor())
+        opened(path)
 
 
 def test_a_new_file_has_the_schema_and_a_second_opening_leaves_its_rows(path: Path) -> None:

@@ -3,28 +3,24 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from histories import KNOWLEDGE, opened
+
 import penstock
-from penstock.core.config import Config
-from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.run import NothingToDo
 from penstock.core.knowledge.inputs import Inputs
-from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Keyframe, Recorded, Turn
-from penstock.core.redaction import Redactor
 from penstock.runtime.fakes import blank_reading
-from penstock.stores.history import History
 from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import Recorder, digest, this_penstock
 from penstock.stores.snapshot import restore_snapshot, take_snapshot
 
-KNOWLEDGE = Knowledge(declared=Configuration(executors=1), desired=Configuration(executors=2))
 OLD, NEW = Recorder(version="0.1.0", core="5f2a90c1b7de"), Recorder(version="0.2.0")
 
 
 def run(path: Path, recorder: Recorder | None, first_s: float = 5.0) -> None:
     """Two turns, of which the first has a keyframe."""
-    with History.open(path, config=Config(), redactor=Redactor(), recorder=recorder) as history:
+    with opened(path, recorder=recorder) as history:
         knowledge, terms = KNOWLEDGE, Terms()
         for at_s in (first_s, first_s + 5.0):
             reading, events = blank_reading(at_s), (NothingToDo(at_s=at_s),)

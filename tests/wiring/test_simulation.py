@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -167,12 +165,6 @@ def test_phoebe_gets_a_profile_first_and_its_cost_is_reported_apart() -> None:
     assert run.profiling_worker_seconds is not None and run.profiling_worker_seconds > 0
     assert run.setup.terms.profile and run.report.rescales > 0
     assert "smallest_that_holds" in {event.decision.why.code for event in run.events if isinstance(event, Decided)}
-
-
-def test_simulating_needs_no_spark_and_nothing_that_is_slow_to_load() -> None:
-    heavy = ("pyspark", "py4j", "pyarrow", "matplotlib", "pandas", "statsforecast")
-    asked = f"import sys, penstock.cli.simulate; sys.exit(any(name in sys.modules for name in {heavy}))"
-    assert subprocess.run([sys.executable, "-c", asked], check=False, timeout=120).returncode == 0
 
 
 @pytest.mark.parametrize("policy", ["hpa", "reactive"])
