@@ -79,10 +79,10 @@ def test_only_whole_lines_of_our_application_are_taken(cpu: GraphiteCpu, clock: 
     cpu_s = heard(cpu, clock, *(whole[at : at + 1] for at in range(len(whole))))
     assert (cpu_s("1"), cpu_s("2"), cpu_s("3")) == (1.5, 2.5, None)
     owners = ("app-other", f"x{APP}", f"{APP}.more", f"a.prefix.{APP}")
-    cpu_s = heard(cpu, clock, *(line(str(number), 9.0, owner) for number, owner in enumerate(owners)))
-    assert [cpu_s(each) for each in "0123"] == [None, None, None, 9.0]
-    text = line("1", 3.0)
-    assert heard(cpu, clock, b"p" * (graphite.LONGEST_LINE_BYTES - len(text) - 1) + b"." + text)("1") == 3.0
+    cpu_s = heard(cpu, clock, *(line(str(number), 9.0, owner) for number, owner in enumerate(owners, 4)))
+    assert [cpu_s(each) for each in "4567"] == [None, None, None, 9.0]
+    text = line("8", 3.0)
+    assert heard(cpu, clock, b"p" * (graphite.LONGEST_LINE_BYTES - len(text) - 1) + b"." + text)("8") == 3.0
 
 
 @pytest.mark.parametrize(

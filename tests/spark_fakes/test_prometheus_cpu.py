@@ -152,7 +152,7 @@ def problem_of(server: FakePrometheus, before: str = "") -> str | None:
 def test_what_prometheus_refuses_is_reported_in_one_line(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:
     server.say({"status": "error", "errorType": "bad_data", "error": "parse error:\n unexpected end"}, status=400)
     assert problem_of(server) == "parse error: unexpected end"
-    server.status = 401
+    server.status, server.body = 401, b""
     assert problem_of(server, "amy:wrong@") == "it refuses with HTTP 401 Unauthorized; look at the user name and password in the URL"
     monkeypatch.setattr(prometheus_cpu, "LONGEST_ANSWER_BYTES", 10)
     server.answer(ONE)

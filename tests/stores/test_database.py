@@ -10,6 +10,11 @@ from penstock.stores.database import SCHEMA_VERSION, open_writer
 from penstock.stores.reader import HistoryReader
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
+
+
 def refused(path: Path, line: str) -> None:
     with pytest.raises(UserMistake, match=line):
         opened(path)

@@ -228,7 +228,13 @@ def test_what_was_learnt_is_written_once_in_a_while_and_the_rest_every_turn(hist
     assert [last_s for _, _, last_s in seen] == [5.0 * number for number in range(1, 27)]
 
 
-def test_saving_closing_and_a_rescale_write_what_was_learnt(history: History, path: Path) -> None:
+def test_a_rescale_writes_what_was_learnt_at_once(history: History, path: Path) -> None:
+    append(history, 1)
+    append(history, 2, rescaled=True)
+    assert in_file(path)[:2] == (2, 2)
+
+
+def test_saving_and_closing_write_what_was_learnt(history: History, path: Path) -> None:
     append(history, 1)
     append(history, 2)
     assert in_file(path)[:2] == (2, 1)
@@ -238,9 +244,6 @@ def test_saving_closing_and_a_rescale_write_what_was_learnt(history: History, pa
     append(history, 5)
     history.close()
     assert in_file(path)[:2] == (5, 5)
-    append(history, 1)
-    append(history, 2, rescaled=True)
-    assert in_file(path)[:2] == (2, 2)
 
 
 def test_what_did_not_change_is_not_written_again(history: History) -> None:
