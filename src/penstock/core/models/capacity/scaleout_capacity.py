@@ -203,5 +203,4 @@ def _doublings_beyond(points: Sequence[Point], scaleout: int) -> float:
 
 
 def _distant_spread(points: Sequence[Point], scaleout: int) -> float:
-    doublings = min(abs(math.log2(scaleout / point.scaleout)) for point in points)
-    return math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * doublings)
+    return math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * min(abs(math.log2(scaleout / point.scaleout)) for point in points))

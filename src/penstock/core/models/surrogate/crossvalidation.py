@@ -61,8 +61,7 @@ def different_rows(points: Points, seen: Floats) -> Groups:
     [1, 0, 1]
     """
     sizes = np.zeros(len(seen)) if points.scaleout is None else points.scaleout
-    rows = np.column_stack([points.interval_s, points.rate, sizes, seen])
-    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1])
+    return np.asarray(np.unique(np.column_stack([points.interval_s, points.rate, sizes, seen]), axis=0, return_inverse=True)[1])
 
 
 def folds(groups: Groups) -> Iterator[Flags]:
