@@ -49,25 +49,14 @@ class QueryReader:
         batches = self._batches()
         last = query.commits.last
         facts = QueryFacts(
-            name=query.name,
-            state=query.state,
-            trigger=settings.trigger,
-            rate_limit_rows_per_s=settings.rate_limit_rows_per_s,
-            started_s=query.started_s,
-            batches=batches,
-            idle_s=query.commits.idle_s,
-            newest_rows=place.newest_rows,
-            processed_rows=place.processed_rows,
+            name=query.name, state=query.state, trigger=settings.trigger, rate_limit_rows_per_s=settings.rate_limit_rows_per_s, started_s=query.started_s,
+            batches=batches, idle_s=query.commits.idle_s, newest_rows=place.newest_rows, processed_rows=place.processed_rows,
             oldest_waiting_s=place.oldest_waiting_s,
-            partitions=(last.state_partitions if last else None) or settings.partitions or self._default_partitions(),
-            failures=len(query.failures),
-            unable=query.recipe.unable,
-            in_batch_rows=None if beyond is None else float(beyond.rows_in_all),
+            partitions=(last.state_partitions if last else None) or settings.partitions or self._default_partitions(), failures=len(query.failures),
+            unable=query.recipe.unable, in_batch_rows=None if beyond is None else float(beyond.rows_in_all),
             source_partitions=self._partitions(place, beyond.rows if beyond and query.is_real_time else ()) if reads_kafka else (),
-            replayed_rows=query.live.replayed_rows,
-            counted_s=counted_s,
-            slots_held=query.slots_held,
-        )
+            replayed_rows=query.live.replayed_rows, counted_s=counted_s, slots_held=query.slots_held,
+        )  # fmt: skip
         return self._as_it_flows(facts) if query.is_real_time else facts
 
     def _as_it_flows(self, facts: QueryFacts) -> QueryFacts:

@@ -1,4 +1,4 @@
-"""What an engine tells: raw facts, before any arithmetic. All `_s` times are on the controller's steady clock unless a name says wall."""
+"""What an engine reports: raw facts, before any arithmetic. All `_s` times are on the controller's steady clock unless a name says wall."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -119,7 +119,7 @@ class QueryFacts(QueryConfiguration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorFact:
-    """One executor now; `cpu_s` is what it has taken since it began, `cpu_cores` what it takes now, where somebody tells that; None where unknown."""
+    """One executor now; `cpu_s` is what it has taken since it began, `cpu_cores` what it takes now, where that is reported; None where unknown."""
 
     executor_id: str
     host: str
@@ -131,7 +131,7 @@ class ExecutorFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Everything an engine tells at one moment."""
+    """Everything an engine reports at one moment."""
 
     at_s: float
     started_s: float

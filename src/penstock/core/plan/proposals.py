@@ -26,18 +26,11 @@ def proposed(proposals: Proposals, decision: Decision, decision_id: int, at_s: f
         policy=decision.policy,
         guarded=guarded,
     )
-    return replace(proposals, open=new, next_number=new.number + 1), [*ended, announced(new, decision)]
+    return replace(proposals, open=new, next_number=new.number + 1), [*ended, announced(new)]
 
 
-def announced(proposal: Proposal, decision: Decision) -> Proposed:
-    return Proposed(
-        at_s=proposal.at_s,
-        policy=proposal.policy,
-        decision_id=proposal.decision_id,
-        proposal=proposal.number,
-        change=decision.change,
-        expires_s=proposal.expires_s,
-    )
+def announced(made: Proposal) -> Proposed:
+    return Proposed(at_s=made.at_s, policy=made.policy, decision_id=made.decision_id, proposal=made.number, change=made.change, expires_s=made.expires_s)
 
 
 def without_proposal(proposals: Proposals, at_s: float, how: End, who: str = "") -> tuple[Proposals, list[Event]]:

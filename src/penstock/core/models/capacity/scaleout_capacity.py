@@ -169,7 +169,8 @@ def _by_curve(points: Sequence[Point], scaleout: int, noise: float) -> Estimate:
     curve = _above_zero(chosen(points), points, scaleout)
     value = curve.value_at(scaleout)
     if len(points) < 3:
-        return student_estimate_by_ratio(value, _distant_spread(points, scaleout), 4.0)
+        spread = math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * min(abs(math.log2(scaleout / point.scaleout)) for point in points))
+        return student_estimate_by_ratio(value, spread, 4.0)
     beyond = EXTRAPOLATION_SPREAD * _doublings_beyond(points, scaleout)
     spread = math.hypot(curve.relative_spread_at(scaleout), 0.5 * _other_form(curve, points, scaleout), beyond)
     straight, bend = student_estimate_by_ratio(value, spread, len(points) - 2.0), bend_of(curve, points, noise)
@@ -200,7 +201,3 @@ def _other_form(curve: Curve, points: Sequence[Point], scaleout: int) -> float:
 def _doublings_beyond(points: Sequence[Point], scaleout: int) -> float:
     """Doublings or halvings from the measured range to this scale-out; 0 within it."""
     return max(0.0, math.log2(scaleout / points[-1].scaleout), math.log2(points[0].scaleout / scaleout))
-
-
-def _distant_spread(points: Sequence[Point], scaleout: int) -> float:
-    return math.hypot(NEARBY_SPREAD, DOUBLING_SPREAD * min(abs(math.log2(scaleout / point.scaleout)) for point in points))
