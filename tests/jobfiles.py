@@ -35,6 +35,7 @@ class HalfFull:
     period_s: float = timer(30.0, "time between two decisions", lowest=1)
     share: float = setting(0.5, "of its capacity the job is filled so far", lowest=0.01, highest=1)
     spare: int = 0
+    eager: bool = False
     needs: frozenset = frozenset({"load", "capacity"})
     faithful: bool = False
 

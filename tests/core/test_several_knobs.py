@@ -2,13 +2,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from changes import changing, rescaled, scaling, sized
 from planned import Fixed, Play, of, terms
 
-from penstock.core.domain.command import Approve, SetKnob
+from penstock.core.domain.command import Approve, Reject, SetKnob
 from penstock.core.domain.configuration import Change, Configuration
-from penstock.core.domain.events.autopilot import Decided, Proposed, RolledBack
+from penstock.core.domain.events.autopilot import Decided, PhaseFailed, ProposalEnded, Proposed, RolledBack
 from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.trigger import Trigger
@@ -115,3 +116,42 @@ def test_a_knob_that_cannot_be_set_is_guarded_and_not_instructed(wanted: Configu
         [("unable", "trigger:a cannot be set: give restart=...")],
     )
     assert play.knowledge.desired.of("trigger:a") == SLOW and [each.target for each in done.instructions] == targets
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        (sized(3, a="10s").having("rate-limit:a", -5.0), "rate-limit:a -5/s: a limit above 0"),
+        (sized(3, a="realtime:60s").having("rate-limit:a", 5.0), "no rate limit in Real-Time Mode"),
+        (replace(sized(3), executors=4.5), "a whole number is allowed"),
+    ],
+)
+def test_a_decision_out_of_the_bounds_of_a_knob_is_a_failure_of_its_policy(wanted: Configuration, why: str) -> None:
+    play = job(sized(3, a="10s"), wanted)
+    done = play.turn()
+    (failed,) = of(PhaseFailed, done.events)
+    assert why in failed.error and not done.instructions and not of(Decided, done.events)
+
+
+def test_a_decision_may_count_executors_in_any_whole_number() -> None:
+    play = job(sized(3, a="10s"), sized(np.int64(4), a="10s"))
+    assert [each.target for each in play.turn().instructions] == ["executors"] and type(play.knowledge.desired.executors) is int
+
+
+def test_a_decision_of_more_knobs_than_the_open_proposal_replaces_it() -> None:
+    play = job(sized(3, a="10s"), sized(4, a="10s"), "ask")
+    play.turn()
+    play.policy = replace(play.policy, wanted=sized(4, a="1s"))
+    play.pass_s(70.0)
+    proposal = play.knowledge.proposals.open
+    assert proposal is not None and proposal.change.words() == "executors 3 -> 4, trigger:a 10s -> 1s"
+    play.turn(Reject(**ANN))
+    assert play.knowledge.proposals.rejected[-1].wants(proposal.change) and not play.knowledge.proposals.rejected[-1].wants(rescaled(3, 4))
+
+
+def test_a_policy_that_takes_over_withdraws_the_proposal_of_the_other() -> None:
+    play = job(sized(3, a="10s"), sized(4), "ask")
+    play.turn()
+    play.policy = Fixed(name="other", wanted=sized(4))
+    ended = of(ProposalEnded, play.turn().events)
+    assert [each.how for each in ended] == ["withdrawn"] and play.knowledge.proposals.open is not None and play.knowledge.proposals.open.policy == "other"

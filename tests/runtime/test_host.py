@@ -20,9 +20,10 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Pause
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import AutopilotChanged
+from penstock.core.domain.events.autopilot import AutopilotChanged, PolicyResumed
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.memory import HistoryReplaced, MemoryLost
+from penstock.core.domain.events.queries import QueryRestarted
 from penstock.core.domain.job import Limits
 from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger
@@ -34,7 +35,7 @@ from penstock.core.knowledge.terms import Terms
 from penstock.core.redaction import Redactor
 from penstock.remote import RemoteJob
 from penstock.runtime import home
-from penstock.runtime.fakes import FakePlant, FolderBeside
+from penstock.runtime.fakes import FakePlant, FolderBeside, blank_reading
 from penstock.runtime.fitter import InlineFitter
 from penstock.runtime.home import JobFolder, short_folder
 from penstock.runtime.host import About, Host
@@ -237,6 +238,15 @@ def test_a_host_without_a_decision_says_so(root: Path) -> None:
     host = opened(root)
     assert host.status()["autopilot"] == {"mode": "observe", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
     host.close("the test is over")
+
+
+def test_the_status_counts_the_restarts_of_the_last_hour_however_many_events_came_since(root: Path) -> None:
+    host = Host(folder=JobFolder("counting", root), terms=TERMS, clock=SteadyClock(), redactor=Redactor())
+    restarted = QueryRestarted(at_s=0.0, query="a", attempt=1, downtime_s=3.0, cause="boom")
+    host.emit([restarted, replace(restarted, at_s=200_000.0), *60 * [PolicyResumed(at_s=200_001.0, who="ann")]])
+    for at_s in (200_000.0, 200_005.0):
+        host._show(blank_reading(at_s))
+    assert host._report().restarts == 1
 
 
 def test_closing_a_host_closes_its_fitter_even_if_nothing_was_opened(root: Path) -> None:

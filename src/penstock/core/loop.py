@@ -87,10 +87,13 @@ def steer(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy | N
         knowledge, unmade = phase_failed(knowledge, "plan", error, at_s, asked, again_s) if is_due(knowledge, at_s, terms) else (knowledge, [])
         knowledge, back = watch_trust(knowledge, at_s, terms)
         return knowledge, [*unmade, *back], None
-    knowledge, fresh = settle_policy(knowledge, policy.name), inputs.reading is not None
+    (knowledge, left), fresh = settle_policy(knowledge, policy.name, at_s), inputs.reading is not None
     found = analyzed(knowledge, inputs, terms, policy, decides=fresh and is_due(knowledge, at_s, terms))
-    knowledge, planned = plan(found.knowledge, found.seen, found.events, at_s, terms, policy, fresh=fresh, bottleneck=bottleneck)
-    return knowledge, [*found.events, *planned], found.fit
+    try:
+        knowledge, planned = plan(found.knowledge, found.seen, found.events, at_s, terms, policy, fresh=fresh, bottleneck=bottleneck)
+    except Exception as error:
+        knowledge, planned = phase_failed(found.knowledge, "plan", error, at_s, policy.name, policy.period_s)
+    return knowledge, [*left, *found.events, *planned], found.fit
 
 
 def analyzed(knowledge: Knowledge, inputs: Inputs, terms: Terms, policy: Policy, *, decides: bool) -> Analyzed:

@@ -139,7 +139,7 @@ def run_simulated(cell: Cell, plant: SimulatedJob) -> RunReport:
     terms = replace(
         plant.terms,
         limits=replace(plant.terms.limits, start_executors=cell.configuration.executors),
-        autopilot=replace(plant.terms.autopilot, policy=cell.policy.name, parameters=cell.policy.parameters),
+        autopilot=replace(plant.terms.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters),
     )
     ran = simulate(Setup(load=cell.load, engine=configured(plant.engine, cell.configuration), terms=terms, faults=cell.faults, seed=cell.seed))
     if cell.observed is None:
@@ -164,10 +164,13 @@ def record_on_spark(cell: Cell, plant: SparkJob, watch: Callable[[float, float],
 
     `watch` is called all the time with the time and the share of the run that is done. The history of the copy is kept at `history`, if given.
     """
+    from penstock.spark.executor_faults import NO_RESTART
     from penstock.wiring.copies import SparkTestbed
 
     autopilot = replace(plant.spec.autopilot, mode="active", policy=cell.policy.name, parameters=cell.policy.parameters)
     load, clock = cell.load, SteadyClock()
+    if any(fault.kind == "restart" for fault in cell.faults):
+        raise UserMistake(NO_RESTART)
     with TemporaryDirectory(prefix="penstock-load-") as folder:
         for lead_s in LEADS_S:
             spec = following(plant.spec, load, Path(folder) / "load.csv", cell.seed, lead_s)

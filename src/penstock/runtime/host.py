@@ -10,8 +10,10 @@ from typing import Any, Protocol
 
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
+from penstock.core.domain.events.executors import ExecutorLost
 from penstock.core.domain.events.meaning import is_routine
 from penstock.core.domain.events.memory import HistoryReplaced
+from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
 from penstock.core.domain.events.run import NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.policy import Policy
@@ -78,6 +80,7 @@ class Host:
         self.events_by_kind: Counter[str] = Counter()
         self.recent: list[Event] = []
         self._readings: list[Reading] = []
+        self._happened: list[Event] = []
         self.set_source_rate: Callable[[str | None, float | None], str] | None = None
         self.feeds: Callable[[], list[dict[str, Any]]] = list
         self._metrics_address = metrics_address
@@ -190,12 +193,14 @@ class Host:
         """Keep the latest events for `status`, count them for the metrics, and show them."""
         self._autopilot.hear(events)
         self.events_by_kind.update(type(event).__name__ for event in events)
+        self._happened += [event for event in events if isinstance(event, QueryRestarted | QueryFailed | ExecutorLost)]
         self.recent = [*self.recent, *(event for event in events if not isinstance(event, NothingToDo))][-RECENT_EVENTS:]
         for view in self._views:
             view.update(None, events)
 
     def _show(self, reading: Reading) -> None:
         self._readings = [each for each in self._readings if each.at_s > reading.at_s - REPORTED_S] + [reading]
+        self._happened = [each for each in self._happened if each.at_s > reading.at_s - REPORTED_S]
         for view in self._views:
             view.update(reading)
 
@@ -221,7 +226,7 @@ class Host:
 
     def _report(self) -> RunReport:
         window_s = self.terms.config.reading_window_s
-        return run_report(self._readings, self.terms.promises, self.recent, window_s=window_s)
+        return run_report(self._readings, self.terms.promises, self._happened, window_s=window_s)
 
     def status(self) -> dict[str, Any]:
         knowledge, terms, reading = self.controller.knowledge, self.controller.terms, self.controller.last_reading
@@ -237,7 +242,7 @@ class Host:
             "history": str(self.history_path),
             "metrics": self.metrics_url,
             "reading": None if reading is None else json.loads(encode(reading, self.redactor)),
-            "desired": {"executors": knowledge.desired.executors},
+            "desired": json.loads(encode(knowledge.desired, self.redactor)),
             "holds": [{"knob": hold.knob, "value": hold.value, "who": hold.who, "until_s": hold.until_s} for hold in knowledge.holds],
             "feeds": self.feeds(),
             "report": self._report().as_object() if self._readings else None,

@@ -37,17 +37,23 @@ class SparkActuator:
 
     def perform(self, instruction: Instruction, report: Callable[[Outcome], None]) -> None:
         def work() -> None:
-            began = time.monotonic()
+            began, set_now = time.monotonic(), set[str]()
             try:
-                outcome = self._apply(instruction)
+                outcome = self._apply(instruction, set_now)
             except Exception as error:
-                outcome = Outcome(number=instruction.number, done=False, took_s=time.monotonic() - began, reason=cause_of(error, self._redact)[0])
+                failed = tuple(move.address for move in instruction.change.moves if move.address not in set_now)
+                outcome = Outcome(
+                    number=instruction.number, done=False, took_s=time.monotonic() - began, reason=cause_of(error, self._redact)[0], failed=failed
+                )
             report(outcome)
 
         threading.Thread(target=work, name=f"penstock-{instruction.target}", daemon=True).start()
 
-    def _apply(self, instruction: Instruction) -> Outcome:
-        """Apply a change: executors live, queries by one stop and start. Executors leave queries in Real-Time Mode while these are stopped."""
+    def _apply(self, instruction: Instruction, set_now: set[str]) -> Outcome:
+        """Apply a change: executors live, queries by one stop and start. Executors leave queries in Real-Time Mode while these are stopped.
+
+        The knobs that are set are added to `set_now`, so that a failure half-way names the others only.
+        """
         change, unknown = instruction.change, set(instruction.change.queries) - {query.name for query in self._queries}
         if unknown:
             raise Refused(f"there is no query {min(unknown)!r}")
@@ -57,12 +63,13 @@ class SparkActuator:
         named = [query for query in self._queries if query.name in change.queries]
         flowing = [query for query in self._queries if query.state == "running" and query.is_real_time]
         if change.executors is None:
-            return self._change(instruction, named)
+            return self._change(instruction, named, set_now)
         executors = change.executors[1]
         if flowing and executors < len(self._pool.running()):
-            return self._change(instruction, [*flowing, *(query for query in named if query not in flowing)], executors)
+            return self._change(instruction, [*flowing, *(query for query in named if query not in flowing)], set_now, executors)
         scaled = self._scale(instruction.number, executors)
-        return joined([replace(scaled, failed=("executors",)), self._change(instruction, named)]) if named else scaled
+        set_now.update(("executors",) if scaled.done else ())
+        return joined([replace(scaled, failed=("executors",)), self._change(instruction, named, set_now)]) if named else scaled
 
     def _scale(self, number: int, executors: int) -> Outcome:
         before = self._last_reading()
@@ -70,7 +77,7 @@ class SparkActuator:
         delayed = delayed_between(before, self._last_reading())
         return Outcome(number=number, done=scaled.done, took_s=scaled.took_s, delayed_rows=delayed, reason=scaled.reason)
 
-    def _change(self, instruction: Instruction, stopped: list[ManagedQuery], executors: int | None = None) -> Outcome:
+    def _change(self, instruction: Instruction, stopped: list[ManagedQuery], set_now: set[str], executors: int | None = None) -> Outcome:
         """Stop queries, each right after a commit, apply what cannot be applied live, and start them again with their new settings."""
         began, scaled = time.monotonic(), list[Scaled]()
         if executors is not None:
@@ -79,10 +86,11 @@ class SparkActuator:
         def act() -> None:
             if executors is not None:
                 scaled.append(self._pool.scale(executors, self._config.executors_timeout_s, lambda: None, until_gone=False))
+                set_now.update("executors" for each in scaled if each.done)
             for query in stopped:
                 self._repartition(query, instruction.change.of(query.name).get("partitions"))
 
-        costs = self._while_stopped(stopped, instruction.change, act)
+        costs = self._while_stopped(stopped, instruction.change, act, set_now)
         delayed = [each.delayed_rows for each in costs]
         return Outcome(
             number=instruction.number,
@@ -100,18 +108,20 @@ class SparkActuator:
         if needed > left:
             raise Refused(f"{needed} slots are needed all the time in Real-Time Mode, {executors} executors have {left}")
 
-    def _while_stopped(self, queries: list[ManagedQuery], change: Change, act: Callable[[], None]) -> list[Changed]:
+    def _while_stopped(self, queries: list[ManagedQuery], change: Change, act: Callable[[], None], set_now: set[str]) -> list[Changed]:
         """Stop the queries, call `act`, and start them again with the knobs of theirs that move."""
         inner: list[Changed] = []
 
         def then() -> None:
             if queries[1:]:
-                inner.extend(self._while_stopped(queries[1:], change, act))
+                inner.extend(self._while_stopped(queries[1:], change, act, set_now))
             else:
                 act()
 
         first = queries[0]
-        return [*inner, first.change(replace(first.settings, **change.of(first.name)), self._config.commit_wait_s, then)]
+        changed = first.change(replace(first.settings, **change.of(first.name)), self._config.commit_wait_s, then)
+        set_now.update(move.address for move in change.moves if move.query == first.name)
+        return [*inner, changed]
 
     def _wait_for_gap(self) -> None:
         """Wait until no query is in the middle of a batch, or until `gap_wait_s` has passed: several busy queries may leave no gap."""

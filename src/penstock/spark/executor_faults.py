@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 
 import psutil
 
@@ -23,6 +24,9 @@ signal.pidfd_send_signal(process, signal.SIGCONT)
 """Keeps a process stopped until its standard input is closed, which the end of the experimenter does too, however it ends."""
 
 
+NO_RESTART = "a query of a copy on Spark cannot be made to fail yet: kill or freeze an executor"
+
+
 class ExecutorFaults:
     """Strikes the executors of one application, the oldest first: `kill` is SIGKILL, `freeze` SIGSTOP and, to undo it, SIGCONT."""
 
@@ -33,14 +37,15 @@ class ExecutorFaults:
 
     def inject(self, fault: Fault) -> Injected:
         if fault.kind == "restart":
-            raise UserMistake("a query of a copy on Spark cannot be made to fail yet: kill or freeze an executor")
+            raise UserMistake(NO_RESTART)
         running = {each: process for each, process in self._processes.all().items() if process.status() != psutil.STATUS_STOPPED}
         if not running:
             raise NotReachable("the copy has no executor on this machine to strike")
         executor_id = min(running, key=int)
         injected = Injected(fault=fault, at_s=self._clock.now_s(), executor_id=executor_id)
         if fault.kind == "kill":
-            running[executor_id].kill()
+            with suppress(psutil.NoSuchProcess):
+                running[executor_id].kill()
         else:
             self._freezers[injected] = freezing(running[executor_id].pid, fault.duration_s)
         return injected

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.disturbance import FAILURES
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
-from penstock.core.knowledge.policy import Need, Policy
+from penstock.core.knowledge.policy import Need, Policy, predicted_by
 from penstock.core.knowledge.terms import Terms
 from penstock.core.policies.registry import POLICIES, PROFILED, policy_of
 from penstock.core.report.run_report import RunReport
@@ -167,3 +168,6 @@ class RecoveryPredicting:
 
     def decide(self, seen: Assessment) -> Decision:
         return self.policy.decide(seen)
+
+    def predict(self, seen: Assessment, configuration: Configuration, decider: str) -> tuple[Prediction, ...]:
+        return predicted_by(self.policy, seen, configuration, decider)

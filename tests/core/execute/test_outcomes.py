@@ -10,11 +10,14 @@ from planned import knowing
 from penstock.core.domain.events.executors import ExecutorsMissing
 from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, Instruction, Outcome, joined
+from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.knowledge.knowledge import Hold, Knowledge, Missing, Pending
+from penstock.core.knowledge.learnt import Learnt
 from penstock.core.knowledge.steering import Applied
+from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.runtime.fakes import blank_reading
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
@@ -49,6 +52,15 @@ def test_an_outcome_that_nobody_waits_for_is_passed_over() -> None:
     assert take_outcomes(wishing(SCALE), [Outcome(number=9, done=False, took_s=0.0)], 10.0) == (wishing(SCALE), [])
     once = [Outcome(number=1, done=True, took_s=0.0)]
     assert len(take_outcomes(wishing(SCALE), [*once, *once], 10.0)[1]) == 1
+
+
+def test_a_rescale_that_was_not_carried_out_is_no_disturbance_and_its_prediction_is_not_graded() -> None:
+    made = Prediction(kind="recovery", made_s=1.0, value=1.0, low=1.0, high=1.0, configuration=sized(4), cause="instruction 1")
+    health = RecoveryWatch().disturbed(3.0, "rescale_up", cause="instruction 1")
+    applied = Applied(number=1, decision_id=6, change=SCALE.change, at_s=3.0)
+    before = replace(wishing(SCALE), applied=(applied,), learnt=Learnt(health=health), predictions=(made, replace(made, cause="failure 1")))
+    after, _ = take_outcomes(before, [Outcome(number=1, done=False, took_s=60.0, reason=MISSING)], 63.0)
+    assert (after.applied, after.learnt.health.open, after.predictions) == ((), (), (replace(made, cause="failure 1"),))
 
 
 def test_executors_that_failed_are_desired_as_they_are() -> None:

@@ -10,9 +10,9 @@ from penstock.core.domain.job import Limits
 from penstock.core.domain.knobs import knob_at
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.trigger import Trigger
-from penstock.core.knowledge.knowledge import Hold, Knowledge, Pending, addresses, begin, join
+from penstock.core.knowledge.knowledge import Author, Hold, Knowledge, Pending, addresses, begin, join
 from penstock.core.knowledge.learnt import Learnt
-from penstock.core.knowledge.steering import Applied, MeanLoad, Schedule, Trust
+from penstock.core.knowledge.steering import Applied, MeanLoad, Outlook, Schedule, Trust
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
 from penstock.stores.codec import decode, encode_knowledge
 
@@ -74,6 +74,14 @@ def test_the_load_of_an_earlier_run_is_not_the_load_of_this_one() -> None:
     assert begin(desired(executors=6), left, LIMITS).schedule == Schedule(next_s=70.0)
 
 
+def test_a_clock_behind_that_of_the_last_run_stops_neither_decisions_nor_learning() -> None:
+    schedule, learnt, outlook = Schedule(decided_s=3600.0, next_s=3660.0, rescaled_s=3000.0), Learnt(learnt_s=3600.0), Outlook(made_s=3600.0)
+    left = Knowledge(declared=desired(), desired=desired(), schedule=schedule, learnt=learnt, outlook=outlook)
+    begun = begin(desired(), left, LIMITS, 60.0)
+    assert (begun.schedule.next_s, begun.schedule.rescaled_s, begun.learnt.learnt_s, begun.outlook) == (None, None, None, Outlook())
+    assert begin(desired(), left, LIMITS, 3700.0).schedule == schedule
+
+
 @given(DESIRES, DESIRES)
 @settings(deadline=None)
 def test_declaring_the_same_again_changes_nothing(declared: Configuration, wanted: Configuration) -> None:
@@ -126,7 +134,9 @@ def test_a_query_that_joins_is_desired_as_declared() -> None:
 
 def test_a_query_that_joins_again_finds_the_wish_that_an_earlier_controller_left_for_it() -> None:
     both = join(begin(desired(), None, LIMITS), "b", OF_SLOW, None)
-    left = replace(both, desired=both.desired.having("trigger:b", FAST), holds=(held("trigger:b", "1s"),))
+    left = replace(
+        both, desired=both.desired.having("trigger:b", FAST), holds=(held("trigger:b", "1s"),), authors={"trigger:b": Author(decision_id=9, policy="thumb")}
+    )
     started = begin(desired(), left, LIMITS)
     assert started.holds == () and "b" not in started.desired.queries
     assert join(started, "b", OF_SLOW, left) == left

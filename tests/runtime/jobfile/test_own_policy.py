@@ -35,11 +35,14 @@ def mistake(folder: Path, text: str, name: str = "Mine", **parameters: float) ->
 
 def test_it_is_found_beside_the_job_file_and_made_with_its_parameters_in_the_time_of_the_job(tmp_path: Path) -> None:
     file = write(tmp_path)
-    spec = loaded(tmp_path, f'policy = "{file}:HalfFull"\ntime_scale = 0.5\n[autopilot.parameters]\nshare = 0.25\nspare = 2\nperiod_s = "40s"').spec
+    spec = loaded(
+        tmp_path, f'policy = "{file}:HalfFull"\ntime_scale = 0.5\n[autopilot.parameters]\nshare = 0.25\nspare = 2\neager = true\nperiod_s = "40s"'
+    ).spec
     assert spec.autopilot.policy == f"{tmp_path}/{file}:HalfFull"
     policy: Any = own_policy(spec.autopilot, spec.folder)
     assert (policy.name, policy.period_s, policy.share, policy.spare) == ("half_full", 20.0, 0.25, 2)
-    assert isinstance(policy.spare, int) and policy.decide(under(100.0)).executors == 4
+    assert isinstance(policy.spare, int) and policy.eager is True
+    assert policy.decide(under(100.0)).executors == 4
 
 
 def test_one_of_a_module_is_found_too_and_one_of_penstock_is_none_of_the_owners(tmp_path: Path) -> None:
@@ -80,7 +83,7 @@ def test_what_can_be_seen_without_the_code_is_said_by_the_job_file(tmp_path: Pat
 
 def test_a_parameter_that_is_no_number_is_said_by_the_job_file(tmp_path: Path) -> None:
     file = write(tmp_path)
-    for name, allowed in (("share", "a number"), ("period_s", 'a number, or a duration such as "5s",')):
+    for name, allowed in (("share", "a number, or true or false,"), ("period_s", 'a number, or a duration such as "5s",')):
         with pytest.raises(UserMistake) as caught:
             loaded(tmp_path, f'policy = "{file}:HalfFull"\n[autopilot.parameters]\n{name} = "much"')
         assert str(caught.value).endswith(f'autopilot.parameters.{name}: found "much", {allowed} is allowed')
@@ -139,12 +142,13 @@ def test_a_wrong_parameter_is_one_line(tmp_path: Path) -> None:
     assert said(shar=1.0) == 'autopilot.parameters.shar: the policy HalfFull has no such parameter; did you mean "share"?'
     assert said(faithful=1.0).startswith("autopilot.parameters.faithful: the policy HalfFull has no such parameter; ")
     assert said(share=2.0) == "autopilot.parameters.share: found 2.0, a number from 0.01 to 1 is allowed"
+    assert said(eager=1.0) == "autopilot.parameters.eager: found 1.0, true or false is allowed"
     assert said(spare=1.5) == "autopilot.parameters.spare: found 1.5, a whole number is allowed"
 
 
 def test_a_class_that_is_no_dataclass_takes_no_parameters(tmp_path: Path) -> None:
     assert mistake(tmp_path, f"class Mine:\n    {REST}", share=1.0) == (
-        "autopilot.parameters.share: the policy Mine has no such parameter; a parameter is a number among the fields of a dataclass, and it has none"
+        "autopilot.parameters.share: the policy Mine has no such parameter; a parameter is a number, or true or false, among the fields of a dataclass, and it has none"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any
 
 from penstock.core.domain.disturbance import DisturbanceKind
@@ -149,6 +150,19 @@ def moved_in(query: str, before: QueryConfiguration, after: QueryConfiguration) 
 def _move(knob: Knob, query: str, before: object, after: object) -> Move | None:
     was, now = getattr(before, knob.field), getattr(after, knob.field)
     return None if was == now else Move(knob=knob.name, query=query, before=was, after=now)
+
+
+def refuse_change(change: Change, after: Configuration) -> str | None:
+    """Return why a change to this configuration is out of the bounds of the knobs that move, or None.
+
+    >>> before = Configuration(executors=2, queries={"counts": QueryConfiguration()})
+    >>> refuse_change(difference(before, after := before.having("rate-limit:counts", -5.0)), after)
+    'rate-limit:counts -5/s: a limit above 0 rows/s is allowed'
+    """
+    alone = ((move, KNOBS[move.knob].refuse(move.after)) for move in change.moves)
+    misfits = (f"{move.address} {KNOBS[move.knob].show(move.after)}: {why}" for move, why in alone if why)
+    together = (f"{query}: {why}" for query in change.queries if (why := refuse_together(after.queries[query])))
+    return next(chain(misfits, together), None)
 
 
 def refuse_together(query: QueryConfiguration) -> str | None:

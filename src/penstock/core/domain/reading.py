@@ -146,6 +146,8 @@ class Reading:
     @property
     def least_executors(self) -> int:
         """With fewer there would be too few slots for tasks that never end; 0 where there are none."""
+        if not self.executors:
+            return 0
         held, slots = sum(query.slots_held for query in self.queries), min((executor.slots for executor in self.executors), default=1)
         return ceil(held / max(1, slots))
 

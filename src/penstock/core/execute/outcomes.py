@@ -53,7 +53,7 @@ def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float
     if executors is not None and any(each.number == outcome.number for each in knowledge.applied):
         own_s = None if executors[1] < executors[0] else knowledge.trust.own_scale_down_s
         knowledge = replace(knowledge, trust=replace(knowledge.trust, own_scale_down_s=own_s))
-    knowledge = replace(knowledge, applied=tuple(each for each in knowledge.applied if each.number != outcome.number))
+    knowledge = forgotten(knowledge, next((each for each in knowledge.applied if each.number == outcome.number), None))
     if executors is not None and outcome.reason == MISSING:
         running = knowledge.last.executors_running if knowledge.last else 0
         knowledge = replace(knowledge, missing=replace(knowledge.missing, since_s=pending.since_s, reported=True))
@@ -64,6 +64,18 @@ def undone(knowledge: Knowledge, pending: Pending, outcome: Outcome, at_s: float
         at_s=at_s, number=outcome.number, decision_id=instruction.decision, knob=instruction.target, took_s=outcome.took_s, reason=outcome.reason
     )
     return as_it_is(knowledge, instruction.change, outcome.failed), said
+
+
+def forgotten(knowledge: Knowledge, applied: Applied | None) -> Knowledge:
+    """Return knowledge without a change that was not carried out: neither is it a disturbance, nor is its prediction graded."""
+    if applied is None:
+        return knowledge
+    return replace(
+        knowledge,
+        applied=tuple(each for each in knowledge.applied if each is not applied),
+        learnt=replace(knowledge.learnt, health=knowledge.learnt.health.without(applied.cause)),
+        predictions=tuple(each for each in knowledge.predictions if each.cause != applied.cause),
+    )
 
 
 def charged(learnt: Learnt, applied: Applied, outcome: Outcome) -> Learnt:

@@ -82,10 +82,10 @@ def decision_of(knowledge: Knowledge, reading: Reading, change: Change) -> int |
 
 
 def author_of(knowledge: Knowledge, reading: Reading, change: Change) -> Author | None:
-    """Return who decided what differs and is not held; executors that were lost, or are too many, have no author."""
+    """Return the newest decision about what differs and is not held; executors that were lost, or are too many, have no author."""
     running = reading.configuration
     wanted = (move.address for move in change.moves if running.of(move.address) != move.after and not knowledge.is_held(move.address))
-    return next((knowledge.authors[address] for address in wanted if address in knowledge.authors), None)
+    return max((knowledge.authors[address] for address in wanted if address in knowledge.authors), key=lambda each: each.decision_id, default=None)
 
 
 def holder_of(knowledge: Knowledge, change: Change) -> str:

@@ -126,7 +126,11 @@ def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits,
     desired = still_desired(declared, remembered)
     desired = replace(desired, executors=min(max(desired.executors, limits.min_executors), limits.max_executors))
     held = still_held(desired, remembered)
-    learnt = remembered.learnt
+    learnt, outlook, schedule = remembered.learnt, remembered.outlook, replace(remembered.schedule, loads={})
+    if at_s is not None and max(each for each in (schedule.decided_s, learnt.learnt_s, outlook.made_s, at_s) if each is not None) > at_s:
+        # The clock is behind that of the earlier controller: what was timed by it begins anew.
+        schedule = replace(schedule, earlier=(), rescaled_s=None, said_s=None).afresh(at_s, desired)
+        learnt, outlook = replace(learnt, learnt_s=None), Outlook()
     newest = max((each.number for each in remembered.applied), default=0)
     return Knowledge(
         declared=declared,
@@ -138,8 +142,8 @@ def begin(declared: Configuration, remembered: Knowledge | None, limits: Limits,
         next_number=remembered.next_number,
         began_s=at_s,
         learnt=replace(learnt, health=learnt.health.undisturbed(), applied_number=max(learnt.applied_number, newest)),
-        outlook=remembered.outlook,
-        schedule=replace(remembered.schedule, loads={}),
+        outlook=outlook,
+        schedule=schedule,
         trust=replace(remembered.trust, infeasible=(), doubted={}, broken_since_s=None),
         proposals=remembered.proposals,
         effects=remembered.effects,
@@ -156,7 +160,10 @@ def join(knowledge: Knowledge, query: str, declared: QueryConfiguration, remembe
     others = tuple(hold for hold in knowledge.holds if hold.query != query)
     its_own = () if known is None else tuple(hold for hold in still_held(desired, known) if hold.query == query)
     whole = replace(knowledge.declared, queries={**knowledge.declared.queries, query: declared})
-    return replace(knowledge, declared=whole, desired=desired, holds=(*others, *its_own))
+    authors = {} if known is None else {address: each for address, each in known.authors.items() if knob_at(address)[1] == query}
+    kept = {address: each for address, each in authors.items() if known is not None and desired.of(address) == known.desired.of(address)}
+    authors = {address: each for address, each in knowledge.authors.items() if knob_at(address)[1] != query} | kept
+    return replace(knowledge, declared=whole, desired=desired, holds=(*others, *its_own), authors=authors)
 
 
 def still_desired(declared: Configuration, remembered: Knowledge) -> Configuration:

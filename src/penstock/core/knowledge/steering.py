@@ -136,9 +136,9 @@ class Proposal:
             configuration = configuration.having(move.address, move.after)
         return configuration
 
-    def wants(self, configuration: Configuration) -> bool:
-        """Return whether a configuration has the values that this proposal moves knobs to."""
-        return self.on(configuration) == configuration
+    def wants(self, change: Change) -> bool:
+        """Return whether a change moves the knobs of this proposal, and no others, to the same values."""
+        return {move.address: move.after for move in self.change.moves} == {move.address: move.after for move in change.moves}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,9 +61,9 @@ def slower_down(seen: Assessment, decision: Decision, guarding: Guarding) -> Dec
 
 
 def keep_latency(seen: Assessment, decision: Decision, guarding: Guarding) -> Decision:
-    """Up to the fewest executors that are predicted to keep the promised latency, if any are."""
+    """Up to the fewest executors that are predicted to keep the promised latency, if any are; the model knows the queries only as they run."""
     promised_s, predicted = seen.promises.latency_p95_s, seen.latencies.get(decision.executors)
-    if promised_s is None or predicted is None or predicted.value <= promised_s:
+    if promised_s is None or predicted is None or predicted.value <= promised_s or decision.change.queries:
         return decision
     enough = (more for more in seen.choices if more > decision.executors and more in seen.latencies and seen.latencies[more].value <= promised_s)
     return moved(decision, next(enough, decision.executors), "latency", value=predicted.value, limit=promised_s)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
-from penstock.core.domain.configuration import refuse_together
+from penstock.core.domain.configuration import refuse_change, refuse_together
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed
 from penstock.core.domain.events.event import Event
@@ -172,11 +172,13 @@ def refuse_answer(knowledge: Knowledge, command: Approve | Reject, at_s: float, 
 
 
 def refuse_approval(knowledge: Knowledge, proposal: Proposal, at_s: float, terms: Terms) -> str:
-    """Return why a proposal cannot be adopted now: an operator holds a knob of it, or the owner does not allow it any more; empty if it can."""
+    """Return why a proposal cannot be adopted now: a held knob, values that exclude each other by now, the owner's limits; empty if it can."""
     wanted = Decision(policy=proposal.policy, configuration=proposal.on(knowledge.desired), current=knowledge.desired, why=Comparison(code="between_decisions"))
     held = [move.address for move in wanted.change.moves if knowledge.is_held(move.address)]
     if held:
         return f"an operator holds {', '.join(held)}; penstock release ends the hold"
+    if misfit := refuse_change(wanted.change, wanted.configuration):
+        return misfit
     final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
     if final.configuration == wanted.configuration:
         return ""

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import index
 from typing import get_args
 
-from penstock.core.domain.decision import Comparison, Decision
+from penstock.core.domain.configuration import Configuration, difference, refuse_change
+from penstock.core.domain.decision import Comparison, Decision, asked_policy
 from penstock.core.domain.events.autopilot import Decided, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.policy_memory import PolicyMemory
@@ -59,7 +61,7 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     """Ask the policy, settle what it decides, and write it down with what is predicted of it."""
     at_s = seen.at_s
     try:
-        settled = settle(knowledge, seen, checked(policy.decide(seen)), terms, policy)
+        settled = settle(knowledge, seen, checked(policy.decide(seen), policy.name), terms, policy)
         made, others = predictions_of(seen, settled.decision, policy, knowledge, terms) if settled.is_news else ((), ())
         why = capacity_why(knowledge, seen, settled.decision, policy) if settled.is_news else None
     except (Exception, SystemExit) as error:  # an owner's policy may call sys.exit(), which would end the thread of the loop without a word
@@ -92,10 +94,18 @@ def decide(knowledge: Knowledge, seen: Assessment, terms: Terms, policy: Policy)
     return replace(knowledge, schedule=schedule, predictions=(*knowledge.predictions, *decided.predictions)), [decided, *settled.events]
 
 
-def checked(decision: Decision) -> Decision:
-    """Return the decision; raise `TypeError` for a memory that could not be read back from the history."""
+def checked(decision: Decision, policy: str) -> Decision:
+    """Return the decision; raise for one that is not of this policy, is out of the bounds of a knob, or could not be read back from the history."""
     if decision.memory is not None and not isinstance(decision.memory, get_args(PolicyMemory)):
         raise TypeError(f"Decision.memory is a {type(decision.memory).__name__}: a policy of your own remembers an OwnMemory")
+    if asked_policy(decision.policy) != policy:
+        raise ValueError(f"Decision.policy is {decision.policy!r}: the policy's name is {policy!r}")
+    try:
+        decision = replace(decision, configuration=replace(decision.configuration, executors=index(decision.executors)))
+    except TypeError:
+        raise TypeError(f"Decision.configuration.executors is {decision.executors!r}: a whole number is allowed") from None
+    if misfit := refuse_change(decision.change, decision.configuration):
+        raise ValueError(misfit)
     return decision
 
 
@@ -108,10 +118,10 @@ def predictions_of(
     """
     changes, configuration = decision.direction != "keep", decision.configuration
     made = predicted_by(policy, seen, configuration, decision.policy)
-    others = (*load_predictions(seen, configuration), *(() if _has_latency(made) else _latency(seen, configuration.executors, decision, changes)))
+    others = (*load_predictions(seen, configuration), *(() if _has_latency(made) else _latency(seen, configuration, changes)))
     if terms.autopilot.mode == "shadow" and knowledge.desired != configuration:
         running = predicted_by(policy, seen, knowledge.desired, decision.policy)
-        latency = () if _has_latency(running) else _latency(seen, knowledge.desired.executors, decision, changes)
+        latency = () if _has_latency(running) else _latency(seen, knowledge.desired, changes)
         others = (*others, *(each for each in running if each.kind in ABOUT_RUNNING), *latency)
     return made, others
 
@@ -120,10 +130,12 @@ def _has_latency(made: Sequence[Prediction]) -> bool:
     return any(each.kind == "latency" for each in made)
 
 
-def _latency(seen: Assessment, executors: int, decision: Decision, changes: bool) -> tuple[Prediction, ...]:
+def _latency(seen: Assessment, configuration: Configuration, changes: bool) -> tuple[Prediction, ...]:
+    """Return the prediction of a configuration's latency; none if its queries are to run in another way than the model has seen."""
+    if difference(seen.reading.configuration, configuration).queries:
+        return ()
     about = PERCENTILE if seen.plant == "micro_batch" else AVERAGE
-    configuration = replace(decision.configuration, executors=executors)
-    return latency_prediction(seen, seen.latencies.get(executors), configuration, about=about, changes=changes)
+    return latency_prediction(seen, seen.latencies.get(configuration.executors), configuration, about=about, changes=changes)
 
 
 def capacity_why(knowledge: Knowledge, seen: Assessment, decision: Decision, policy: Policy) -> str | None:

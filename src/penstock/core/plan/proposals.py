@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.configuration import Configuration
+from penstock.core.domain.configuration import Change, Configuration
 from penstock.core.domain.decision import Decision
 from penstock.core.domain.events.autopilot import End, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
@@ -13,7 +13,7 @@ from penstock.core.knowledge.steering import Proposal, Proposals
 
 def proposed(proposals: Proposals, decision: Decision, decision_id: int, at_s: float, autopilot: Autopilot, *, guarded: bool) -> tuple[Proposals, list[Event]]:
     """Return proposals in which this configuration is the open one: as they were if it is already, else in place of another."""
-    if proposals.open is not None and proposals.open.wants(decision.configuration):
+    if proposals.open is not None and proposals.open.wants(decision.change):
         return proposals, []
     proposals, ended = without_proposal(proposals, at_s, "superseded")
     new = Proposal(
@@ -42,9 +42,9 @@ def without_proposal(proposals: Proposals, at_s: float, how: End, who: str = "")
     return replace(proposals, open=None), [said]
 
 
-def quiet_for_s(proposals: Proposals, configuration: Configuration, at_s: float) -> float:
-    """Return for how many seconds this configuration is not to be proposed, as an operator has rejected it; 0 if it may be."""
-    return max((each.expires_s - at_s for each in proposals.rejected if each.expires_s > at_s and each.wants(configuration)), default=0.0)
+def quiet_for_s(proposals: Proposals, change: Change, at_s: float) -> float:
+    """Return for how many seconds this change is not to be proposed, as an operator has rejected it; 0 if it may be."""
+    return max((each.expires_s - at_s for each in proposals.rejected if each.expires_s > at_s and each.wants(change)), default=0.0)
 
 
 def adopt(knowledge: Knowledge, configuration: Configuration, author: Author, at_s: float, *, own: bool = True) -> Knowledge:

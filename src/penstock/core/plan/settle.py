@@ -36,7 +36,7 @@ def settle(knowledge: Knowledge, seen: Assessment, decision: Decision, terms: Te
     before, autopilot, at_s = knowledge.schedule, terms.autopilot, seen.at_s
     guarding = Guarding(autopilot=autopilot, on=guards_on(autopilot, policy), rescale=knowledge.rescale, effects=knowledge.effects)
     final = guarded(seen, decision, guarding)
-    quiet_s = quiet_for_s(knowledge.proposals, final.configuration, at_s) if autopilot.mode == "ask" else 0.0
+    quiet_s = quiet_for_s(knowledge.proposals, final.change, at_s) if autopilot.mode == "ask" else 0.0
     if quiet_s and final.direction != "keep":
         why = Comparison(code="rejected", value=float(final.executors), limit=quiet_s)
         final = replace(final, configuration=final.current, guards=(*final.guards, why))
@@ -122,7 +122,7 @@ def follow_owner(knowledge: Knowledge, at_s: float, terms: Terms, policy: str) -
     policy, why = schedule.decider(policy), Comparison(code="between_decisions" if knowledge.trust.paused is None else "policy_paused")
     wanted = Decision(policy=policy, configuration=stands, current=current, why=why)
     final = owner_allows(wanted, allowed_now(terms, knowledge.last, at_s))
-    if final.configuration == stands or quiet_for_s(knowledge.proposals, final.configuration, at_s):
+    if final.configuration == stands or quiet_for_s(knowledge.proposals, final.change, at_s):
         return knowledge, []
     knowledge = replace(knowledge, schedule=replace(schedule, last=final, said_s=at_s))
     knowledge, effect, events = trusted(knowledge, wanted, final, at_s, Guarding(autopilot=autopilot, on=False))

@@ -57,7 +57,8 @@ def watch_latency(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Trus
         return replace(trust, broken_since_s=None), []
     since_s = at_s if trust.broken_since_s is None else trust.broken_since_s
     said_s = trust.broken_said_s
-    due_s = since_s + autopilot.scaled(autopilot.broken_after_s) if said_s is None else said_s + autopilot.scaled(STILL_BROKEN_S)
+    again_s = 0.0 if said_s is None else said_s + autopilot.scaled(STILL_BROKEN_S)
+    due_s = max(since_s + autopilot.scaled(autopilot.broken_after_s), again_s)
     if at_s < due_s:
         return replace(trust, broken_since_s=since_s), []
     author = knowledge.newest_author
@@ -187,10 +188,11 @@ def settle_mode(knowledge: Knowledge, at_s: float, terms: Terms) -> tuple[Knowle
     return begun, ended
 
 
-def settle_policy(knowledge: Knowledge, name: str) -> Knowledge:
-    """Return knowledge for the policy of this name: one that takes over decides at once, and does not answer for another."""
+def settle_policy(knowledge: Knowledge, name: str, at_s: float) -> tuple[Knowledge, list[Event]]:
+    """Return knowledge for the policy of this name: one that takes over decides at once, and does not answer for another, whose proposal is withdrawn."""
     last = knowledge.schedule.last
     if last is None or asked_policy(last.policy) == name:
-        return knowledge
+        return knowledge, []
     schedule = replace(knowledge.schedule, next_s=None, analyze_from_s=None, last=None, memory=None)
-    return replace(knowledge, schedule=schedule, trust=knowledge.trust.unblamed())
+    proposals, ended = without_proposal(knowledge.proposals, at_s, "withdrawn")
+    return replace(knowledge, schedule=schedule, trust=knowledge.trust.unblamed(), proposals=proposals), ended

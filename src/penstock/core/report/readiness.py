@@ -18,7 +18,7 @@ from penstock.core.report.shadow import Shadow, in_force, last_shadow, late_reco
 HOUR_S = 3600.0
 NOTHING = Promises()
 
-JUDGED: tuple[PredictionKind, ...] = ("capacity", "latency", "recovery")
+JUDGED: tuple[PredictionKind, ...] = ("capacity", "latency", "recovery", "recovery_bound")
 """What a configuration is chosen by; forecasts are graded too, but an unforeseeable load does not count against the policy."""
 UNDECIDED = frozenset({*UNREADY, "between_decisions", "policy_paused"})
 """Reasons to keep the configuration that are no choice of the policy's own."""

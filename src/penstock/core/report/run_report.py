@@ -114,7 +114,7 @@ def run_report(
     known = [(reading, each) for reading, each in zip(readings, held.tolist(), strict=True) if reading.latency is not None]
     known = [each for each in known if each[0].at_s >= readings[0].at_s + window_s] or known
     known = [each for each in known if not any(start_s <= each[0].at_s < end_s for start_s, end_s in left_out)]
-    late = [reading for reading, _ in known]
+    late = _weighed(known)
     recoveries = recoveries_of(readings, window_s)
     return RunReport(
         from_s=readings[0].at_s if readings else 0.0,
@@ -127,7 +127,7 @@ def run_report(
         arrived_rows=rows_under([reading.arrival_rows_per_s for reading in readings], held),
         processed_rows=rows_under([reading.throughput_rows_per_s for reading in readings], held),
         peak_arrival_rows_per_s=max((reading.arrival_rows_per_s for reading in readings if reading.arrival_rows_per_s is not None), default=None),
-        latency=_pooled(late),
+        latency=pooled_quantiles([latency for latency, _ in late], np.array([weight for _, weight in late])),
         latency_mean_s=None,
         within_promise=_within(late, promises.latency_p95_s),
         violation=_violation(known, recoveries, promises, readings[-1].at_s if readings else 0.0),
@@ -227,17 +227,18 @@ def _open(kind: AnyDisturbance, at_s: float, normal_s: float | None) -> Recovery
     return Recovery(kind=kind, at_s=at_s, recovered_s=None if normal_s is None else max(at_s, normal_s))
 
 
-def _pooled(readings: Sequence[Reading]) -> Quantiles | None:
-    weights = np.array([reading.throughput_rows_per_s or 0.0 for reading in readings])
-    return pooled_quantiles([reading.latency for reading in readings if reading.latency is not None], weights)
+def _weighed(known: Sequence[tuple[Reading, float]]) -> list[tuple[Quantiles, float]]:
+    """Return each latency with the rows that it is of: those of the time for which its reading holds."""
+    rows = [(reading.throughput_rows_per_s or 0.0) * seconds for reading, seconds in known]
+    weights = rows if any(rows) else [reading.throughput_rows_per_s or 0.0 for reading, _ in known]
+    return [(reading.latency, weight) for (reading, _), weight in zip(known, weights, strict=True) if reading.latency is not None]
 
 
-def _within(readings: Sequence[Reading], promised_s: float | None) -> float | None:
-    rows = sum(reading.throughput_rows_per_s or 0.0 for reading in readings)
+def _within(late: Sequence[tuple[Quantiles, float]], promised_s: float | None) -> float | None:
+    rows = sum(weight for _, weight in late)
     if promised_s is None or rows <= 0:
         return None
-    late = (((reading.throughput_rows_per_s or 0.0), reading.latency) for reading in readings)
-    return sum(each * share_within(latency, promised_s) for each, latency in late if latency is not None) / rows
+    return sum(weight * share_within(latency, promised_s) for latency, weight in late) / rows
 
 
 def _violation(known: Sequence[tuple[Reading, float]], recoveries: Sequence[Recovery], promises: Promises, until_s: float) -> Violation | None:
@@ -248,5 +249,5 @@ def _violation(known: Sequence[tuple[Reading, float]], recoveries: Sequence[Reco
 
 
 def _counted_failures(readings: Sequence[Reading]) -> int:
-    """Return the failures that the readings count, where no events are given."""
-    return max(0, readings[-1].failures - readings[0].failures) if readings else 0
+    """Return the failures that the readings count, where no events are given; a driver that starts again counts from 0."""
+    return sum(after.failures - (before.failures if after.failures >= before.failures else 0) for before, after in pairwise(readings))

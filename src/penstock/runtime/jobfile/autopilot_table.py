@@ -61,7 +61,7 @@ class AutopilotBuilder:
         return policy
 
     def _parameters(self, policy: str, given: Mapping[str, Any]) -> dict[str, float | bool]:
-        """Return the parameters of a policy; those of a policy of the owner's own are only checked to be numbers."""
+        """Return the parameters of a policy; those of a policy of the owner's own are only checked to be numbers, or true or false."""
         if self.mistakes.is_known((TABLE, "policy")):
             return {}
         declared = {} if is_own(policy) else parameters_of(policy)
@@ -71,7 +71,7 @@ class AutopilotBuilder:
             if name not in declared and not is_own(policy):
                 self.mistakes.add(keys, f"the policy {policy} has no such parameter; {nearest(name, declared)}")
                 continue
-            kind = kinds.of_setting(declared[name]) if name in declared else kinds.any_number(name)
+            kind = kinds.of_setting(declared[name]) if name in declared else kinds.any_parameter(name)
             try:
                 read: Any = kind.read(value)
                 parameters[name] = read if isinstance(read, bool) else float(read)

@@ -91,10 +91,11 @@ def of_setting(setting: Setting[Any]) -> Kind:
     return number(lowest, highest, seconds=setting.name.endswith("_s"))
 
 
-def any_number(name: str) -> Kind:
-    """Return a number of which only the name is known; also a duration if that ends in "_s"."""
-    what = 'a number, or a duration such as "5s",' if name.endswith("_s") else "a number"
-    return Kind(what, number(-math.inf, math.inf, seconds=name.endswith("_s")).read)
+def any_parameter(name: str) -> Kind:
+    """Return a number, or true or false, of which only the name is known; also a duration if that ends in "_s"."""
+    what = 'a number, or a duration such as "5s",' if name.endswith("_s") else "a number, or true or false,"
+    kind = number(-math.inf, math.inf, seconds=name.endswith("_s"))
+    return Kind(what, lambda value: value if isinstance(value, bool) else kind.read(value))
 
 
 def one_of(*texts: str) -> Kind:

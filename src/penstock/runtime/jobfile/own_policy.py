@@ -65,7 +65,7 @@ def _found(reference: str, folder: Path) -> type[Any]:
 
 def _made(kind: type[Any], autopilot: Autopilot) -> Any:
     declared = {each.name: each for each in fields(kind) if _settable(each)} if is_dataclass(kind) else {}
-    given: dict[str, float] = {}
+    given: dict[str, float | bool] = {}
     mistakes: list[str] = []
     for name, value in autopilot.parameters.items():
         try:
@@ -81,18 +81,24 @@ def _made(kind: type[Any], autopilot: Autopilot) -> Any:
 
 
 def _settable(field: Field[Any]) -> bool:
-    """Return whether a field is a parameter: a number, or without a default."""
-    number = isinstance(field.default, (int, float)) and not isinstance(field.default, bool)
-    return field.init and field.name not in ("name", "needs", "faithful") and (number or (field.default is MISSING and field.default_factory is MISSING))
+    """Return whether a field is a parameter: a number, true or false, or without a default."""
+    return (
+        field.init
+        and field.name not in ("name", "needs", "faithful")
+        and (isinstance(field.default, (bool, int, float)) or (field.default is MISSING and field.default_factory is MISSING))
+    )
 
 
-def _value(kind: type[Any], declared: Mapping[str, Field[Any]], name: str, value: float) -> float:
+def _value(kind: type[Any], declared: Mapping[str, Field[Any]], name: str, value: float | bool) -> float | bool:
     if name not in declared:
-        known = nearest(name, declared) if declared else "a parameter is a number among the fields of a dataclass, and it has none"
+        known = nearest(name, declared) if declared else "a parameter is a number, or true or false, among the fields of a dataclass, and it has none"
         raise UserMistake(f"{PARAMETERS}.{name}: the policy {kind.__name__} has no such parameter; {known}")
     if "meaning" in declared[name].metadata:
         settings.check(kind, PARAMETERS, name, value)
-    if not isinstance(declared[name].default, int):
+    default = declared[name].default
+    if default is not MISSING and isinstance(default, bool) != isinstance(value, bool):
+        raise UserMistake(f"{PARAMETERS}.{name}: found {value!r}, {'true or false' if isinstance(default, bool) else 'a number'} is allowed")
+    if isinstance(default, bool) or not isinstance(default, int):
         return value
     if value != int(value):
         raise UserMistake(f"{PARAMETERS}.{name}: found {value:g}, a whole number is allowed")

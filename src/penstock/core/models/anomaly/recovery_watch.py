@@ -93,6 +93,11 @@ class RecoveryWatch:
         """Drop open recoveries; keep what is known of health."""
         return replace(self, open=(), shown=False, in_a_row=0, row_since_s=None)
 
+    def without(self, cause: str) -> RecoveryWatch:
+        """Drop the open recovery from this disturbance: it did not happen."""
+        left = tuple(each for each in self.open if each.cause != cause)
+        return replace(self, open=left) if left else self.undisturbed()
+
     def read(self, seen: FlowSeen) -> tuple[RecoveryWatch, tuple[RecoveryMeasured, ...]]:
         """Take a reading; return the new watch and the recoveries that it completes."""
         standing = self.standing(seen)
