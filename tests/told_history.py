@@ -95,14 +95,9 @@ class Seen:
 
 
 def simulated(
-    path: Path,
-    policy: str = "daedalus",
-    minutes: int = 30,
-    mode: Any = "shadow",
-    seen: Callable[[Reading], Reading] = lambda reading: reading,
-    failures_s: Sequence[float] = (),
-    **autopilot: Any,
-) -> Path:
+    path: Path, policy: str = "daedalus", minutes: int = 30, mode: Any = "shadow", seen: Callable[[Reading], Reading] = lambda reading: reading,
+    failures_s: Sequence[float] = (), **autopilot: Any,
+) -> Path:  # fmt: skip
     """The history of a continuous job with eight workers of 1,000 rows/s, of which its load needs three to five; its readings are as they are `seen`.
 
     Slow fits are done where something fails, as recoveries need them.

@@ -124,10 +124,6 @@ def test_a_failure_outside_of_the_trace_is_one_line(tmp_path: Path, at: float) -
     assert mistake(*asked(steady(tmp_path), at=at)) == f"--at: found {at:g}, the trace goes from 0 s to 5000 s"
 
 
-def test_what_is_no_picture_is_one_line(tmp_path: Path) -> None:
-    assert "ends in .png or .svg" in mistake(*asked(steady(tmp_path)), "--plot", "picture.pdf")
-
-
 def test_the_table_says_how_long_it_takes_and_what_of_it_is_guessed(tmp_path: Path) -> None:
     said = table(*asked(steady(tmp_path), at=4900))
     assert "a failure at 4900 s" in said and "recovery 234.9 s" in said and "of this, down 110.0 s" in said
@@ -135,12 +131,13 @@ def test_the_table_says_how_long_it_takes_and_what_of_it_is_guessed(tmp_path: Pa
     assert "recovery never: 51,000 rows/s go on arriving" in table(*asked(steady(tmp_path), capacity=40_000))
 
 
-def test_a_picture_can_be_a_png(tmp_path: Path) -> None:
+def test_a_picture_can_be_a_png_and_what_is_none_is_one_line(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     table(*asked(steady(tmp_path)), "--plot", tmp_path / "picture.png")
     picture = imread(tmp_path / "picture.png")
     assert picture.shape[0] > 300 and picture.shape[1] > 500 and picture.std() > 0.02, "something is drawn on it"
+    assert "ends in .png or .svg" in mistake(*asked(steady(tmp_path)), "--plot", "picture.pdf")
 
 
 def test_the_picture_shows_what_arrives_what_is_processed_and_when_it_has_recovered(tmp_path: Path) -> None:

@@ -118,10 +118,13 @@ def test_names_are_never_taken_for_markup() -> None:
     assert "[bold]job" in text
 
 
-def test_the_words_of_events_are_redacted_on_one_line_and_without_escape_codes() -> None:
+def test_words_of_events_are_redacted_on_one_line_without_escape_codes_and_what_comes_all_the_time_has_no_line() -> None:
     failed = QueryFailed(at_s=0, query="q", cause="login\nwith hunter2\x1b[2J\x07 failed")
     (line,) = event_lines([NothingToDo(at_s=0), failed], lambda words: words.replace("hunter2", "***"))
     assert line.words == "query q failed: login with *** [2J failed" and line.trouble
+    kept = Decided(id=1, at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
+    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=sized(3))
+    assert event_lines([kept, graded], str) == []
 
 
 def test_what_somebody_should_look_at_is_red_and_that_it_is_over_is_not() -> None:
@@ -161,9 +164,3 @@ def test_the_autopilot_has_its_lines_below_the_numbers_and_the_terminal_is_not_o
     assert "proposal    7: executors 4 -> 2; penstock approve 7, or reject 7, within 8m20s" in text
     assert "paused      by ann until it is resumed; penstock resume" in text
     assert len(text.splitlines()) < height
-
-
-def test_what_comes_all_the_time_has_no_line_among_the_events() -> None:
-    kept = Decided(id=1, at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
-    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=sized(3))
-    assert event_lines([kept, graded], str) == []

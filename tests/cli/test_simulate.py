@@ -10,21 +10,8 @@ from penstock.cli.app import app
 from penstock.core.policies.registry import POLICIES
 
 KEYS = {
-    "policy",
-    "engine",
-    "duration_s",
-    "worker_seconds",
-    "average_workers",
-    "rescales",
-    "latency_ms",
-    "within_latency",
-    "failures",
-    "violation_s",
-    "profiling_worker_seconds",
-    "seed",
-    "waiting_rows",
-    "oldest_waiting_s",
-    "notes",
+    "policy", "engine", "duration_s", "worker_seconds", "average_workers", "rescales", "latency_ms", "within_latency", "failures",
+    "violation_s", "profiling_worker_seconds", "seed", "waiting_rows", "oldest_waiting_s", "notes",
 }  # fmt: skip
 
 

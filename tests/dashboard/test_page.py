@@ -91,14 +91,9 @@ def test_decisions_proposals_and_broken_promises_are_on_the_page_and_routine_is_
     ]  # fmt: skip
     text = unescape(page_of(READINGS, events))
     for words in (
-        "proposal 7 of thumb: executors 4 -> 2",
-        "proposal 7 was approved by ann",
-        "thumb: executors 4 -> 2, the fewest executors that hold (approved)",
-        "promise broken: latency p95 6 s, 5 s were promised",
-        "wanted by the policy",
-        "2 proposed",
-        "decided by thumb",
-    ):
+        "proposal 7 of thumb: executors 4 -> 2", "proposal 7 was approved by ann", "thumb: executors 4 -> 2, the fewest executors that hold (approved)",
+        "promise broken: latency p95 6 s, 5 s were promised", "wanted by the policy", "2 proposed", "decided by thumb",
+    ):  # fmt: skip
         assert words in text
     assert "thumb keeps" not in text and "waiting for a word" not in text
 

@@ -19,14 +19,11 @@ def test_columns_hold_what_the_readings_say_in_the_order_of_time() -> None:
     assert columns.lag_rows.tolist() == [reading.lag_rows for reading in READINGS]
 
 
-def test_an_unknown_is_a_gap_and_no_reading_gives_empty_columns() -> None:
+def test_an_unknown_is_a_gap_and_a_time_without_readings_breaks_every_line() -> None:
     columns = series([replace(READINGS[0], arrival_rows_per_s=None, latency=None), READINGS[1]])
     assert np.isnan(columns.arrival_rows_per_s[0]) and np.isnan(columns.p95_s[0])
     assert columns.p95_s[1] == pytest.approx(READINGS[1].latency.p95_s if READINGS[1].latency else None)
     assert series([]).at_s.shape == series([]).p99_s.shape == (0,)
-
-
-def test_a_time_without_readings_breaks_every_line() -> None:
     columns = series([replace(reading, at_s=reading.at_s + (600 if i >= 20 else 0)) for i, reading in enumerate(READINGS)])
     assert len(columns.at_s) == len(READINGS) + 1
     assert np.isnan(columns.executors_running[20]) and np.isfinite(columns.executors_running[[19, 21]]).all()

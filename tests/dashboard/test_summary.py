@@ -73,13 +73,10 @@ def test_only_what_was_carried_out_counts_and_a_proposal_when_it_is_approved() -
     assert found.rows() == [("decided by thumb", "2 up, 1 down"), ("promises broken", "1"), ("predictions within their bounds", "50% of 2")]
 
 
-def test_a_shadow_is_called_one() -> None:
+def test_a_shadow_is_called_one_and_a_run_without_a_policy_says_nothing_of_one() -> None:
     found = summarise_decisions([decided(2, "shadow", "shadow")])
     assert found is not None
     assert found.rows() == [("decided by thumb", "0 up, 1 down, in shadow"), ("promises broken", "0"), ("predictions within their bounds", "none graded yet")]
-
-
-def test_a_run_without_a_policy_says_nothing_of_one() -> None:
     readings, events = example_run()
     without = summarise(readings, events, Promises(), 4).rows()
     with_one = summarise(readings, [*events, decided(4, "asked")], Promises(), 4).rows()

@@ -109,16 +109,13 @@ def test_a_log_that_is_damaged_in_the_middle_is_read_up_to_there_and_reported(tm
         seen_in(path)
 
 
-def test_a_log_that_has_become_shorter_meanwhile_is_read_to_its_end(tmp_path: Path, lines: list[str]) -> None:
-    assert list(torn_frames(written(tmp_path / "app-1.zstd", lines[:100], "zstd"), "zstd", 1 << 30)) == []
-
-
-def test_streams_that_follow_each_other_are_one_log(tmp_path: Path, lines: list[str]) -> None:
+def test_streams_that_follow_each_other_are_one_log_and_one_that_became_shorter_is_read_to_its_end(tmp_path: Path, lines: list[str]) -> None:
     whole = batches(seen_in(written(tmp_path / "plain", lines))[1])
     for codec in ("zstd", "lz4", "snappy"):
         both = tmp_path / f"both.{codec}"
         both.write_bytes(b"".join(written(tmp_path / "part", part, codec).read_bytes() for part in (lines[:700], lines[700:])))
         assert batches(seen_in(both)[1]) == whole
+    assert list(torn_frames(written(tmp_path / "app-1.zstd", lines[:100], "zstd"), "zstd", 1 << 30)) == []
 
 
 def test_folders_are_searched_and_files_beside_logs_are_skipped(tmp_path: Path) -> None:
@@ -183,14 +180,11 @@ def committed(query_id: str, name: str | None, rows: int, behind: list[float | N
     return query
 
 
-def test_rows_that_a_batch_left_behind_have_waited_since_they_came() -> None:
+def test_rows_that_a_batch_left_behind_have_waited_and_a_query_with_nothing_to_read_is_up_to_date() -> None:
     facts = committed("8d268dc2-bc9c", None, 500, [0.0, 500.0, 1000.0, 1500.0]).facts()
     assert (facts.name, facts.newest_rows, facts.processed_rows, facts.counted_s) == ("query 8d268dc2", 3500.0, 2000.0, 30.0)
     (sample,) = facts.batches[3].arrivals
     assert (sample.wall_s[0], sample.wall_s[-1]) == (10.0, 15.0), "the batch began at 30: they had waited through another"
-
-
-def test_a_query_that_has_nothing_to_read_counts_as_up_to_date() -> None:
     query = committed("q", "words", 100, [None, None])
     query.idle(40.0)
     facts = query.facts()
@@ -241,15 +235,12 @@ def test_executors_that_go_by_themselves_are_lost_and_a_query_that_fails_is_coun
     assert looks[-1].executors_lost == 2 and looks[-1].queries[0].failures == 1
 
 
-def test_the_batches_of_a_query_that_ended_between_observations_are_seen(tmp_path: Path) -> None:
+def test_batches_of_a_query_that_ended_between_observations_are_seen_and_queries_of_one_name_are_joined(tmp_path: Path) -> None:
     _, looks = seen_in(written(tmp_path / "app-1", short_runs(*[event_logs.QUERY_ID] * 5)))
     assert [batch.batch_id for batch in batches(looks)] == list(range(8)), "there is no observation after the last run"
     assert [look.at_s - START_S for look in looks if any(query.batches for query in look.queries)] == [15.0, 75.0, 135.0, 195.0]
     assert {len(look.queries) for look in looks if look.at_s % 60 == (START_S + 30) % 60} == {0}, "once it is reported, it is gone"
     assert {query.state for look in looks for query in look.queries if query.batches} == {"ended"}
-
-
-def test_queries_of_the_same_name_are_joined(tmp_path: Path) -> None:
     _, looks = seen_in(written(tmp_path / "app-1", short_runs("first", "second", "third", "fourth", every_s=10.0)))
     assert all(len(look.queries) <= 1 for look in looks)
     assert [batch.batch_id for batch in batches(looks)] == [0, 1, 2, 3, 4, 5]

@@ -52,11 +52,13 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     made.history.close()
 
 
-def test_a_history_that_is_gone_comes_back(kept: Kept, tmp_path: Path) -> None:
+def test_a_history_that_is_gone_comes_back_and_one_that_is_there_stays_as_it_is(kept: Kept, tmp_path: Path) -> None:
     kept.snapshots().take()
     elsewhere = tmp_path / "elsewhere" / "history.db"
-    assert restore_history(kept.beside, elsewhere)
-    assert events_in(elsewhere) == [EVENT]
+    assert restore_history(kept.beside, elsewhere) and events_in(elsewhere) == [EVENT]
+    later = QueryEnded(at_s=8.0, query="q", reason="again")
+    kept.history.append(8.0, events=[later])
+    assert not restore_history(kept.beside, kept.path) and events_in(kept.path) == [EVENT, later]
 
 
 def test_a_copy_on_its_way_is_in_the_jobs_own_folder_and_what_a_killed_driver_left_there_does_not_stay(kept: Kept, tmp_path: Path) -> None:
@@ -71,18 +73,15 @@ def test_a_copy_on_its_way_is_in_the_jobs_own_folder_and_what_a_killed_driver_le
     assert restore_history(kept.beside, elsewhere) and [each.name for each in elsewhere.parent.iterdir()] == ["history.db"]
 
 
-def test_a_history_that_is_there_stays_as_it_is(kept: Kept) -> None:
-    kept.snapshots().take()
-    later = QueryEnded(at_s=8.0, query="q", reason="again")
-    kept.history.append(8.0, events=[later])
-    assert not restore_history(kept.beside, kept.path) and events_in(kept.path) == [EVENT, later]
-
-
-def test_a_snapshot_that_is_none_is_refused_in_one_line(kept: Kept, tmp_path: Path) -> None:
+def test_a_snapshot_that_is_damaged_or_missing_takes_the_place_of_no_history(kept: Kept, tmp_path: Path) -> None:
     kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(UserMistake, match="snapshot"):
         restore_history(kept.beside, tmp_path / "elsewhere.db")
     assert not (tmp_path / "elsewhere.db").exists()
+    kept.history.close()
+    assert restore_history(kept.beside, kept.path) is None and events_in(kept.path) == [EVENT]
+    assert not restore_history(FolderBeside(tmp_path / "empty"), tmp_path / "history.db")
+    assert not (tmp_path / "history.db").exists()
 
 
 def test_a_snapshot_with_another_schema_version_is_refused_with_its_place(kept: Kept, tmp_path: Path) -> None:
@@ -195,14 +194,6 @@ def test_a_job_that_comes_back_from_another_machine_brings_its_newer_history_and
     assert restore_history(kept.beside, kept.path) == Restored(aside=aside)
     assert events_in(kept.path) == [EVENT, later] and events_in(aside) == [EVENT]
     assert restore_history(kept.beside, kept.path) is None, "once is enough"
-
-
-def test_a_damaged_or_missing_snapshot_does_not_take_the_place_of_a_history(kept: Kept, tmp_path: Path) -> None:
-    kept.beside.write(NAME, b"not a database, but long enough to be looked at" * 100)
-    kept.history.close()
-    assert restore_history(kept.beside, kept.path) is None and events_in(kept.path) == [EVENT]
-    assert not restore_history(FolderBeside(tmp_path / "empty"), tmp_path / "history.db")
-    assert not (tmp_path / "history.db").exists()
 
 
 def test_the_lease_is_renewed_while_a_snapshot_is_slow(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_executors_past_the_limit_are_refused_until_others_are_forgotten(monkeyp
     assert len(reports) == 2 and reports.cpu_s("9", 3603.0, 3603.0) == 2.0
 
 
-def test_the_port_is_free_after_close_and_a_second_close_does_nothing(clock: FakeClock) -> None:
+def test_the_port_is_free_after_close_a_second_close_does_nothing_and_one_at_once_ends_the_thread(clock: FakeClock) -> None:
     cpu = GraphiteCpu("127.0.0.1", application_id=APP, now=clock.now_s)
     idle = socket.create_connection(cpu.address, timeout=5)
     wait_until(lambda: len(cpu._connections) == 1, 5)
@@ -180,9 +180,6 @@ def test_the_port_is_free_after_close_and_a_second_close_does_nothing(clock: Fak
     idle.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(cpu.address, timeout=5)
-
-
-def test_a_listener_that_is_closed_at_once_ends_its_thread() -> None:
     for _ in range(20):
         (cpu := GraphiteCpu("127.0.0.1")).close()
         assert not cpu._thread.is_alive()

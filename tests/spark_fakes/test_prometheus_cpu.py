@@ -89,12 +89,14 @@ def asking(server: FakePrometheus, before: str = "", after: str = "", **more: An
     return PrometheusCpu(CpuQuery(url=f"http://{before}{server.place}{after}", query=QUERY), **more)
 
 
-def test_the_cores_of_each_executor_are_found_by_the_value_of_the_label(server: FakePrometheus) -> None:
+def test_the_cores_of_each_executor_are_found_by_the_value_of_the_label_and_values_that_are_none_left_out(server: FakePrometheus) -> None:
     server.answer(({"executor_id": "1", "pod": "a"}, "0.75"), ({"executor_id": "2"}, "1.5e0"))
     cpu = asking(server)
     assert cpu.cores() == {"1": 0.75, "2": 1.5} and cpu.problem is None
     cpu.cores().clear()
     assert cpu.cores() == {"1": 0.75, "2": 1.5}, "the caller cannot change what is remembered"
+    server.answer(({"executor_id": "1"}, "NaN"), ({"executor_id": "2"}, "+Inf"), ({"executor_id": "3"}, "-1"), ({"executor_id": "4"}, "0"))
+    assert asking(server).cores() == {"4": 0.0}
 
 
 @pytest.mark.parametrize("after", ["", "/", "/under/here/"])
@@ -191,11 +193,6 @@ def test_nonsense_gives_no_cores_and_one_line(server: FakePrometheus, body: byte
 def test_a_result_that_does_not_name_each_executor_once_is_reported(server: FakePrometheus, kind: str, series: list[Any], said: str) -> None:
     server.answer(*series, kind=kind)
     assert problem_of(server) == said
-
-
-def test_values_that_are_no_cores_are_left_out(server: FakePrometheus) -> None:
-    server.answer(({"executor_id": "1"}, "NaN"), ({"executor_id": "2"}, "+Inf"), ({"executor_id": "3"}, "-1"), ({"executor_id": "4"}, "0"))
-    assert asking(server).cores() == {"4": 0.0}
 
 
 def test_a_server_that_is_not_there_is_reported_without_its_password(server: FakePrometheus) -> None:

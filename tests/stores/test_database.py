@@ -40,14 +40,11 @@ def test_another_schema_version_is_refused_by_writer_and_reader_and_left_alone(p
     assert path.read_bytes() == before
 
 
-def test_a_reader_leaves_an_empty_file_empty_and_says_so(path: Path) -> None:
+def test_an_empty_file_a_database_of_another_program_and_a_file_that_is_none_are_refused(path: Path) -> None:
     path.touch()
     with pytest.raises(UserMistake, match="the history is empty; it begins when the job first runs"):
         HistoryReader.open(path)
     assert path.stat().st_size == 0
-
-
-def test_a_database_of_another_program_and_a_file_that_is_none_are_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as foreign:
         foreign.execute("CREATE TABLE mine (x)")
     refused(path, "is a database of another program")

@@ -75,9 +75,12 @@ def test_csv_says_the_same_with_empty_cells_for_the_unknown(reader: HistoryReade
     assert in_csv == as_text
 
 
-def test_only_the_span_asked_for_is_exported(reader: HistoryReader, tmp_path: Path) -> None:
+def test_only_the_span_asked_for_is_exported_and_a_folder_that_cannot_be_written_is_one_line(reader: HistoryReader, tmp_path: Path) -> None:
     paths = export(reader, tmp_path / "out", "csv", since_s=AT_S + 5.5)
     assert [len(rows(path)) for path in paths] == [0, 0, 0, 0, 1]
+    (tmp_path / "file").touch()
+    with pytest.raises(UserMistake, match="the history cannot be exported"):
+        export(reader, tmp_path / "file", "csv")
 
 
 def test_an_empty_history_gives_tables_with_headers_only(tmp_path: Path) -> None:
@@ -86,9 +89,3 @@ def test_an_empty_history_gives_tables_with_headers_only(tmp_path: Path) -> None
         paths = export(reader, tmp_path / "out", "parquet")
     assert pq.read_schema(paths[0]).names[:2] == ["at_s", "at"]
     assert rows(paths[4]) == []
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(reader: HistoryReader, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UserMistake, match="the history cannot be exported"):
-        export(reader, tmp_path / "file", "csv")

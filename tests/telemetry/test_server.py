@@ -38,14 +38,11 @@ def get(server: TelemetryServer, path: str) -> tuple[int, str, bytes]:
             return error.code, error.headers["Content-Type"], error.read()
 
 
-def test_metrics_are_served_as_prometheus_reads_them(server: TelemetryServer) -> None:
+def test_metrics_are_served_as_prometheus_reads_them_and_a_well_job_answers_200(server: TelemetryServer) -> None:
     status, content_type, body = get(server, "/metrics?name=any")
     assert (status, body) == (200, metrics())
     assert content_type.startswith("text/plain; version=")
     assert "penstock_events" in {family.name for family in text_string_to_metric_families(body.decode())}
-
-
-def test_a_well_job_answers_200_and_says_why(server: TelemetryServer) -> None:
     status, content_type, body = get(server, "/healthz")
     assert (status, content_type) == (200, "application/json")
     assert json.loads(body) == {"ok": True, "reason": "readings come", "since_reading_s": 1.5, "queries": {"lookup": "running"}}

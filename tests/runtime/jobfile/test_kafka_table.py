@@ -165,12 +165,9 @@ query = "up"
     assert "hunter2" not in str(loaded.declared)
 
 
-def test_the_cpu_table_is_a_prometheus_query(load: Load) -> None:
+def test_the_cpu_table_is_a_prometheus_query_and_executors_are_asked_unless_the_owner_says_no(load: Load) -> None:
     text = '[cpu]\nprometheus = "http://prometheus:9090"\nquery = "sum by (pod) (x)"\nlabel = "pod"\n'
     assert load(text + ANY_JOB).spec.cpu_query == CpuQuery(url="http://prometheus:9090", query="sum by (pod) (x)", label="pod")
-
-
-def test_executors_elsewhere_are_asked_for_their_cpu_unless_the_owner_says_no(load: Load) -> None:
     assert load(ANY_JOB).spec.ask_executors_cpu
     asked_no_one = load("[cpu]\nask_executors = false\n" + ANY_JOB).spec
     assert not asked_no_one.ask_executors_cpu and asked_no_one.cpu_query is None

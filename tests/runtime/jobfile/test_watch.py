@@ -44,11 +44,14 @@ def test_a_changed_file_changes_the_mode_with_its_difference(tmp_path: Path) -> 
     assert looking() is None
 
 
-def test_the_next_difference_is_counted_from_the_last(tmp_path: Path) -> None:
+def test_a_difference_is_counted_from_the_last_and_seen_also_before_the_first_look(tmp_path: Path) -> None:
     looking = watch(tmp_path)
     for mode, before in (("shadow", "observe"), ("ask", "shadow"), ("active", "ask")):
         write(tmp_path, f'mode = "{mode}"')
         assert changed(looking()).changes == (("mode", before, mode),)
+    looking = AutopilotWatch(loaded(tmp_path), FakeClock())
+    write(tmp_path, 'mode = "ask"')
+    assert changed(looking()).changes == (("mode", "observe", "ask"),)
 
 
 def test_parameters_and_known_events_are_named(tmp_path: Path) -> None:
@@ -134,12 +137,6 @@ def test_a_file_that_is_gone_keeps_the_old_and_is_reported_once(tmp_path: Path) 
     assert looking() is None
     path.unlink()
     assert refused(looking()) == f"{path}: the file is gone"
-
-
-def test_a_change_between_the_load_and_the_first_look_is_seen(tmp_path: Path) -> None:
-    looking = AutopilotWatch(loaded(tmp_path), FakeClock())
-    write(tmp_path, 'mode = "ask"')
-    assert changed(looking()).changes == (("mode", "observe", "ask"),)
 
 
 def test_no_secret_is_in_the_event(tmp_path: Path) -> None:
