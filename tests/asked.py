@@ -25,7 +25,7 @@ def table(*arguments: object, code: int = 0) -> str:
 
 
 def shown(*arguments: object, columns: int = 120) -> str:
-    """What people see on a screen of so many columns, line by line."""
+    """What people see on a screen of this many columns, line by line."""
     done = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False, env={"COLUMNS": str(columns)})
     assert done.exit_code == 0, done.output
     return done.stdout

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from changes import sized
+from changes import scaled_to
 
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.models.estimate import Estimate
 from penstock.core.models.forecast.forecast import Forecast
@@ -20,8 +20,8 @@ def assessed(**known: Any) -> Assessment:
     """A continuous job of 1 to 12 executors that has 4, of which nothing is known but what is given; `executors` replaces 4, `lag_rows` is its excess lag."""
     lag_rows = known.pop("lag_rows", None)
     simple: dict[str, Any] = {
-        "at_s": NOW_S, "plant": "continuous", "reading": blank_reading(NOW_S, excess_lag_rows=lag_rows), "current": sized(known.pop("executors", 4)),
-        "declared": sized(4), "limits": Limits(min_executors=1, max_executors=12), "promises": Promises(), "interval_s": 10.0, "uptime_s": 3600.0,
+        "at_s": NOW_S, "plant": "continuous", "reading": blank_reading(NOW_S, excess_lag_rows=lag_rows), "current": scaled_to(known.pop("executors", 4)),
+        "declared": scaled_to(4), "limits": Limits(min_executors=1, max_executors=12), "promises": Promises(), "interval_s": 10.0, "uptime_s": 3600.0,
         "stops": STOPS,
     }  # fmt: skip
     return Assessment(**{**simple, **known})
@@ -29,8 +29,8 @@ def assessed(**known: Any) -> Assessment:
 
 def under(load: float, *, each: float = 100.0, most: int = 12, **known: Any) -> Assessment:
     """The same under a constant load that is not forecast to change, where every executor carries `each` rows/s."""
-    by_size = {size: about(each * size) for size in range(1, most + 1)}
-    return assessed(**{"load_rows_per_s": load, "arrivals": Arrivals.constant(load), "capacities": by_size, **known})
+    by_executors = {executors: about(each * executors) for executors in range(1, most + 1)}
+    return assessed(**{"load_rows_per_s": load, "arrivals": Arrivals.constant(load), "capacities": by_executors, **known})
 
 
 def expecting(load: float, path: Sequence[float], *, step_s: float = 60.0, **known: Any) -> Assessment:

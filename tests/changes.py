@@ -5,12 +5,12 @@ from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.trigger import Trigger
 
 
-def sized(executors: int = 3, **triggers: str) -> Configuration:
+def scaled_to(executors: int = 3, **triggers: str) -> Configuration:
     return Configuration(executors=executors, queries={name: QueryConfiguration(trigger=Trigger.parse(text)) for name, text in triggers.items()})
 
 
 def rescaled(before: int, after: int) -> Change:
-    return difference(sized(before), sized(after))
+    return difference(scaled_to(before), scaled_to(after))
 
 
 def scaling(number: int, before: int, after: int, decision: int | None = None) -> Instruction:

@@ -16,17 +16,17 @@ from waiting import wait_until
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
-from penstock.core.domain.job import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.job_spec import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.contract import ContractRecipe, prepare_trace
 from penstock.spark.embedded import EmbeddedCluster
-from penstock.spark.engine import SparkEngine
 from penstock.spark.files import Files
 from penstock.spark.query import ManagedQuery
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.session import open_session
-from penstock.spark.settings import QuerySettings
+from penstock.spark.spark_engine import SparkEngine
 
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")

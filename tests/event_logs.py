@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from changes import scaling
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.monitor.facts import BatchFact, ExecutorFact, StageFact
-from penstock.eventlog.files import EventLog, event_logs
+from penstock.eventlog.log_files import EventLog, event_logs
 from penstock.hindsight.audit import AuditAsked
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.graph import QueryGraph
@@ -38,7 +38,7 @@ def streaming_log(
     job: MicroBatchSettings | QueryGraph[MicroBatchSettings] = JOB, arrivals: Arrivals | None = None, *, executors: int = 6, length_s: float = 1800.0,
     changes: Mapping[float, int] | None = None, kafka: bool = True, name: str = "counts",
 ) -> list[str]:  # fmt: skip
-    """The lines of a whole run of one query, or of several that read the source; sizes change at the given seconds."""
+    """The lines of a whole run of one query, or of several that read the source; executors change at the given seconds."""
     load = Load.of(arrivals or wave(length_s=length_s), START_S)
     engine = MicroBatchEngine(job, load, executors=executors, seed=3)
     graph = QueryGraph.of(job)
@@ -54,15 +54,15 @@ def streaming_log(
         lines += [executor_removed(each, at_s, "Executor killed by driver.") for each in known.values() if each.executor_id not in there]
         known = there
         for place, query in enumerate(seen.queries):
-            told = (f"{QUERY_ID[:-1]}{place}", query.name) if len(sources) > 1 else (QUERY_ID, QUERY)
+            named = (f"{QUERY_ID[:-1]}{place}", query.name) if len(sources) > 1 else (QUERY_ID, QUERY)
             if at_s == START_S:
-                lines.append(query_started(at_s, *told))
+                lines.append(query_started(at_s, *named))
             for batch in query.batches:
                 newest = float(sources[query.name].rows_until(np.array([batch.started_s]))[0])
                 rows = processed[query.name] = processed[query.name] + batch.rows
                 lines += [
-                    *batch_lines(batch, stage, told[0], query.name if pooled else None),
-                    progress(batch, rows, max(newest, rows) if kafka else None, *told),
+                    *batch_lines(batch, stage, named[0], query.name if pooled else None),
+                    progress(batch, rows, max(newest, rows) if kafka else None, *named),
                 ]
                 stage += len(batch.stages)
         wanted = (changes or {}).get(at_s - START_S)
@@ -72,7 +72,7 @@ def streaming_log(
 
 
 def short_runs(*ids: str, every_s: float = 60.0, rows: int = 6000) -> list[str]:
-    """A query that starts every so often, commits two batches within 7 s and ends; by these ids, one run after another."""
+    """A query that starts again and again, commits two batches within 7 s and ends; by these ids, one run after another."""
     lines = [*beginning("now"), executor_added(ExecutorFact(executor_id="1", host="here", slots=2, added_s=START_S))]
     for number, query_id in enumerate(ids):
         start_s = START_S + every_s * number
@@ -103,8 +103,8 @@ def beginning(name: str, **properties: str) -> list[str]:
 
 
 def executor_added(executor: ExecutorFact) -> str:
-    told = {"Host": executor.host, "Total Cores": executor.slots, "Log Urls": {}, "Attributes": {}, "Resources": {}, "Resource Profile Id": 0}
-    return line(**{"Event": "SparkListenerExecutorAdded", "Timestamp": ms(executor.added_s), "Executor ID": executor.executor_id, "Executor Info": told})
+    details = {"Host": executor.host, "Total Cores": executor.slots, "Log Urls": {}, "Attributes": {}, "Resources": {}, "Resource Profile Id": 0}
+    return line(**{"Event": "SparkListenerExecutorAdded", "Timestamp": ms(executor.added_s), "Executor ID": executor.executor_id, "Executor Info": details})
 
 
 def executor_removed(executor: ExecutorFact, at_s: float, reason: str) -> str:
@@ -127,14 +127,14 @@ def batch_lines(batch: BatchFact, stage: int, query_id: str = QUERY_ID, pool: st
         "spark.job.description": f"\nid = {query_id}\nrunId = {RUN_ID}\nbatch = {batch.batch_id}",
     }
     stages = list(range(stage, stage + len(batch.stages)))
-    ends = [each for number, told in zip(stages, batch.stages, strict=True) for each in task_ends(told, number, batch.committed_s)]
+    ends = [each for number, details in zip(stages, batch.stages, strict=True) for each in task_ends(details, number, batch.committed_s)]
     return [job_start(batch.batch_id, stages, properties, batch.started_s), plan(batch.batch_id), *ends]
 
 
 def job_start(number: int, stages: list[int], properties: dict[str, str], at_s: float) -> str:
     infos = [{"Stage ID": each, "Stage Attempt ID": 0, "Stage Name": "start at job.py:1", "Number of Tasks": 12, "RDD Info": []} for each in stages]
-    told = {"Job ID": number, "Submission Time": ms(at_s), "Stage Infos": infos, "Stage IDs": stages, "Properties": properties}
-    return line(**{"Event": "SparkListenerJobStart", **told})
+    details = {"Job ID": number, "Submission Time": ms(at_s), "Stage Infos": infos, "Stage IDs": stages, "Properties": properties}
+    return line(**{"Event": "SparkListenerJobStart", **details})
 
 
 def plan(number: int) -> str:
@@ -160,8 +160,8 @@ def task_end(stage: int, executor_id: str, at_s: float, run_s: float, read: int,
             "Killed": False, "Accumulables": []}  # fmt: skip
     metrics = {"Executor Run Time": round(1000 * run_s), "Executor CPU Time": 1, "JVM GC Time": 0, "Shuffle Read Metrics": {"Total Records Read": fetched},
                "Input Metrics": {"Bytes Read": 0, "Records Read": read}, "Output Metrics": {"Bytes Written": 0, "Records Written": 0}}  # fmt: skip
-    told = {"Stage ID": stage, "Stage Attempt ID": 0, "Task Type": "ShuffleMapTask", "Task End Reason": {"Reason": reason}, "Task Info": info}
-    return line(**{"Event": "SparkListenerTaskEnd", **told, "Task Metrics": metrics})
+    details = {"Stage ID": stage, "Stage Attempt ID": 0, "Task Type": "ShuffleMapTask", "Task End Reason": {"Reason": reason}, "Task Info": info}
+    return line(**{"Event": "SparkListenerTaskEnd", **details, "Task Metrics": metrics})
 
 
 def progress(batch: BatchFact, processed: float, newest: float | None, query_id: str = QUERY_ID, name: str = QUERY) -> str:

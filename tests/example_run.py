@@ -4,9 +4,9 @@ import math
 from dataclasses import replace
 
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import QueryFailed, QueryRestarted, QueryStarted
-from penstock.core.domain.events.run import NothingToDo, RunStarted
-from penstock.core.domain.events.steering import CommandTaken, InstructionDone, InstructionGiven
+from penstock.core.domain.events.query_events import QueryFailed, QueryRestarted, QueryStarted
+from penstock.core.domain.events.run_events import NothingToDo, RunStarted
+from penstock.core.domain.events.steering_events import CommandTaken, InstructionDone, InstructionGiven
 from penstock.core.domain.reading import IN_TASKS, BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from changes import sized
+from changes import scaled_to
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
@@ -14,7 +14,7 @@ from penstock.stores.reader import EventRow, HistoryReader
 from penstock.stores.recorder import Recorder
 from penstock.stores.turn_rows import TurnRow
 
-KNOWLEDGE = Knowledge(declared=sized(1), desired=sized(2))
+KNOWLEDGE = Knowledge(declared=scaled_to(1), desired=scaled_to(2))
 
 
 def opened(path: Path, *secrets: str, recorder: Recorder | None = None, **config: Any) -> History:

@@ -10,6 +10,6 @@ LAWS = st.builds(
 )  # fmt: skip
 
 
-def latency_by_law_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, scaleout: int, quantile: float | None = None) -> float:
-    asked = {"rate_rows_per_s": rate_rows_per_s, "interval_s": interval_s, "scaleouts": np.array([scaleout]), "quantile": quantile}
+def latency_by_law_s(law: BatchLaw, *, rate_rows_per_s: float, interval_s: float, executors: int, quantile: float | None = None) -> float:
+    asked = {"rate_rows_per_s": rate_rows_per_s, "interval_s": interval_s, "executor_counts": np.array([executors]), "quantile": quantile}
     return float(latencies_by_law_s([law], **asked)[0, 0])  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from changes import sized
+from changes import scaled_to
 
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Command
@@ -12,7 +12,7 @@ from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Outcome
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.reading import Quantiles
 from penstock.core.knowledge.assessment import Assessment
@@ -25,7 +25,7 @@ from penstock.core.loop import Turn, turn
 from penstock.runtime.fakes import FakeClock, FakePlant, blank_reading
 
 LIMITS = Limits(min_executors=1, max_executors=8)
-DECLARED = sized(3)
+DECLARED = scaled_to(3)
 PARTS: dict[str, type[Any]] = {"schedule": Schedule, "trust": Trust, "proposals": Proposals, "effects": Effects}
 
 
@@ -33,11 +33,11 @@ def assessed(at_s: float = 1000.0, current: int = 3, **known: Any) -> Assessment
     """What a policy sees of a job of which nothing is known but what is given."""
     reading = blank_reading(at_s, executors_running=current, executors_requested=current)
     plain: dict[str, Any] = {"plant": "micro_batch", "reading": reading, "declared": DECLARED, "limits": LIMITS, "promises": Promises()}
-    return Assessment(**{"at_s": at_s, "current": sized(current), "interval_s": 5.0, "uptime_s": 600.0, **plain, **known})
+    return Assessment(**{"at_s": at_s, "current": scaled_to(current), "interval_s": 5.0, "uptime_s": 600.0, **plain, **known})
 
 
 def wants(executors: int, current: int = 3, code: str = "smallest_that_holds", **more: Any) -> Decision:
-    return Decision(policy="thumb", configuration=sized(executors), current=sized(current), why=Comparison(code=code), **more)
+    return Decision(policy="thumb", configuration=scaled_to(executors), current=scaled_to(current), why=Comparison(code=code), **more)
 
 
 def knowing(mode: Mode = "active", *, executors: int = 3, decided: Decision | None = None, **known: Any) -> Knowledge:
@@ -49,7 +49,7 @@ def knowing(mode: Mode = "active", *, executors: int = 3, decided: Decision | No
     for part, kind in PARTS.items():
         parts[part] = kind(**{each.name: known.pop(each.name) for each in fields(kind) if each.name in known and each.name not in ("last", "next_number")})
     parts["schedule"] = replace(parts["schedule"], mode=mode, last=decided)
-    return Knowledge(declared=DECLARED, desired=sized(executors), **{**parts, **known})
+    return Knowledge(declared=DECLARED, desired=scaled_to(executors), **{**parts, **known})
 
 
 def terms(mode: Mode = "active", *, latency_p95_s: float | None = None, recovery_s: float | None = None, **autopilot: Any) -> Terms:
@@ -59,11 +59,11 @@ def terms(mode: Mode = "active", *, latency_p95_s: float | None = None, recovery
 
 def proposing(executors: int = 5, *, before: int = 3, **more: Any) -> Proposal:
     usual: dict[str, Any] = {"number": 7, "decision_id": 4, "at_s": 0.0, "expires_s": 600.0, "policy": "thumb"}
-    return Proposal(configuration=sized(executors), before=sized(before), **{**usual, **more})
+    return Proposal(configuration=scaled_to(executors), before=scaled_to(before), **{**usual, **more})
 
 
 def trying(before: int, after: int, throughput: float, since_s: float, decision_id: int = 1) -> Trial:
-    return Trial(decision_id=decision_id, before=sized(before), after=sized(after), throughput_before_rows_per_s=throughput, since_s=since_s)
+    return Trial(decision_id=decision_id, before=scaled_to(before), after=scaled_to(after), throughput_before_rows_per_s=throughput, since_s=since_s)
 
 
 def of(kind: type[Event], events: Iterable[Event]) -> list[Any]:
@@ -107,7 +107,7 @@ class Fixed(Thumb):
 
 @dataclass(kw_only=True)
 class Play:
-    """A plant and the loop, without threads: every outcome is an input of the next turn. `known` is what the readings say besides sizes."""
+    """A plant and the loop, without threads: every outcome is an input of the next turn. `known` is what the readings say besides executors."""
 
     terms: Terms
     policy: Policy | None = field(default_factory=Thumb)
@@ -137,7 +137,7 @@ class Play:
         return done
 
     @property
-    def sizes(self) -> list[int]:
+    def requested(self) -> list[int]:
         """The numbers of executors that were asked for."""
         return [each.change.executors[1] for each in self.plant.performed if each.change.executors is not None]
 

@@ -16,10 +16,10 @@ from penstock.simulator.microbatch import MicroBatchEngine
 
 
 def job(load: Arrivals | float, *, executors: int = 4, faults: tuple[Fault, ...] = (), seed: int = 0, **known: Any) -> ContinuousEngine:
-    """A job of 1,000 rows/s a worker without pauses or noise, but as told; times count from 0."""
+    """A job of 1,000 rows/s an executor without pauses or noise, unless given; times count from 0."""
     arrivals = Arrivals.constant(load) if isinstance(load, float) else load
-    told = ContinuousSettings(**{"capacity_rows_per_s": 1000.0, "pause_s": 0.0, "noise": 0.0, **known})
-    return ContinuousEngine(told, Load.of(arrivals, 0.0), executors=executors, seed=seed, faults=faults)
+    given = ContinuousSettings(**{"capacity_rows_per_s": 1000.0, "pause_s": 0.0, "noise": 0.0, **known})
+    return ContinuousEngine(given, Load.of(arrivals, 0.0), executors=executors, seed=seed, faults=faults)
 
 
 def lived(engine: ContinuousEngine, until_s: float) -> Record:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 
 from penstock.core.analyze.analyze import analyze, assessed
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.instruction import Instruction, Outcome
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.execute.outcomes import take_outcomes
@@ -31,7 +31,7 @@ LEARNING: frozenset[Need] = frozenset({"load", "capacity", "forecast"})
 
 
 class SteadyJob:
-    """Tasks that run all the time on executors that take so many rows a second each; a stop lasts `downtime_s` and repeats the last interval."""
+    """Tasks that run all the time on executors that take this many rows a second each; a stop lasts `downtime_s` and repeats the last interval."""
 
     def __init__(
         self, *, executors: int = 4, each_rows_per_s: float = 1000.0, load: Callable[[float], float] = lambda at_s: 2000.0, interval_s: float = 10.0,
@@ -86,7 +86,7 @@ class Analysed:
 
     def __init__(self, job: SteadyJob, terms: Terms = TERMS, needs: frozenset[Need] = LEARNING) -> None:
         self.job, self.terms, self.needs = job, terms, needs
-        self.knowledge = Knowledge(declared=sized(job.executors), desired=sized(job.executors))
+        self.knowledge = Knowledge(declared=scaled_to(job.executors), desired=scaled_to(job.executors))
         self.events: list[Event] = []
 
     def turn(self, *, outcomes: tuple[Outcome, ...] = (), fits: tuple[FitDone, ...] = (), reading: Reading | None = None) -> FitAsked | None:
@@ -109,8 +109,8 @@ class Analysed:
         """As the loop does when it asks for another number of executors: the job stops at once, and the number is the desired one."""
         asked = Applied(number=number, decision_id=None, change=rescaled(self.job.executors, executors), at_s=self.job.at_s)
         schedule = replace(self.knowledge.schedule, rescaled_s=self.job.at_s)
-        under_way = Pending(instruction=Instruction(number=number, change=asked.change), since_s=self.job.at_s)
-        self.knowledge = replace(self.knowledge.wanting(sized(executors)), applied=(*self.knowledge.applied, asked), schedule=schedule, pending=(under_way,))
+        pending = Pending(instruction=Instruction(number=number, change=asked.change), since_s=self.job.at_s)
+        self.knowledge = replace(self.knowledge.wanting(scaled_to(executors)), applied=(*self.knowledge.applied, asked), schedule=schedule, pending=(pending,))
         self.job.executors = executors
         self.job.stop()
 

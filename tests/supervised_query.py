@@ -11,8 +11,8 @@ from penstock.core.errors import NotReachable
 from penstock.runtime.fakes import FakeClock
 from penstock.spark.progress import CommitListener
 from penstock.spark.query import ManagedQuery
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.recipe import OutputTopic, Recipe
-from penstock.spark.settings import QuerySettings
 from penstock.spark.supervisor import Supervisor
 
 SLOW = QuerySettings(trigger=Trigger(interval_s=10.0))

@@ -42,7 +42,7 @@ def test_a_child_does_not_outlive_its_parent() -> None:
 
 
 def lives(pid: int) -> bool:
-    """A zombie nobody has waited for is dead."""
+    """A zombie that was not waited for is dead."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and os.getpid() != pid
     except psutil.NoSuchProcess:

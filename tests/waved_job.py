@@ -4,7 +4,7 @@ import numpy as np
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals

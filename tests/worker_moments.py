@@ -6,7 +6,7 @@ from penstock.core.models.capacity.worker_readings import WorkerReading, Workers
 def moment(at_s: float, *seen: tuple[float, float], prefix: str = "") -> WorkersReading:
     """One worker for each utilisation and throughput."""
     workers = (WorkerReading(worker=f"{prefix}{number}", utilization=busy, throughput_rows_per_s=rate) for number, (busy, rate) in enumerate(seen))
-    return WorkersReading(at_s=at_s, scaleout=len(seen), since_change_s=None, workers=tuple(workers))
+    return WorkersReading(at_s=at_s, executors=len(seen), since_change_s=None, workers=tuple(workers))
 
 
 def moved(readings: list[WorkersReading], *, later_s: float, prefix: str) -> list[WorkersReading]:

@@ -4,11 +4,11 @@ from functools import cache
 from typing import Any
 
 from assessed import NOW_S, about
-from changes import sized
+from changes import scaled_to
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Recommended
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.policy_memory import AutoMemory, DraMemory, Ds2Memory, HpaMemory, PolicyMemory, Wanted
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, StageReading
 from penstock.core.domain.trigger import Plant, Trigger
@@ -26,9 +26,9 @@ PARTS = ("load_rows_per_s", "capacities", "batch_laws", "t_max", "table", "forec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """A job whose sizes carry `each` rows/s to the power `bend` of their number, under a load of `share` of what the largest carries.
+    """A job whose executors carry `each` rows/s times their number to the power `bend`, under a load of `share` of what the largest carries.
 
-    Where the `overhead_s` of a batch is known, so is its whole law, and sizes carry what that says. `decided_s` is how long ago the last decision was.
+    Where the `overhead_s` of a batch is known, so is its whole law, and executors carry what that says. `decided_s` is how long ago the last decision was.
     """
 
     plant: Plant
@@ -54,7 +54,7 @@ class World:
     unknown: frozenset[str] = field(default_factory=frozenset)
 
     @property
-    def sizes(self) -> range:
+    def executor_counts(self) -> range:
         return range(self.least, self.most + 1)
 
     @property
@@ -69,26 +69,26 @@ class World:
         wanted = tuple(Wanted(at_s=NOW_S - age_s, executors=executors) for age_s, executors in self.wanted)
         return AutoMemory(hpa=HpaMemory(wanted=wanted), ds2=Ds2Memory(wanted=wanted))
 
-    def capacity(self, size: int) -> float:
-        return self.each * float(size**self.bend) if self.law is None else self.law.capacity_rows_per_s(size, self.interval_s)
+    def capacity(self, executors: int) -> float:
+        return self.each * float(executors**self.bend) if self.law is None else self.law.capacity_rows_per_s(executors, self.interval_s)
 
     def seen(self, current: int, *, more: float = 1.0, **known: Any) -> Assessment:
-        """At this size, with `more` times the rows that come and wait."""
+        """With this many executors and `more` times the rows that come and wait."""
         at_s: float = known.get("at_s", NOW_S)
         load = more * self.share * self.capacity(self.most)
-        by_size = {size: about(self.capacity(size)) for size in self.sizes}
+        by_executors = {executors: about(self.capacity(executors)) for executors in self.executor_counts}
         forecast = self.forecast(load)
         arrivals = Arrivals.constant(load) if forecast is None else forecast_arrivals(forecast, [(NOW_S, load)])
         whole = Assessment(
-            at_s=NOW_S, plant=self.plant, reading=self.reading(current, load), current=sized(current), declared=sized(self.most),
+            at_s=NOW_S, plant=self.plant, reading=self.reading(current, load), current=scaled_to(current), declared=scaled_to(self.most),
             limits=Limits(min_executors=self.least, max_executors=self.most), promises=self.promises, interval_s=self.interval_s,
             uptime_s=self.uptime_s, since_rescale_s=self.since_rescale_s, load_rows_per_s=load,
-            batch_s=self.batch_s(current, load) if self.plant == "micro_batch" else None, slots_each=self.slots, capacities=by_size,
-            batch_laws=None if self.law is None else LikelyLaws(best=self.law, drawn=(self.law,)), t_max=by_size, forecast=forecast,
+            batch_s=self.batch_s(current, load) if self.plant == "micro_batch" else None, slots_each=self.slots, capacities=by_executors,
+            batch_laws=None if self.law is None else LikelyLaws(best=self.law, drawn=(self.law,)), t_max=by_executors, forecast=forecast,
             arrivals=arrivals, downtimes_s=self.downtimes_s, stops=frozenset() if self.live else frozenset({"rescale_up", "rescale_down"}),
-            table=table_of(self.sizes, tuple(map(self.capacity, self.sizes)), self.capacity(1) / 2),
+            table=table_of(self.executor_counts, tuple(map(self.capacity, self.executor_counts)), self.capacity(1) / 2),
             stages=(StageNeed(position=0, name="source", rate_rows_per_s=self.each / self.slots, selectivity=1.0),),
-            earlier=() if self.decided_s is None else (Recommended(at_s=at_s - self.decided_s, configuration=sized(current)),), memory=self.memory,
+            earlier=() if self.decided_s is None else (Recommended(at_s=at_s - self.decided_s, configuration=scaled_to(current)),), memory=self.memory,
         )  # fmt: skip
         return without(replace(whole, **known), self.unknown)
 
@@ -125,12 +125,12 @@ class World:
 
 
 @cache
-def table_of(sizes: range, carried: tuple[float, ...], step: float) -> LatencyTable:
-    """Latencies are normal up to nine tenths of what a size carries."""
+def table_of(executor_counts: range, carried: tuple[float, ...], step: float) -> LatencyTable:
+    """Latencies are normal up to nine tenths of what the executors carry."""
     rates = tuple(float(rate) for rate in range(0, 2 * math.ceil(carried[-1]), math.ceil(step)))
     valid = tuple(tuple(rate <= 0.9 * most for rate in rates) for most in carried)
     latency_s = tuple(tuple(1.0 if kept_up else 60.0 for kept_up in row) for row in valid)
-    return LatencyTable(sizes=tuple(sizes), rates_rows_per_s=rates, latency_s=latency_s, valid=valid, rows=100)
+    return LatencyTable(executor_counts=tuple(executor_counts), rates_rows_per_s=rates, latency_s=latency_s, valid=valid, rows=100)
 
 
 def without(seen: Assessment, unknown: frozenset[str]) -> Assessment:
@@ -178,4 +178,4 @@ def worlds(draw: st.DrawFn, *, steady: bool = False) -> World:
 @st.composite
 def assessments(draw: st.DrawFn) -> Assessment:
     world = draw(worlds())
-    return world.seen(draw(st.sampled_from(world.sizes)))
+    return world.seen(draw(st.sampled_from(world.executor_counts)))

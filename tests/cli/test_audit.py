@@ -34,7 +34,7 @@ def test_the_object_holds_a_job_with_all_policies_and_what_was_passed_over(logs:
     static, hpa = job["policies"]
     assert (static["policy"], hpa["policy"]) == ("static", "hpa") and static["saved_worker_seconds"] < hpa["saved_worker_seconds"]
     assert static["error_worker_seconds"] == pytest.approx(job["off"] * static["worker_seconds"]) and static["error_is_at_least"]
-    assert hpa["error_worker_seconds"] >= job["off"] * hpa["worker_seconds"] and hpa["error_is_at_least"], "the job never had another size"
+    assert hpa["error_worker_seconds"] >= job["off"] * hpa["worker_seconds"] and hpa["error_is_at_least"], "the job never had other executors"
     assert any("no scale-up was seen" in note for note in job["notes"])
 
 

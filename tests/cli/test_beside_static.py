@@ -2,7 +2,7 @@ import pytest
 from waved_job import TERMS, waved
 
 from penstock.cli.demo import BesideStatic, beside_static
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.dashboard.summary import summarise
 from penstock.runtime.fakes import blank_reading
 

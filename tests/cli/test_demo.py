@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 from example_run import example_run
+from recorded_history import written
 from rich.console import Console
-from told_history import written
 
 from penstock.cli.demo import prepare, show
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.runtime.home import JobFolder
 
 

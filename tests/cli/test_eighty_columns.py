@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from asked import shown
 from event_logs import streaming_log, written
-from told_history import simulated, told
+from recorded_history import shadow_history, simulated
 
 from penstock.cli import simulate_options
 from penstock.core.policies.registry import POLICIES
@@ -42,6 +42,6 @@ def test_replays_audits_and_simulations_show_on_eighty_columns_all_that_they_sho
 
 @pytest.mark.parametrize("command", ["history", "readiness", "explain --last-change", "grade"])
 def test_what_a_job_remembers_is_shown_on_eighty_columns_as_fully_as_on_wide_ones(history: Path, tmp_path: Path, command: str) -> None:
-    for file in (history, told(tmp_path / "told.db")):
+    for file in (history, shadow_history(tmp_path / "shadow_history.db")):
         narrow, wide = (shown(*command.split(), "--file", file, columns=columns) for columns in (80, 200))
         assert cells(wide) <= cells(narrow)

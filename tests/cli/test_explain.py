@@ -8,15 +8,15 @@ from asked import found, mistake
 from changes import rescaled
 from hypothesis import given
 from hypothesis import strategies as st
-from told_history import START_S, decided, reading, simulated, started, told, written
+from recorded_history import START_S, decided, reading, shadow_history, simulated, started, written
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
 from penstock.cli.explain import until_moment_s
 from penstock.cli.terminal import clock_time, day_time
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.autopilot_events import ProposalEnded, Proposed
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.steering import Paused, Schedule, Trust
@@ -25,7 +25,7 @@ from penstock.runtime.home import JobFolder
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    return told(tmp_path / "history.db")
+    return shadow_history(tmp_path / "history.db")
 
 
 def shown(*arguments: object) -> str:
@@ -86,7 +86,7 @@ def test_people_read_tables(history: Path) -> None:
     assert "None" not in text and "nan" not in text
 
 
-def test_a_proposal_is_told_with_its_answer(tmp_path: Path) -> None:
+def test_a_proposal_is_shown_with_its_answer(tmp_path: Path) -> None:
     proposed = Proposed(at_s=START_S, proposal=7, decision_id=1, change=rescaled(4, 3), policy="daedalus", expires_s=START_S + 600)
     ended = ProposalEnded(at_s=START_S + 30, proposal=7, decision_id=1, how="approved", who="ann")
     asks = decided(0.0, effect="proposed", mode="ask")
@@ -97,7 +97,7 @@ def test_a_proposal_is_told_with_its_answer(tmp_path: Path) -> None:
 
 def test_the_history_of_a_job_is_found_by_its_name_also_when_it_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
-    told(JobFolder("orders").create().history)
+    shadow_history(JobFolder("orders").create().history)
     assert found("explain", "--job", "orders") == found("explain")
     assert mistake("explain", "--job", "bills").startswith("there is no history of a job 'bills'")
 
@@ -126,7 +126,7 @@ def test_a_simulated_shadow_can_be_explained(tmp_path: Path) -> None:
     assert answer["afterwards"] == []
 
 
-def test_which_model_told_the_capacity_is_said_and_why(tmp_path: Path) -> None:
+def test_the_model_that_predicted_the_capacity_is_named_with_the_reason(tmp_path: Path) -> None:
     history = simulated(tmp_path / "h.db", minutes=12)
     seen = found("explain", "--file", history, "--last-change")["seen"]
     assert seen["capacity_rows_per_s"] > 0 and re.match(r"by (micro-batch cost|utilisation regression): .+", seen["capacity_why"])

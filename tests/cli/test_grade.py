@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from asked import found, mistake, shown
-from told_history import CAPACITY, FORECAST, decided, graded, reading, simulated, started, written
+from recorded_history import CAPACITY, FORECAST, decided, graded, reading, simulated, started, written
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from asked import found
-from told_history import simulated
+from recorded_history import simulated
 
 from penstock.cli.histories import like
 from penstock.core.domain.reading import Reading

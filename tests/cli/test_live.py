@@ -7,9 +7,9 @@ from example_run import example_run
 from rich.console import Console
 
 from penstock.cli.live import LiveView, PlainLog, reading_line, view_for
-from penstock.core.domain.events.queries import QueryFailed
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.query_events import QueryFailed
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.job_spec import Promises
 
 READINGS, EVENTS = example_run()
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from penstock.cli.pilot import Pilot, pilot_view
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import (
+from penstock.core.domain.events.autopilot_events import (
     AutopilotChanged,
     Decided,
     PolicyPaused,
@@ -34,7 +34,7 @@ def decided(mode: Any = "ask", effect: Any = "proposed") -> Decided:
     return Decided(id=1, at_s=988.0, mode=mode, policy="thumb", decision=wants(3, 4), effect=effect)
 
 
-def test_status_tells_the_last_decision_the_open_proposal_the_pause_and_what_cannot_be() -> None:
+def test_status_shows_the_last_decision_the_open_proposal_the_pause_and_infeasible_targets() -> None:
     assert lines() == ["autopilot: policy auto, nothing decided yet"]
     assert lines(last=LAST, proposal=WAITS, paused=PAUSED, infeasible=["latency", "throughput"]) == [
         "autopilot: 12s ago: thumb: executors 4 -> 3, because (proposed)",
@@ -49,16 +49,16 @@ def test_events_change_what_is_shown_as_the_status_would() -> None:
     proposed = Proposed(at_s=988.0, proposal=7, change=rescaled(4, 3), policy="thumb", expires_s=1500.0)
     paused = PolicyPaused(at_s=990.0, who="ann", until_s=1600.0, reason="release day")
     infeasible = TargetInfeasible(at_s=990.0, target="latency", why=WHY)
-    told = Pilot(mode="shadow").after([decided(), proposed, paused, infeasible])
+    pilot = Pilot(mode="shadow").after([decided(), proposed, paused, infeasible])
     same = {**QUIET, "policy": "thumb", "last": {**LAST, "words": decided().words()}, "proposal": WAITS, "paused": PAUSED, "infeasible": ["latency"]}
-    assert told == Pilot.of(same)
+    assert pilot == Pilot.of(same)
     over: list[Event] = [
         ProposalEnded(at_s=995.0, proposal=7, how="expired"),
         PolicyResumed(at_s=996.0, who="ann"),
         TargetFeasible(at_s=997.0, target="latency"),
     ]
-    quiet = told.after([*over, decided(effect="approved")])
-    assert (quiet.proposal, quiet.paused, quiet.infeasible, quiet.last) == (None, None, (), told.last)
+    quiet = pilot.after([*over, decided(effect="approved")])
+    assert (quiet.proposal, quiet.paused, quiet.infeasible, quiet.last) == (None, None, (), pilot.last)
 
 
 def test_the_mode_follows_the_job_file_and_a_job_that_is_only_observed_has_no_line() -> None:

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 from asked import found, shown
-from told_history import decided, reading, simulated, started, told, written
+from recorded_history import decided, reading, shadow_history, simulated, started, written
 
 from penstock.cli.readiness import REMEDIES
-from penstock.core.domain.events.autopilot import AutopilotChanged
+from penstock.core.domain.events.autopilot_events import AutopilotChanged
 from penstock.core.domain.reasons import READINESS_SAYS
 
 
@@ -16,7 +16,7 @@ def shadow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_short_shadow_says_how_long_it_takes(tmp_path: Path) -> None:
-    answer = found("readiness", "--file", told(tmp_path / "h.db"))
+    answer = found("readiness", "--file", shadow_history(tmp_path / "h.db"))
     assert answer["ready"] is False and [each["code"] for each in answer["reasons"]] == ["shadow_too_short", "nothing_proven"]
     assert (answer["shadow_s"], answer["run"]["executor_s"], answer["shadow"]["executor_s"]) == (600, 2400, 4 * 60 + 3 * 540)
     assert (answer["shadow"]["ups"], answer["shadow"]["downs"], answer["agreement"]["fewer"]) == (0, 1, pytest.approx(0.9))
@@ -42,8 +42,8 @@ def test_people_read_the_comparison_and_every_reason_has_a_remedy(shadow: Path) 
 
 def test_only_the_part_in_shadow_is_looked_at(tmp_path: Path) -> None:
     active = [AutopilotChanged(at_s=reading(601.0).at_s, changes=(("mode", "shadow", "active"),)), decided(620.0, 2, 3, effect="asked", mode="active")]
-    before = found("readiness", "--file", told(tmp_path / "before.db"))
-    assert found("readiness", "--file", told(tmp_path / "after.db", active)) == before
+    before = found("readiness", "--file", shadow_history(tmp_path / "before.db"))
+    assert found("readiness", "--file", shadow_history(tmp_path / "after.db", active)) == before
 
 
 def test_a_job_that_was_never_in_shadow_is_one_line(tmp_path: Path) -> None:

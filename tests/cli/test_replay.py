@@ -17,8 +17,8 @@ from penstock.cli.replay import what_if_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.run import RunStarted
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.events.run_events import RunStarted
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from asked import found
-from changes import sized
+from changes import scaled_to
 from typer.testing import CliRunner
 
 from penstock.cli.app import app
-from penstock.cli.whatif import ran_object
+from penstock.cli.whatif_table import ran_object
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.domain.units import duration_words
@@ -55,7 +55,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         at_s=START_S, job="counts", master="embedded", mode="shadow", spark_version="4.3", resumed=False, max_executors=6, latency_p95_s=6.5, recovery_s=20.0
     )
     with History.open(path, config=TERMS.config, redactor=Redactor(), recorder=this_penstock()) as memory:
-        controller = Controller(source=plant, actuator=plant, memory=memory, clock=clock, terms=TERMS, declared=sized(4))
+        controller = Controller(source=plant, actuator=plant, memory=memory, clock=clock, terms=TERMS, declared=scaled_to(4))
         controller.note([started])
         for number in range(240):
             clock.wait(READING_S)

@@ -4,7 +4,7 @@ from datetime import datetime
 from io import StringIO
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from example_run import START_S, example_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,13 +14,13 @@ from rich.console import Console
 from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
 from penstock.cli.terminal import one_line, sparkline
-from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PolicyPaused, PromiseBroken, PromiseKept, Proposed
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import CpuKnown, CpuUnknown, ExecutorsComplete, ExecutorsMissing
-from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
-from penstock.core.domain.events.queries import ClockSkewed, QueryFailed, QueryUnwatched
-from penstock.core.domain.events.run import NothingToDo, SideWorkFailed
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.executor_events import CpuKnown, CpuUnknown, ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.memory_events import LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.domain.events.query_events import ClockSkewed, QueryFailed, QueryUnwatched
+from penstock.core.domain.events.run_events import NothingToDo, SideWorkFailed
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 
 READINGS, EVENTS = example_run()
@@ -123,7 +123,7 @@ def test_words_of_events_are_redacted_on_one_line_without_escape_codes_and_what_
     (line,) = event_lines([NothingToDo(at_s=0), failed], lambda words: words.replace("hunter2", "***"))
     assert line.words == "query q failed: login with *** [2J failed" and line.trouble
     kept = Decided(id=1, at_s=1.0, mode="active", policy="thumb", decision=wants(3), effect="kept")
-    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=sized(3))
+    graded = Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=1.0, low=0.0, high=2.0, actual=1.0, configuration=scaled_to(3))
     assert event_lines([kept, graded], str) == []
 
 

@@ -64,8 +64,8 @@ def test_targets_that_no_number_of_executors_can_meet_are_named_at_the_start(tra
     asked = ("simulate", "--trace", trace, "--policy", "static", "--target-recovery", 10, "--downtime", 30)
     note = "from 15 s on no number of executors can keep the promised recovery time: 10 s are promised, the downtime alone is 30 s"
     assert found(*asked)["notes"] == [note] and found(*asked[:-2], "--downtime", 5)["notes"] == []
-    told = CliRunner().invoke(app, [str(each) for each in asked])
-    assert "no number of executors can keep the promised recovery time" in " ".join(told.output.split())
+    answered = CliRunner().invoke(app, [str(each) for each in asked])
+    assert "no number of executors can keep the promised recovery time" in " ".join(answered.output.split())
 
 
 def test_rows_that_wait_at_the_end_are_counted_as_late(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_progress_goes_to_standard_error(trace: Path) -> None:
     assert "simulated seconds" in done.stderr
 
 
-def test_the_picture_shows_load_workers_latency_and_failures(trace: Path, tmp_path: Path) -> None:
+def test_the_picture_shows_load_executors_latency_and_failures(trace: Path, tmp_path: Path) -> None:
     picture = drawn(tmp_path, "simulate", "--trace", trace, "--policy", "hpa", "--failures", 700, "--promise-latency-ms", 1000)
     for words in ("hpa on trace.csv", "Load, rows/s", "arriving", "processed", "Executors", "Latency, s", "promised", "minutes"):
         assert words in picture

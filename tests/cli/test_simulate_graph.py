@@ -89,7 +89,7 @@ def test_a_policy_steers_a_graph_as_it_does_a_query(tmp_path: Path, trace: Path,
     assert answer["rescales"] > 0 and answer["average_workers"] > 3.0
 
 
-def test_the_table_tells_the_latency_of_each_query(tmp_path: Path, trace: Path) -> None:
+def test_the_table_has_the_latency_of_each_query(tmp_path: Path, trace: Path) -> None:
     asked = ["simulate", "--trace", str(trace), "--graph", str(written(tmp_path, GRAPH)), "--policy", "static"]
     shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, asked, catch_exceptions=False).stdout
     assert all(f"of {name}" in shown for name in ("clicks", "views", "alerts"))
@@ -126,15 +126,15 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path, trace: Path) -> N
     ],
 )
 def test_a_graph_that_cannot_be_is_one_line(tmp_path: Path, trace: Path, text: str, said: str) -> None:
-    told = mistake("simulate", "--trace", trace, "--graph", written(tmp_path, text), "--policy", "static")
-    assert said in told and "\n" not in told.strip()
+    complaint = mistake("simulate", "--trace", trace, "--graph", written(tmp_path, text), "--policy", "static")
+    assert said in complaint and "\n" not in complaint.strip()
 
 
 def test_a_trace_of_a_query_that_is_of_another_time_is_one_line(tmp_path: Path, trace: Path) -> None:
     (tmp_path / "epoch.csv").write_text("t,rate\n1700000000,100\n1700000900,500\n")
     other = written(tmp_path, '[[query]]\nname = "a"\ntrace = "epoch.csv"\ninstances = 2\n')
-    told = mistake("simulate", "--trace", trace, "--graph", other, "--policy", "static")
-    assert 'query "a": trace: it goes from 1700000000 s to 1700000900 s and the run from 0 s to 900 s' in told
+    complaint = mistake("simulate", "--trace", trace, "--graph", other, "--policy", "static")
+    assert 'query "a": trace: it goes from 1700000000 s to 1700000900 s and the run from 0 s to 900 s' in complaint
     later = written(tmp_path, '[[query]]\nname = "a"\ntrace = "later.csv"\n')
     (tmp_path / "later.csv").write_text("t,rate\n600,100\n1500,500\n")
     assert found("simulate", "--trace", trace, "--graph", later, "--policy", "static")["queries"]["a"]["arrived_rows"] > 90_000

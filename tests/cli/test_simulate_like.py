@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from penstock.cli.app import app
 from penstock.cli.engine_options import EngineOptions
 from penstock.core.config import Config
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.models.recovery.arrivals import Arrivals

@@ -29,17 +29,17 @@ AUTOPILOT: dict[str, Any] = {
 
 def state(**autopilot: Any) -> dict[str, Any]:
     events = [("Graded", "capacity was", True), ("Decided", "auto keeps", True), ("PromiseBroken", "promise broken: latency p95 3 s, 2 s were promised", False)]
-    told = [{"at_s": AT_S, "kind": kind, "words": words, "routine": routine} for kind, words, routine in events]
+    listed = [{"at_s": AT_S, "kind": kind, "words": words, "routine": routine} for kind, words, routine in events]
     return {
         "job": "orders", "master": "local", "mode": "ask", "history": "h.db", "metrics": None, "reading": json.loads(encode(READING)), "holds": [], "feeds": [],
-        "promises": {"latency_p95_s": 5.0, "recovery_s": None}, "events": told,
+        "promises": {"latency_p95_s": 5.0, "recovery_s": None}, "events": listed,
         "report": {"duration_s": 600.0, "executor_s": 1500.0, "average_executors": 2.5, "within_promise": 0.981, "violation_s": 15.0},
         "autopilot": {**AUTOPILOT, **autopilot},
     }  # fmt: skip
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def status_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """What the job answers."""
     monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path))
     answer = state()
@@ -54,7 +54,7 @@ def shown() -> str:
     return " ".join(done.stdout.split())
 
 
-def test_everything_about_the_autopilot_is_said_whole(told: dict[str, Any]) -> None:
+def test_everything_about_the_autopilot_is_shown(status_answer: dict[str, Any]) -> None:
     text = shown()
     for words in (
         "orders · ask · up",
@@ -69,7 +69,7 @@ def test_everything_about_the_autopilot_is_said_whole(told: dict[str, Any]) -> N
     assert "auto keeps" not in text and "capacity was" not in text, "what comes all the time is left to history and grade"
 
 
-def test_the_object_is_what_the_job_says_and_a_job_that_is_only_observed_names_no_autopilot(told: dict[str, Any]) -> None:
+def test_the_object_is_what_the_job_says_and_a_job_that_is_only_observed_names_no_autopilot(status_answer: dict[str, Any]) -> None:
     assert json.loads(CliRunner().invoke(app, ["status", "--json"], catch_exceptions=False).stdout)["autopilot"] == AUTOPILOT
-    told["autopilot"] = {"mode": "observe", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
+    status_answer["autopilot"] = {"mode": "observe", "policy": "auto", "last": None, "proposal": None, "paused": None, "infeasible": []}
     assert "autopilot" not in shown() and "orders · observe" in shown()

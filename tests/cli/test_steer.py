@@ -18,7 +18,7 @@ from penstock.runtime.home import JobFolder
 
 
 class Host:
-    """A job that takes everything, but what it is told to refuse; instructions end at the third look."""
+    """A job that takes everything, but what it is set to refuse; instructions end at the third look."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -82,7 +82,7 @@ def test_a_command_waits_until_it_is_done_and_a_refusal_is_the_users_to_put_righ
     assert isinstance(result.exception, UserMistake) and str(result.exception) == host.refusal
 
 
-def test_it_does_not_wait_when_told_not_to_nor_when_there_is_nothing_to_do(host: Host) -> None:
+def test_it_does_not_wait_with_no_wait_nor_when_there_is_nothing_to_do(host: Host) -> None:
     assert "done in" not in penstock("scale", "3", "--no-wait").output
     host.numbers = []
     assert penstock("scale", "3").exit_code == 0

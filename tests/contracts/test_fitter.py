@@ -7,16 +7,16 @@ import pytest
 import taught
 
 from penstock.core.knowledge.fitting import FitAsked, FitDone, fitted
-from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
+from penstock.core.models.latency.latency_by_executors import LatencyByExecutors
 from penstock.ports import Fitter
 from penstock.runtime.fitter import InlineFitter, ProcessFitter
 
 PATIENCE_S = 100.0
 FITTERS: list[Any] = [pytest.param(InlineFitter, id="inline"), pytest.param(lambda: ProcessFitter(2048, PATIENCE_S), id="process")]
 FORECAST = FitAsked(number=3, load=taught.load())
-TABLE = FitAsked(number=4, profile=taught.profile(), sizes=(1, 2, 4), most_rows_per_s=3000.0)
-HOPELESS = FitAsked(number=5, profile=ScaleoutLatency(), sizes=(1,), most_rows_per_s=10.0)
-BROKEN = FitAsked(number=6, profile=taught.profile(), sizes=(), most_rows_per_s=float("nan"))
+TABLE = FitAsked(number=4, profile=taught.profile(), executor_counts=(1, 2, 4), most_rows_per_s=3000.0)
+HOPELESS = FitAsked(number=5, profile=LatencyByExecutors(), executor_counts=(1,), most_rows_per_s=10.0)
+BROKEN = FitAsked(number=6, profile=taught.profile(), executor_counts=(), most_rows_per_s=float("nan"))
 
 
 class Asking:

@@ -4,11 +4,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from changes import scaling, sized
+from changes import scaled_to, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.events.run import RunEnded
+from penstock.core.domain.events.run_events import RunEnded
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
@@ -34,7 +34,7 @@ def history(folder: Path) -> Memory:
 STORES = [pytest.param(memory_store, id="memory"), pytest.param(history, id="history")]
 QUERY = QueryReading(name="a", state="running", trigger=Trigger(kind="real_time", interval_s=15.0), rate_limit_rows_per_s=0.1, unable={"trigger": "no"})
 KNOWLEDGE = Knowledge(
-    declared=sized(2, a="0s"),
+    declared=scaled_to(2, a="0s"),
     desired=Configuration(
         executors=3,
         queries={"a": QueryConfiguration(trigger=Trigger(interval_s=0.1), partitions=8), "b": QueryConfiguration(rate_limit_rows_per_s=1e-9, kept_share=0.7)},

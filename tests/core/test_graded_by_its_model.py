@@ -3,16 +3,16 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, about, expecting
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from planned import Thumb, knowing, of, terms
 from steady_job import TERMS, Analysed, SteadyJob
 from worlds import table_of
 
-from penstock.core.analyze.grade import grade
+from penstock.core.analyze.grading import grade
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, Graded, Recovered
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.autopilot_events import Decided, Graded, Recovered
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
@@ -24,11 +24,11 @@ from penstock.core.policies.choosing import candidate, decided
 from penstock.core.policies.daedalus import Daedalus
 from penstock.runtime.fakes import blank_reading
 
-SIZES = range(1, 13)
-BY_PROFILE = {executors: about(150.0 * executors) for executors in SIZES}
+EXECUTORS = range(1, 13)
+BY_PROFILE = {executors: about(150.0 * executors) for executors in EXECUTORS}
 PROFILED = expecting(
     500.0, [500.0] * 15, promises=Promises(latency_p95_s=5.0, recovery_s=600.0), t_max=BY_PROFILE,
-    table=table_of(SIZES, tuple(150.0 * each for each in SIZES), 50.0), downtimes_s={"query_restart": 20.0, "rescale_up": 20.0, "rescale_down": 20.0},
+    table=table_of(EXECUTORS, tuple(150.0 * each for each in EXECUTORS), 50.0), downtimes_s={"query_restart": 20.0, "rescale_up": 20.0, "rescale_down": 20.0},
 )  # fmt: skip
 """A regression says 100 rows/s for an executor, its profile 150."""
 
@@ -119,5 +119,5 @@ def test_both_the_transition_and_the_failure_of_a_live_rescale_are_graded_when_t
 
 
 def test_less_than_a_bound_is_no_error() -> None:
-    bound = Graded(at_s=9.0, kind="recovery_bound", about="", made_s=0.0, predicted=90.0, low=0.0, high=90.0, actual=30.0, configuration=sized(6))
+    bound = Graded(at_s=9.0, kind="recovery_bound", about="", made_s=0.0, predicted=90.0, low=0.0, high=90.0, actual=30.0, configuration=scaled_to(6))
     assert bound.error == 0.0 and replace(bound, actual=180.0).error == 0.5 and replace(bound, kind="recovery").error == 2.0

@@ -1,17 +1,17 @@
 from dataclasses import replace
 from typing import Any
 
-from changes import changing, scaling, sized
+from changes import changing, scaled_to, scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Play
 
 from penstock.core.config import Config
 from penstock.core.domain.command import Release, SetKnob
-from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.events.steering import CommandTaken, InstructionDone, InstructionGiven
-from penstock.core.domain.job import Limits
+from penstock.core.domain.events.executor_events import ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.events.steering_events import CommandTaken, InstructionDone, InstructionGiven
+from penstock.core.domain.job_spec import Limits
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge, begin
 from penstock.core.knowledge.terms import Terms
@@ -19,7 +19,7 @@ from penstock.core.loop import Turn, turn
 from penstock.stores.codec import encode
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4))
-DECLARED = sized(2, a="5s", b="0s")
+DECLARED = scaled_to(2, a="5s", b="0s")
 QUERIES = st.sampled_from([None, "a", "b", "c"])
 SAID: Any = {"at_s": st.just(0.0), "who": st.sampled_from(["ann", "bob"]), "hold_s": st.none() | st.floats(0, 100)}
 COMMANDS = st.one_of(
@@ -31,12 +31,12 @@ COMMANDS = st.one_of(
 )
 MOMENTS = st.tuples(
     st.floats(0.5, 200.0), st.lists(COMMANDS, max_size=2), st.booleans(), st.sampled_from([None, None, "it broke"]), st.booleans(), st.booleans()
-)  # seconds passed, commands, whether work goes on, why it fails, whether executors come, whether one comes that nobody asked for
+)  # seconds passed, commands, whether work goes on, why it fails, whether executors come, whether one comes that was not requested
 STORIES = st.lists(MOMENTS, min_size=1, max_size=12)
 
 
 class Job(Play):
-    """A job with two queries under no policy; readings say nothing but sizes."""
+    """A job with two queries under no policy; readings say nothing but executors."""
 
     def __init__(self) -> None:
         super().__init__(terms=TERMS, policy=None, known={}, knowledge=begin(DECLARED, None, TERMS.limits))
@@ -176,7 +176,7 @@ def test_what_failed_is_said_and_not_asked_for_again() -> None:
     assert len(play.plant.performed) == 2
 
 
-def test_executors_nobody_asked_for_are_let_go() -> None:
+def test_executors_that_were_not_requested_are_removed() -> None:
     play = Job()
     play.plant.running = 4
     assert play.turn().events == (InstructionGiven(at_s=play.clock.now_s(), number=1, knob="executors", before="4", after="2", reason="desired state"),)

@@ -3,16 +3,16 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from planned import DECLARED, LIMITS, Play, Thumb, late, of, terms
 
 from penstock.core import loop
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Pause, Resume, SetKnob
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.events.steering import CommandTaken, InstructionGiven
+from penstock.core.domain.events.autopilot_events import Decided, PhaseFailed, PolicyPaused, ProposalEnded, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.events.steering_events import CommandTaken, InstructionGiven
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.reading import ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger
@@ -32,7 +32,7 @@ def test_an_active_policy_changes_the_executors_and_says_why() -> None:
     made, given_ = done.events
     assert isinstance(made, Decided) and (made.effect, made.decision.executors, made.mode) == ("asked", 5, "active")
     assert isinstance(given_, InstructionGiven) and (given_.before, given_.after, given_.reason) == ("3", "5", "decided by thumb")
-    assert play.sizes == [5] and play.plant.running == 5
+    assert play.requested == [5] and play.plant.running == 5
 
 
 def test_executors_are_not_decided_for_that_have_too_few_slots_for_tasks_that_never_end() -> None:
@@ -41,7 +41,7 @@ def test_executors_are_not_decided_for_that_have_too_few_slots_for_tasks_that_ne
     executors = tuple(ExecutorReading(executor_id=each, host="h", slots=4, uptime_s=900.0) for each in "123")
     play = Play(terms=terms(), known={"arrival_rows_per_s": 100.0, "queries": (held,), "executors": executors})
     play.pass_s(60.0)
-    assert play.sizes == [2], "one would do for the load"
+    assert play.requested == [2], "one would do for the load"
 
 
 def test_in_shadow_nothing_is_instructed_and_its_timers_run() -> None:
@@ -53,7 +53,7 @@ def test_in_shadow_nothing_is_instructed_and_its_timers_run() -> None:
     assert of(Decided, first.events)[0].effect == "shadow"
     assert [(each.decision.current.executors, each.decision.executors) for each in of(Decided, said)][:1] == [(5, 2)]
     assert (play.plant.performed, play.knowledge.desired) == ([], DECLARED)
-    assert (play.knowledge.schedule.shadow, play.knowledge.schedule.rescaled_s) == (sized(2), of(Decided, said)[0].at_s)
+    assert (play.knowledge.schedule.shadow, play.knowledge.schedule.rescaled_s) == (scaled_to(2), of(Decided, said)[0].at_s)
 
 
 def test_only_an_approval_changes_what_is_desired_in_ask() -> None:
@@ -65,7 +65,7 @@ def test_only_an_approval_changes_what_is_desired_in_ask() -> None:
     assert of(NothingToDo, [play.turn().events[0]])[0].reason == "proposal 1 waits for an answer"
     approved = play.turn(Approve(**ANN))
     assert [type(event) for event in approved.events] == [ProposalEnded, Decided, InstructionGiven]
-    assert play.sizes == [5]
+    assert play.requested == [5]
 
 
 def test_a_proposal_waits_is_superseded_and_expires() -> None:
@@ -87,9 +87,9 @@ def test_a_hold_beats_the_policy_until_it_ends() -> None:
     play.arrive(600.0)
     said = play.pass_s(90.0)
     assert {each.effect for each in of(Decided, said)} == {"held"}
-    assert play.sizes == [2]
+    assert play.requested == [2]
     play.pass_s(60.0)
-    assert play.sizes == [2, 6]
+    assert play.requested == [2, 6]
 
 
 def test_a_pause_survives_a_restart() -> None:
@@ -114,14 +114,14 @@ def test_the_first_decision_of_a_run_does_not_rest_on_the_load_of_the_run_before
     policy = ByLoad(needs=frozenset({"load"}))
     play = Play(terms=terms("active"), policy=policy, known={"arrival_rows_per_s": 200.0})
     play.pass_s(20.0)
-    assert play.sizes == [2] and play.knowledge.schedule.loads[""].count > 0
+    assert play.requested == [2] and play.knowledge.schedule.loads[""].count > 0
     left = decode(Knowledge, encode_knowledge(play.knowledge))
     again = Play(terms=terms("active"), policy=policy, known={}, knowledge=begin(replace(DECLARED, executors=6), left, LIMITS))
     again.turn(waited_s=8 * 3600.0)
-    assert again.sizes == [] and again.knowledge.desired.executors == 6
+    assert again.requested == [] and again.knowledge.desired.executors == 6
     again.arrive(500.0)
     again.pass_s(60.0)
-    assert again.sizes == [5]
+    assert again.requested == [5]
 
 
 def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
@@ -130,25 +130,25 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
     play.pass_s(Autopilot().settled_s + 30.0)
     found = of(ScalingIneffective, [event for done in play.turns for event in done.events])
     assert [(each.before, each.after, each.bottleneck.code) for each in found] == [(3, 6, "unknown_bottleneck")]
-    assert play.sizes == [6, 3]
+    assert play.requested == [6, 3]
     play.pass_s(300.0)
-    assert play.sizes == [6, 3], "more is not tried again for a while"
+    assert play.requested == [6, 3], "more is not tried again for a while"
 
 
 def test_three_broken_promises_roll_back_to_more_executors() -> None:
     play = Play(terms=terms("active", latency_p95_s=2.0))
     play.known = {"arrival_rows_per_s": 100.0, "latency": late(1.0)}
     play.turn()
-    assert play.sizes == [1]
+    assert play.requested == [1]
     for _ in range(3):
         play.known = {**play.known, "latency": late(3.0)}
         said = play.pass_s(100.0)
         play.known = {**play.known, "latency": late(1.0)}
         play.pass_s(20.0)
     assert [type(event) for event in said if isinstance(event, (RolledBack, PolicyPaused))] == [RolledBack, PolicyPaused]
-    assert play.sizes == [1, 3]
+    assert play.requested == [1, 3]
     assert of(Decided, play.pass_s(1800.0)) == [], "it is paused"
-    assert play.sizes == [1, 3]
+    assert play.requested == [1, 3]
 
 
 def test_no_readings_roll_back() -> None:

@@ -2,13 +2,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from planned import Play, Thumb, knowing, late, of, terms, wants
 from steady_job import TERMS, SteadyJob, daily
 
 from penstock.core.domain.autopilot import Autopilot, Mode
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Resume
-from penstock.core.domain.events.autopilot import (
+from penstock.core.domain.events.autopilot_events import (
     AutopilotEvent,
     Decided,
     FitFailed,
@@ -24,9 +24,9 @@ from penstock.core.domain.events.autopilot import (
     ScalingIneffective,
 )
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.instruction import Outcome
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.fitting import FitDone
 from penstock.core.knowledge.inputs import Inputs
@@ -36,16 +36,16 @@ from penstock.core.loop import in_force, named, turn
 
 ANN: Any = {"at_s": 0.0, "who": "ann"}
 OVERLOAD_S = 3000.0
-MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, configuration=sized(4), due_s=60.0)
+MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, configuration=scaled_to(4), due_s=60.0)
 
 
-class Told:
+class NamedLoop:
     """The loop over a fully known job with a policy by its name: two hours' load, then more than its executors carry. Fits come to nothing."""
 
     def __init__(self, **autopilot: Any) -> None:
         self.job = SteadyJob(load=lambda at_s: daily(at_s) if at_s < OVERLOAD_S else 5500.0)
         self.terms = replace(TERMS, promises=Promises(latency_p95_s=5.0, recovery_s=600.0), autopilot=Autopilot(mode="ask", downtime_s=30.0, **autopilot))
-        self.knowledge = Knowledge(declared=sized(4), desired=sized(4))
+        self.knowledge = Knowledge(declared=scaled_to(4), desired=scaled_to(4))
         self.outcomes: tuple[Outcome, ...] = ()
         self.fits: tuple[FitDone, ...] = ()
         self.events: list[Event] = []
@@ -72,32 +72,32 @@ class Told:
 
 @pytest.mark.slow
 def test_under_auto_every_event_names_the_policy_that_decides() -> None:
-    told = Told(policy="auto", ask_expiry_s=120.0)
-    told.until(600.0)
-    told.turn(Reject(**ANN))
-    told.until(1500.0)
-    told.job.fail()
-    told.until(2200.0)
-    told.turn(Pause(**ANN))
-    told.until(2400.0)
-    told.turn(Resume(**ANN))
-    told.until(3800.0)
-    told.turn(Approve(**ANN))
-    told.until(4500.0)
-    happened = {type(event) for event in told.said()}
+    loop = NamedLoop(policy="auto", ask_expiry_s=120.0)
+    loop.until(600.0)
+    loop.turn(Reject(**ANN))
+    loop.until(1500.0)
+    loop.job.fail()
+    loop.until(2200.0)
+    loop.turn(Pause(**ANN))
+    loop.until(2400.0)
+    loop.turn(Resume(**ANN))
+    loop.until(3800.0)
+    loop.turn(Approve(**ANN))
+    loop.until(4500.0)
+    happened = {type(event) for event in loop.said()}
     assert {Decided, Proposed, ProposalEnded, Graded, PolicyPaused, PolicyResumed, PromiseBroken, PromiseKept, Recovered, FitFailed} <= happened
-    assert {event.how for event in of(ProposalEnded, told.events)} >= {"approved", "rejected", "expired"}
-    assert [event.policy for event in told.said() if event.policy != "auto:daedalus"] == ["auto"], "the first decision, of which nothing was known yet"
+    assert {event.how for event in of(ProposalEnded, loop.events)} >= {"approved", "rejected", "expired"}
+    assert [event.policy for event in loop.said() if event.policy != "auto:daedalus"] == ["auto"], "the first decision, of which nothing was known yet"
 
 
 @pytest.mark.slow
 def test_a_grade_names_who_made_the_prediction_whoever_decides_by_then() -> None:
-    told = Told(policy="auto")
-    told.until(1200.0)
-    changed_s, told.terms = told.job.at_s, replace(told.terms, autopilot=replace(told.terms.autopilot, policy="daedalus"))
-    told.turn(Pause(hold_s=30.0, **ANN))
-    told.until(1800.0)
-    after = [event for event in told.said() if event.at_s > changed_s]
+    loop = NamedLoop(policy="auto")
+    loop.until(1200.0)
+    changed_s, loop.terms = loop.job.at_s, replace(loop.terms, autopilot=replace(loop.terms.autopilot, policy="daedalus"))
+    loop.turn(Pause(hold_s=30.0, **ANN))
+    loop.until(1800.0)
+    after = [event for event in loop.said() if event.at_s > changed_s]
     assert {event.policy for event in of(Graded, after) if event.made_s <= changed_s} == {"auto:daedalus"}
     assert {event.policy for event in of(ProposalEnded, after)} == {"auto:daedalus"}, "it was its proposal"
     assert {event.policy for event in after if not isinstance(event, (Graded, ProposalEnded))} == {"daedalus"}, "from the turn of the change on"

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from planned import DECLARED, LIMITS, Play, Thumb, late, terms
 
 from penstock.core.domain.command import Approve, Pause, Reject, Release, Resume, SetKnob
-from penstock.core.domain.events.autopilot import AutopilotEvent
+from penstock.core.domain.events.autopilot_events import AutopilotEvent
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.execute.reconcile import execute
 from penstock.core.knowledge.inputs import Inputs
@@ -39,7 +39,7 @@ MOMENTS = st.tuples(
 STORIES = st.lists(MOMENTS, min_size=1, max_size=15)
 
 
-def told(story: list[Any]) -> Play:
+def played(story: list[Any]) -> Play:
     play = Play(terms=terms("observe"))
     for waited_s, rows_per_s, commands, mode, working, refusal, seeing in story:
         play.terms = terms(mode, latency_p95_s=2.0, guards="on")
@@ -54,7 +54,7 @@ def told(story: list[Any]) -> Play:
 @given(STORIES)
 @settings(max_examples=30, deadline=None)
 def test_the_same_inputs_give_the_same_turns_byte_for_byte(story: list[Any]) -> None:
-    play = told(story)
+    play = played(story)
     knowledge: Knowledge = begin(DECLARED, None, LIMITS)
     for moment, inputs, before in zip(story, play.inputs, play.turns, strict=True):
         again = turn(knowledge, inputs, terms(moment[3], latency_p95_s=2.0, guards="on"), Thumb())
@@ -65,8 +65,8 @@ def test_the_same_inputs_give_the_same_turns_byte_for_byte(story: list[Any]) -> 
 
 @given(STORIES)
 @settings(max_examples=30, deadline=None)
-def test_whatever_happens_the_executors_stay_within_the_limits_and_nobody_is_overruled(story: list[Any]) -> None:
-    play = told(story)
+def test_whatever_happens_the_executors_stay_within_the_limits_and_no_operator_is_overruled(story: list[Any]) -> None:
+    play = played(story)
     before = DECLARED.executors
     for (_, _, commands, mode, *_), done in zip(story, play.turns, strict=True):
         now = done.knowledge.desired.executors
@@ -81,7 +81,7 @@ def test_whatever_happens_the_executors_stay_within_the_limits_and_nobody_is_ove
 @given(STORIES)
 @settings(max_examples=30, deadline=None)
 def test_all_that_the_autopilot_says_names_the_policy_unless_it_only_observes(story: list[Any]) -> None:
-    for moment, done in zip(story, told(story).turns, strict=True):
+    for moment, done in zip(story, played(story).turns, strict=True):
         names = {event.policy for event in done.events if isinstance(event, AutopilotEvent)}
         assert names <= ({"thumb", ""} if moment[3] == "observe" else {"thumb"}), "a proposal that ends with its mode is the policy's all the same"
 
@@ -94,7 +94,7 @@ def failed(done: Turn) -> bool:
 @settings(max_examples=20, deadline=None)
 def test_in_observe_a_turn_is_what_it_was_before_there_were_policies(story: list[Any]) -> None:
     quiet = [(*moment[:2], [each for each in moment[2] if isinstance(each, (SetKnob, Release))], "observe", *moment[4:]) for moment in story]
-    play = told(quiet)
+    play = played(quiet)
     knowledge = begin(DECLARED, None, LIMITS)
     for inputs, done in zip(play.inputs, play.turns, strict=True):
         old = as_it_was(knowledge, inputs)

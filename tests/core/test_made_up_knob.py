@@ -10,10 +10,10 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.decision import Candidate, Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided
-from penstock.core.domain.events.steering import CommandTaken, HoldEnded, InstructionDone, InstructionFailed, InstructionGiven
+from penstock.core.domain.events.autopilot_events import Decided
+from penstock.core.domain.events.steering_events import CommandTaken, HoldEnded, InstructionDone, InstructionFailed, InstructionGiven
 from penstock.core.domain.instruction import Instruction, Outcome, joined
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.knobs import KNOBS, Knob
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from changes import changing, rescaled, scaling, sized
+from changes import changing, rescaled, scaled_to, scaling
 from planned import Fixed, Play, of, terms
 
 from penstock.core.domain.command import Approve, Reject, SetKnob
 from penstock.core.domain.configuration import Change, Configuration
-from penstock.core.domain.events.autopilot import Decided, PhaseFailed, ProposalEnded, Proposed, RolledBack
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.autopilot_events import Decided, PhaseFailed, ProposalEnded, Proposed, RolledBack
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Knowledge
@@ -33,7 +33,7 @@ def costs_s(play: Play) -> dict[str, float]:
 
 
 def test_all_instructions_of_a_decision_carry_its_id_to_their_outcomes() -> None:
-    play = job(sized(3, a="10s", b="10s"), sized(4, a="1s"))
+    play = job(scaled_to(3, a="10s", b="10s"), scaled_to(4, a="1s"))
     done = play.turn()
     (decided,) = of(Decided, done.events)
     assert decided.words() == "thumb: executors 3 -> 4, trigger:a 10s -> 1s, the fewest executors that hold (applied)"
@@ -44,7 +44,7 @@ def test_all_instructions_of_a_decision_carry_its_id_to_their_outcomes() -> None
 
 
 def test_each_change_is_charged_its_own_downtime_when_its_outcome_comes() -> None:
-    play = job(sized(3, a="10s"), sized(4, a="1s"))
+    play = job(scaled_to(3, a="10s"), scaled_to(4, a="1s"))
     play.turn()
     play.outcomes.append(Outcome(number=2, done=True, took_s=8.0, down_s=2.0))
     play.turn()
@@ -56,7 +56,7 @@ def test_each_change_is_charged_its_own_downtime_when_its_outcome_comes() -> Non
 
 
 def test_in_real_time_mode_a_shrink_and_a_trigger_are_one_stop_and_start() -> None:
-    play = job(sized(3, a="realtime:60s", b="10s"), sized(2, a="realtime:30s", b="1s"))
+    play = job(scaled_to(3, a="realtime:60s", b="10s"), scaled_to(2, a="realtime:30s", b="1s"))
     done = play.turn()
     moved = Change(moves=(*rescaled(3, 2).moves, *changing(1, "a", trigger=(FLOWING, QUICKER)).change.moves))
     assert [each.change for each in done.instructions] == [moved, changing(2, "b", trigger=(SLOW, FAST)).change], "b is in micro-batches"
@@ -68,26 +68,26 @@ def test_in_real_time_mode_a_shrink_and_a_trigger_are_one_stop_and_start() -> No
 
 
 def test_in_real_time_mode_more_executors_wait_for_no_stop() -> None:
-    play = job(sized(3, a="realtime:60s"), sized(4, a="realtime:30s"))
+    play = job(scaled_to(3, a="realtime:60s"), scaled_to(4, a="realtime:30s"))
     assert [each.target for each in play.turn().instructions] == ["executors", "query:a"]
 
 
 def test_a_proposal_of_several_knobs_is_approved_as_a_whole() -> None:
-    play = job(sized(3, a="10s"), sized(4, a="1s"), "ask")
+    play = job(scaled_to(3, a="10s"), scaled_to(4, a="1s"), "ask")
     (proposed,) = of(Proposed, play.turn().events)
     assert proposed.change.words() == "executors 3 -> 4, trigger:a 10s -> 1s" and proposed.decision_id == 1
     assert {each.decision for each in play.turn(Approve(**ANN)).instructions} == {1}
-    assert play.knowledge.desired == sized(4, a="1s")
+    assert play.knowledge.desired == scaled_to(4, a="1s")
 
 
 def test_a_knob_that_is_held_holds_the_whole_decision() -> None:
-    play = job(sized(3, a="10s"), sized(4, a="1s"))
+    play = job(scaled_to(3, a="10s"), scaled_to(4, a="1s"))
     done = play.turn(SetKnob(knob="trigger", value="10s", hold_s=20.0, **ANN))
     assert [each.effect for each in of(Decided, done.events)] == ["held"] and done.instructions == ()
 
 
 def test_a_roll_back_undoes_all_that_the_policy_decided() -> None:
-    play = job(sized(3, a="10s"), sized(2, a="1s"))
+    play = job(scaled_to(3, a="10s"), scaled_to(2, a="1s"))
     play.plant.slow = False
     play.pass_s(10.0)
     play.blind = True
@@ -98,16 +98,16 @@ def test_a_roll_back_undoes_all_that_the_policy_decided() -> None:
     assert (play.plant.executors, play.plant.queries["a"].trigger) == (3, SLOW)
 
 
-@pytest.mark.parametrize(("wanted", "left"), [(sized(8, a="1s"), sized(4, a="1s")), (sized(1, a="1s"), sized(2, a="1s"))])
+@pytest.mark.parametrize(("wanted", "left"), [(scaled_to(8, a="1s"), scaled_to(4, a="1s")), (scaled_to(1, a="1s"), scaled_to(2, a="1s"))])
 def test_guards_bound_the_executors_and_leave_the_other_knobs(wanted: Configuration, left: Configuration) -> None:
-    play = job(sized(3, a="10s"), wanted, max_step=1)
+    play = job(scaled_to(3, a="10s"), wanted, max_step=1)
     (decided,) = of(Decided, play.turn().events)
     assert decided.decision.configuration == left == replace(wanted, executors=left.executors)
 
 
-@pytest.mark.parametrize(("wanted", "effect", "targets"), [(sized(3, a="1s"), "guarded", []), (sized(4, a="1s"), "asked", ["executors"])])
+@pytest.mark.parametrize(("wanted", "effect", "targets"), [(scaled_to(3, a="1s"), "guarded", []), (scaled_to(4, a="1s"), "asked", ["executors"])])
 def test_a_knob_that_cannot_be_set_is_guarded_and_not_instructed(wanted: Configuration, effect: str, targets: list[str]) -> None:
-    play = job(sized(3, a="10s"), wanted)
+    play = job(scaled_to(3, a="10s"), wanted)
     play.plant.queries["a"] = replace(play.plant.queries["a"], unable={"trigger": "give restart=..."})
     done = play.turn()
     (decided,) = of(Decided, done.events)
@@ -121,27 +121,27 @@ def test_a_knob_that_cannot_be_set_is_guarded_and_not_instructed(wanted: Configu
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        (sized(3, a="10s").having("rate-limit:a", -5.0), "rate-limit:a -5/s: a limit above 0"),
-        (sized(3, a="realtime:60s").having("rate-limit:a", 5.0), "no rate limit in Real-Time Mode"),
-        (replace(sized(3), executors=4.5), "a whole number is allowed"),
+        (scaled_to(3, a="10s").having("rate-limit:a", -5.0), "rate-limit:a -5/s: a limit above 0"),
+        (scaled_to(3, a="realtime:60s").having("rate-limit:a", 5.0), "no rate limit in Real-Time Mode"),
+        (replace(scaled_to(3), executors=4.5), "a whole number is allowed"),
     ],
 )
 def test_a_decision_out_of_the_bounds_of_a_knob_is_a_failure_of_its_policy(wanted: Configuration, why: str) -> None:
-    play = job(sized(3, a="10s"), wanted)
+    play = job(scaled_to(3, a="10s"), wanted)
     done = play.turn()
     (failed,) = of(PhaseFailed, done.events)
     assert why in failed.error and not done.instructions and not of(Decided, done.events)
 
 
 def test_a_decision_may_count_executors_in_any_whole_number() -> None:
-    play = job(sized(3, a="10s"), sized(np.int64(4), a="10s"))
+    play = job(scaled_to(3, a="10s"), scaled_to(np.int64(4), a="10s"))
     assert [each.target for each in play.turn().instructions] == ["executors"] and type(play.knowledge.desired.executors) is int
 
 
 def test_a_decision_of_more_knobs_than_the_open_proposal_replaces_it() -> None:
-    play = job(sized(3, a="10s"), sized(4, a="10s"), "ask")
+    play = job(scaled_to(3, a="10s"), scaled_to(4, a="10s"), "ask")
     play.turn()
-    play.policy = replace(play.policy, wanted=sized(4, a="1s"))
+    play.policy = replace(play.policy, wanted=scaled_to(4, a="1s"))
     play.pass_s(70.0)
     proposal = play.knowledge.proposals.open
     assert proposal is not None and proposal.change.words() == "executors 3 -> 4, trigger:a 10s -> 1s"
@@ -150,8 +150,8 @@ def test_a_decision_of_more_knobs_than_the_open_proposal_replaces_it() -> None:
 
 
 def test_a_policy_that_takes_over_withdraws_the_proposal_of_the_other() -> None:
-    play = job(sized(3, a="10s"), sized(4), "ask")
+    play = job(scaled_to(3, a="10s"), scaled_to(4), "ask")
     play.turn()
-    play.policy = Fixed(name="other", wanted=sized(4))
+    play.policy = Fixed(name="other", wanted=scaled_to(4))
     ended = of(ProposalEnded, play.turn().events)
     assert [each.how for each in ended] == ["withdrawn"] and play.knowledge.proposals.open is not None and play.knowledge.proposals.open.policy == "other"

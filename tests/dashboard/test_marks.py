@@ -1,13 +1,13 @@
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from example_run import example_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
-from penstock.core.domain.events.executors import ExecutorLost
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.executor_events import ExecutorLost
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.dashboard.marks import LABEL_CHARACTERS, Kind, marks, rows_for_labels
 
 PLACES = st.lists(st.tuples(st.floats(0, 100), st.floats(1, 30)), max_size=25).map(sorted)
@@ -37,7 +37,7 @@ def test_what_becomes_of_the_trust_in_a_policy_is_marked() -> None:
         Proposed(at_s=3.0, proposal=1, change=rescaled(3, 5), policy="hpa", expires_s=9.0),
         ScalingIneffective(at_s=4.0, before=3, after=5, throughput_before_rows_per_s=9.0, throughput_after_rows_per_s=9.0, bottleneck=why),
         PromiseBroken(at_s=5.0, promise="latency p95", value=3.0, limit=2.0),
-        RolledBack(at_s=6.0, reason="blind", before=sized(2), configuration=sized(4)),
+        RolledBack(at_s=6.0, reason="blind", before=scaled_to(2), configuration=scaled_to(4)),
         PolicyPaused(at_s=6.0, who="penstock", until_s=None),
         PolicyResumed(at_s=7.0, who="ann"),
     ]

@@ -8,12 +8,12 @@ from changes import rescaled
 from example_run import START_S, example_run
 from planned import wants
 
-from penstock.core.domain.events.autopilot import Decided, PromiseBroken, ProposalEnded, Proposed
+from penstock.core.domain.events.autopilot_events import Decided, PromiseBroken, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import QueryFailed
-from penstock.core.domain.events.run import NothingToDo
-from penstock.core.domain.events.steering import InstructionGiven
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.query_events import QueryFailed
+from penstock.core.domain.events.run_events import NothingToDo
+from penstock.core.domain.events.steering_events import InstructionGiven
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.dashboard.page import page, write_page
 from penstock.dashboard.summary import summarise

@@ -7,8 +7,8 @@ import matplotlib.image
 import pytest
 from example_run import START_S, example_run
 
-from penstock.core.domain.events.steering import InstructionGiven
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.steering_events import InstructionGiven
+from penstock.core.domain.job_spec import Promises
 from penstock.core.errors import UserMistake
 from penstock.dashboard.picture import draw, svg
 
@@ -33,9 +33,9 @@ def test_the_picture_names_its_panels_units_marks_and_the_promise(tmp_path: Path
     draw(READINGS, EVENTS, PROMISES, tmp_path / "run.svg", "demo")
     text = (tmp_path / "run.svg").read_text()
     ElementTree.fromstring(text)
-    told = words_in(text)
+    drawn_words = words_in(text)
     panels = ("Workload and throughput", "rows/s", "Lag", "Latency", "Executors", "minutes since the start")
-    assert [words for words in (*panels, "demo", "promised: p95 ≤ 5s", "1 → 2", "failed", "restarted") if words not in told] == []
+    assert [words for words in (*panels, "demo", "promised: p95 ≤ 5s", "1 → 2", "failed", "restarted") if words not in drawn_words] == []
 
 
 def test_the_same_run_gives_the_same_picture_also_of_one_reading_and_an_empty_history_says_so() -> None:
@@ -55,9 +55,9 @@ def test_what_was_never_known_is_unknown_and_units_follow_the_values() -> None:
 
 def test_hundreds_of_rescales_do_not_hide_the_rest() -> None:
     many = [InstructionGiven(at_s=START_S + i, number=i, knob="executors", before="1", after="2", reason="") for i in range(240)]
-    told = words_in(svg(READINGS, [*many, *EVENTS], PROMISES))
-    assert "1 → 2" not in told
-    assert "failed" in told
+    drawn_words = words_in(svg(READINGS, [*many, *EVENTS], PROMISES))
+    assert "1 → 2" not in drawn_words
+    assert "failed" in drawn_words
 
 
 def test_names_are_never_taken_for_formulas_or_tags(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from changes import sized
+from changes import scaled_to
 from example_run import example_run
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import wants
 
-from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Quantiles
 from penstock.core.models.latency.pooled import pooled_quantiles
 from penstock.dashboard.summary import summarise, summarise_decisions
@@ -63,7 +63,7 @@ def decided(executors: int, effect: Any, mode: Any = "active") -> Decided:
 
 
 def graded(actual: float) -> Graded:
-    return Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=10.0, low=9.0, high=11.0, actual=actual, configuration=sized(3))
+    return Graded(at_s=1.0, kind="capacity", about="", made_s=0.0, predicted=10.0, low=9.0, high=11.0, actual=actual, configuration=scaled_to(3))
 
 
 def test_only_what_was_carried_out_counts_and_a_proposal_when_it_is_approved() -> None:

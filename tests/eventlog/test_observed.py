@@ -11,11 +11,11 @@ from penstock.core.errors import UserMistake
 from penstock.core.monitor.facts import BatchFact, Observation
 from penstock.eventlog.bytes import torn_frames
 from penstock.eventlog.events import JobStarted, QueryIdle, QueryProgressed, TaskEnded, Unreadable
-from penstock.eventlog.files import EventLog
-from penstock.eventlog.files import event_logs as logs_at
 from penstock.eventlog.lines import logged
+from penstock.eventlog.log_files import EventLog
+from penstock.eventlog.log_files import event_logs as logs_at
+from penstock.eventlog.logged_query import LoggedQuery, Rhythm
 from penstock.eventlog.observed import LoggedApplication, observations
-from penstock.eventlog.query import LoggedQuery, Rhythm
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from waiting import wait_until
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec
+from penstock.core.domain.job_spec import JobSpec, Limits, Promises, QuerySpec, SinkSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
@@ -76,24 +76,24 @@ def test_the_key_of_a_real_job_follows_its_code(tmp_path: Path) -> None:
         following(cell.plant.spec, cell.load, tmp_path / "load.csv", 0, 60.0)  # type: ignore[union-attr]
 
 
-def test_parallel_equals_serial_and_progress_is_told() -> None:
-    told: list[tuple[float, int]] = []
-    together = run_cells(CELLS, RunReport, processes=2, progress=lambda *so_far: told.append(so_far))
+def test_parallel_equals_serial_and_progress_is_reported() -> None:
+    reported: list[tuple[float, int]] = []
+    together = run_cells(CELLS, RunReport, processes=2, progress=lambda *so_far: reported.append(so_far))
     alone = run_cells(CELLS, RunReport, processes=1)
     assert together == alone and list(together.reports) == list(CELLS) and not together.failed
-    assert told == [(done, 4) for done in range(5)]
-    twice = run_cells({"one": CELL, "same": replace(CELL)}, RunReport, processes=1, progress=lambda *so_far: told.append(so_far))
-    assert twice.reports["one"] is twice.reports["same"] and told[-1] == (1, 1), "equal cells are run once"
+    assert reported == [(done, 4) for done in range(5)]
+    twice = run_cells({"one": CELL, "same": replace(CELL)}, RunReport, processes=1, progress=lambda *so_far: reported.append(so_far))
+    assert twice.reports["one"] is twice.reports["same"] and reported[-1] == (1, 1), "equal cells are run once"
     assert len({report.latency_mean_s for report in alone.reports.values()}) == 4, "each has its own chance"
 
 
 def test_what_is_stored_is_not_run_again(tmp_path: Path) -> None:
-    store, told = tmp_path / "deep" / "cells.jsonl", list[tuple[float, int]]()
+    store, reported = tmp_path / "deep" / "cells.jsonl", list[tuple[float, int]]()
     first = run_cells(dict(list(CELLS.items())[:3]), RunReport, store, processes=1)
     with open(store, "ab") as file:
         file.write(b'\n{"name": "cut o')
-    again = run_cells(CELLS, RunReport, store, processes=1, progress=lambda *so_far: told.append(so_far))
-    assert (first.reused, again.reused) == (0, 3) and told == [(0, 1), (1, 1)]
+    again = run_cells(CELLS, RunReport, store, processes=1, progress=lambda *so_far: reported.append(so_far))
+    assert (first.reused, again.reused) == (0, 3) and reported == [(0, 1), (1, 1)]
     assert again == replace(run_cells(CELLS, RunReport, processes=1), reused=3)
     assert len(CellStore(store, RunReport).known()) == 4, "a line that was cut off spoils no other"
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from event_logs import START_S, STATIC, log_at, short_runs, streaming_log, wave, written
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.models.estimate import Estimate
 from penstock.core.monitor.facts import ExecutorFact
-from penstock.eventlog.files import EventLog
-from penstock.eventlog.files import event_logs as logs_at
+from penstock.eventlog.log_files import EventLog
+from penstock.eventlog.log_files import event_logs as logs_at
 from penstock.hindsight.audit import Audited, audit, audit_all, audit_of
 from penstock.hindsight.audit_findings import needed_executors, needed_of, recovery_at, why_beyond
 from penstock.hindsight.from_eventlog import watched
@@ -67,33 +67,33 @@ def test_what_was_had_needed_and_wasted_adds_up(audited: Audited) -> None:
 def test_a_policy_that_follows_the_load_saves_what_it_does_not_use(audited: Audited) -> None:
     static, hpa = audited.what_if.runs
     found = audited.what_if
-    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
+    assert found.saved_executor_s(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
     assert hpa.report.average_executors < 5
-    assert found.saved_worker_seconds(hpa) == pytest.approx((6 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
-    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.report.executor_s)
+    assert found.saved_executor_s(hpa) == pytest.approx((6 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
+    assert found.off is not None and found.error_executor_s(static) == pytest.approx(found.off * static.report.executor_s)
 
 
-def test_at_sizes_that_the_job_never_had_the_error_is_at_least_what_rows_may_cost(audited: Audited) -> None:
+def test_with_executors_that_the_job_never_had_the_error_is_at_least_what_rows_may_cost(audited: Audited) -> None:
     found, (static, hpa) = audited.what_if, audited.what_if.runs
-    assert found.recorded.executors_used == 1 and found.is_at_recorded_size(static) and not found.is_at_recorded_size(hpa)
+    assert found.recorded.executors_used == 1 and found.is_at_recorded_executors(static) and not found.is_at_recorded_executors(hpa)
     assert found.off is not None and set(found.likely) == {"static", "hpa"}
     assert found.likely["hpa"].value == hpa.report.average_executors and found.likely["static"].low == found.likely["static"].high
     own_s = found.off * hpa.report.executor_s
-    error_s = found.error_worker_seconds(hpa)
+    error_s = found.error_executor_s(hpa)
     assert error_s is not None and error_s >= own_s
     wide = replace(found, likely={"hpa": Estimate(value=3.0, low=2.5, high=5.0)})
-    assert wide.error_worker_seconds(hpa) == pytest.approx(2.0 * hpa.report.duration_s)
+    assert wide.error_executor_s(hpa) == pytest.approx(2.0 * hpa.report.duration_s)
     assert [why[0] for why in error_reasons(found)] == ["h", "≥"] and "as the measured batches allow" in error_reasons(found)[0]
 
 
-def test_where_nobody_knows_what_rows_may_cost_the_error_at_other_sizes_is_not_known(audited: Audited) -> None:
+def test_without_a_cost_of_rows_the_error_with_other_executors_is_unknown(audited: Audited) -> None:
     found, (static, hpa) = replace(audited.what_if, likely={}), audited.what_if.runs
-    assert found.error_worker_seconds(hpa) is None and found.error_worker_seconds(static) is not None
+    assert found.error_executor_s(hpa) is None and found.error_executor_s(static) is not None
     two = replace(found, recorded=replace(found.recorded, executors_used=2))
     moved_s = 15.0 * hpa.report.rescales
-    assert two.off is not None and two.error_worker_seconds(hpa) == max(moved_s, two.off * hpa.report.executor_s) == moved_s
+    assert two.off is not None and two.error_executor_s(hpa) == max(moved_s, two.off * hpa.report.executor_s) == moved_s
     error = replace(two.like.error, latency_p95=0.3)
-    assert replace(two, like=replace(two.like, error=error)).error_worker_seconds(hpa) == pytest.approx(0.3 * hpa.report.executor_s)
+    assert replace(two, like=replace(two.like, error=error)).error_executor_s(hpa) == pytest.approx(0.3 * hpa.report.executor_s)
     assert [why[0] for why in error_reasons(found)] == ["h", "?", "≥"] and [why[0] for why in error_reasons(two)] == ["h", "≥"]
     sure = replace(two, recorded=replace(two.recorded, duration_s=4 * 3600.0))
     assert confidence(sure).level == "good" and error_reasons(sure) == (
@@ -101,7 +101,7 @@ def test_where_nobody_knows_what_rows_may_cost_the_error_at_other_sizes_is_not_k
     )
 
 
-def test_the_recorded_run_and_the_same_sizes_simulated_agree(audited: Audited) -> None:
+def test_the_recorded_run_and_the_same_executors_simulated_agree(audited: Audited) -> None:
     found = audited.what_if
     assert found.recorded.latency is not None and found.again.latency is not None
     assert found.again.average_executors == pytest.approx(6.0) and found.again.rescales == 0
@@ -163,15 +163,15 @@ def test_a_log_without_streaming_is_one_line_and_the_others_go_on(tmp_path: Path
     written(tmp_path / "nightly", event_logs.batch_log())
     written(tmp_path / "young", streaming_log(length_s=40.0))
     written(tmp_path / "silent", [*event_logs.beginning("silent"), event_logs.query_started(START_S)])
-    told: list[float] = []
-    audited, skipped = audit_all([*logs_at([tmp_path]), log], STATIC, told.append)
+    reported: list[float] = []
+    audited, skipped = audit_all([*logs_at([tmp_path]), log], STATIC, reported.append)
     assert [each.name for each in audited] == ["counts"]
     assert {each.path.name: each.why for each in skipped}.keys() == {"empty", "text", "nightly", "young", "silent"}
     why = {each.path.name: each.why for each in skipped}
     assert "no streaming query ran in it: nightly is a batch job" in why["nightly"] and why["empty"] == "it is empty"
     assert "not an event log" in why["text"] and "committed no batch" in why["silent"]
     assert all("\n" not in each for each in why.values())
-    assert told == sorted(told) and told[-1] == pytest.approx(1.0)
+    assert reported == sorted(reported) and reported[-1] == pytest.approx(1.0)
 
 
 def test_what_cannot_be_read_is_one_line_and_the_others_go_on(tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_what_cannot_be_read_is_one_line_and_the_others_go_on(tmp_path: Path, lo
     assert "it has disappeared" in why["app-3.inprogress"] and "events_1_app-4: it has disappeared" in why["eventlog_v2_app-4"]
 
 
-def test_how_long_executors_take_to_come_may_be_told(log: EventLog) -> None:
+def test_the_duration_until_executors_come_may_be_set(log: EventLog) -> None:
     seen = watched(log, 86400.0)
 
     def taken(up_s: float | None) -> tuple[float, list[str]]:
@@ -233,14 +233,14 @@ def test_the_fewest_executors_just_carry_the_load_or_the_most_of_it_or_are_what_
     assert (nothing.executors.tolist(), nothing.beyond.tolist()) == ([6.0, 6.0], [True, True])
 
 
-def test_sizes_are_looked_at_up_to_where_more_executors_find_no_task(arriving: Callable[..., Reading]) -> None:
+def test_executors_are_weighed_up_to_where_more_find_no_task(arriving: Callable[..., Reading]) -> None:
     job = MicroBatchSettings(overhead_s=0.0, row_s=0.001, partitions=40, cores_per_executor=2, trigger=Trigger(interval_s=5.0), query="q0")
     needed = needed_of([arriving(39_000.0), arriving(41_000.0)], {"q0": job}, Promises(), 1)
     assert (needed.executors.tolist(), needed.beyond.tolist()) == ([20.0, 20.0], [False, True])
     assert why_beyond({"q0": job}, Promises()) == "a batch of q0 has 40 tasks, and executors beyond 20 get none"
 
 
-def test_a_promise_that_no_size_keeps_is_a_risk_of_its_own_and_needs_no_executors(tmp_path: Path) -> None:
+def test_a_promise_that_no_executors_keep_is_a_risk_and_needs_no_executors(tmp_path: Path) -> None:
     asap = replace(event_logs.JOB, trigger=Trigger(interval_s=0.0))
     log = log_at(written(tmp_path / "app-1", streaming_log(asap, length_s=600.0)))
     found = audit(log, replace(STATIC, promises=Promises(latency_p95_s=1.0)))
@@ -295,13 +295,13 @@ def test_of_several_queries_what_each_policy_would_have_saved_is_near_the_truth(
     scheduler = found.like.found.scheduler
     true_hpa = simulate(replace(hpa.setup, engine=replace(SHARED, scheduler=scheduler), load=wave(length_s=900.0).moved(-found.like.found.start_s)))
     assert hpa.report.average_executors == pytest.approx(true_hpa.report.average_executors, rel=0.1)
-    assert found.saved_worker_seconds(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
-    assert found.saved_worker_seconds(hpa) == pytest.approx((8 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
-    assert found.error_worker_seconds(hpa) is not None and set(found.likely) == {"static", "hpa", "twres"}
-    assert twres.profiling_worker_seconds and len(twres.setup.terms.profile) > 20, "it was profiled with both queries"
+    assert found.saved_executor_s(static) == pytest.approx(0.0, abs=0.02 * static.report.executor_s)
+    assert found.saved_executor_s(hpa) == pytest.approx((8 - hpa.report.average_executors) * hpa.report.duration_s, rel=0.02)
+    assert found.error_executor_s(hpa) is not None and set(found.likely) == {"static", "hpa", "twres"}
+    assert twres.profiling_executor_s and len(twres.setup.terms.profile) > 20, "it was profiled with both queries"
 
 
-def test_a_log_tells_whether_its_queries_wait_for_each_other(two_queries: Audited, tmp_path: Path) -> None:
+def test_a_log_shows_whether_its_queries_wait_for_each_other(two_queries: Audited, tmp_path: Path) -> None:
     fair = streaming_log(SHARED, length_s=60.0, executors=8)
     assert watched(log_at(written(tmp_path / "fair", fair)), 3600.0).scheduler == "fair"
     one_pool = [each.replace('"spark.scheduler.pool":"dear"', '"spark.scheduler.pool":"cheap"') for each in fair]
@@ -319,7 +319,7 @@ def test_a_query_whose_cost_is_not_known_is_named_as_it_counts_as_nothing(log: E
         return replace(reading, queries=(*reading.queries, *mute))
 
     found = audit_of(log.path, replace(seen, readings=tuple(map(with_a_second, seen.readings))), 6, STATIC, lambda share: None)
-    assert found.what_if.like.found.left_out == ("mute",) and found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+    assert found.what_if.like.found.left_out == ("mute",) and found.what_if.saved_executor_s(found.what_if.runs[0]) is None
     assert "query mute is not simulated, and the executors it needs are not counted: the rows it read are not known" in found.notes
     assert str(confidence(found.what_if)).startswith("low: 1 query is not simulated")
 
@@ -345,7 +345,7 @@ def test_real_time_mode_needs_penstock_itself_and_a_query_in_it_beside_others_is
     found = audit_lines(tmp_path, merged(streaming_log(length_s=600.0), flow))
     assert found.what_if.like.found.settings.query == "words", "though the other one reads more"
     assert "query quick is not simulated, and the executors it needs are not counted: it ran in Real-Time Mode, and the busiest one did not" in found.notes
-    assert found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+    assert found.what_if.saved_executor_s(found.what_if.runs[0]) is None
 
 
 def test_a_second_query_that_runs_for_seconds_of_every_minute_cannot_be_measured_and_nothing_is_claimed(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_a_second_query_that_runs_for_seconds_of_every_minute_cannot_be_measured
         runs += second_batch(2 * number, start_s + 2.0, 2.0, 3000.0, "archive") + second_batch(2 * number + 1, start_s + 5.0, 2.0, 3000.0, "archive")
         runs.append(event_logs.query_terminated(None, SECOND_ID))
     found = audit_lines(tmp_path, merged(streaming_log(length_s=900.0), runs))
-    assert found.what_if.like.found.left_out == ("archive",) and found.what_if.saved_worker_seconds(found.what_if.runs[0]) is None
+    assert found.what_if.like.found.left_out == ("archive",) and found.what_if.saved_executor_s(found.what_if.runs[0]) is None
     assert "query archive is not simulated, and the executors it needs are not counted: it shows no batch that could be measured" in found.notes
 
 
@@ -379,13 +379,13 @@ def merged(*logs: Sequence[str]) -> list[str]:
     return [each for _, each in sorted(timed, key=lambda pair: pair[0])]
 
 
-def moment_ms(told: dict[str, Any]) -> float:
+def moment_ms(logged: dict[str, Any]) -> float:
     """When a line was logged: that of a batch with its end; 0 where it does not say."""
-    if "progress" in told:
-        return datetime.fromisoformat(told["progress"]["timestamp"]).timestamp() * 1000 + float(told["progress"]["batchDuration"])
-    if "timestamp" in told:
-        return datetime.fromisoformat(told["timestamp"]).timestamp() * 1000
-    return float(told.get("Timestamp") or told.get("Submission Time") or told.get("Task Info", {}).get("Finish Time") or 0.0)
+    if "progress" in logged:
+        return datetime.fromisoformat(logged["progress"]["timestamp"]).timestamp() * 1000 + float(logged["progress"]["batchDuration"])
+    if "timestamp" in logged:
+        return datetime.fromisoformat(logged["timestamp"]).timestamp() * 1000
+    return float(logged.get("Timestamp") or logged.get("Submission Time") or logged.get("Task Info", {}).get("Finish Time") or 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asking_job import Busy
-from changes import sized
+from changes import scaled_to
 from histories import events_in, opened, turns_in
 from jobfiles import HALF_FULL
 from planned import DECLARED, Thumb, terms
@@ -19,11 +19,11 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Command, Pause, Resume, SetKnob
 from penstock.core.domain.configuration import QueryConfiguration
-from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
-from penstock.core.domain.events.run import TurnFailed
-from penstock.core.domain.events.steering import CommandTaken
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, Decided, FitFailed, FitTaken, Graded, RolledBack
+from penstock.core.domain.events.run_events import TurnFailed
+from penstock.core.domain.events.steering_events import CommandTaken
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.fitting import FitAsked, FitDone
@@ -258,14 +258,14 @@ def test_a_reading_that_is_gone_is_passed_over_until_the_next_keyframe(path: Pat
     assert verified(path) == Verified(turns=3 + 6, keyframes=2)
 
 
-def test_progress_is_told_and_an_empty_history_is_in_order(path: Path) -> None:
-    told: list[tuple[int, int]] = []
+def test_progress_is_reported_and_an_empty_history_is_in_order(path: Path) -> None:
+    reported: list[tuple[int, int]] = []
     opened(path).close()
     assert verified(path) == Verified(turns=0, keyframes=0)
     calm(path)
     with HistoryReader.open(path) as reader:
-        verify(reader, policy=THUMB, progress=lambda done, total: told.append((done, total)))
-    assert told == [(done, 18) for done in range(1, 19)]
+        verify(reader, policy=THUMB, progress=lambda done, total: reported.append((done, total)))
+    assert reported == [(done, 18) for done in range(1, 19)]
 
 
 def hour() -> Arrivals:
@@ -290,7 +290,7 @@ def test_a_simulated_hour_under_daedalus_is_verified_byte_for_byte(path: Path, e
     clock = SimulatedClock(0.0)
     plant = SimulatedPlant(engine_of(Load.of(hour(), 0.0)), clock, config)
     with History.open(path, config=config, redactor=Redactor()) as history:
-        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=sized(12), fitter=InlineFitter())
+        controller = Controller(source=plant, actuator=plant, memory=history, clock=clock, terms=agreed, declared=scaled_to(12), fitter=InlineFitter())
         while clock.now_s() < 3600.0:
             clock.wait(15.0)
             plant.advance()

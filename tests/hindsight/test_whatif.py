@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from penstock.cli.simulate_options import limits_of
-from penstock.cli.whatif import table_of
+from penstock.cli.whatif_table import table_of
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
@@ -63,7 +63,7 @@ def test_a_what_if_states_its_own_error(found: WhatIf, like: Like) -> None:
     assert found.off is not None and 0 < found.off < 0.15
     assert found.off == max(abs(each) for each in (like.error.executors, like.error.latency_p95, like.error.throughput) if each is not None)
     (run,) = found.runs
-    assert found.error_worker_seconds(run) == pytest.approx(found.off * run.report.executor_s)
+    assert found.error_executor_s(run) == pytest.approx(found.off * run.report.executor_s)
 
 
 def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_by_it(like: Like, readings: list[Reading]) -> None:
@@ -74,27 +74,27 @@ def test_what_rows_may_cost_widens_the_error_of_a_policy_that_counts_executors_b
     static, hpa = found.runs
     likely = found.likely["hpa"]
     assert likely.low < likely.value < likely.high
-    assert found.error_worker_seconds(hpa) == pytest.approx(max(likely.high - likely.value, likely.value - likely.low) * hpa.report.duration_s)
-    assert found.off is not None and found.error_worker_seconds(static) == pytest.approx(found.off * static.report.executor_s), "it takes what it has"
+    assert found.error_executor_s(hpa) == pytest.approx(max(likely.high - likely.value, likely.value - likely.low) * hpa.report.duration_s)
+    assert found.off is not None and found.error_executor_s(static) == pytest.approx(found.off * static.report.executor_s), "it takes what it has"
 
 
-def test_the_same_size_as_recorded_saves_nothing_and_a_smaller_one_what_it_lacks(found: WhatIf, like: Like, readings: list[Reading]) -> None:
+def test_as_many_executors_as_recorded_save_nothing_and_fewer_save_the_difference(found: WhatIf, like: Like, readings: list[Reading]) -> None:
     same = found
     fewer = what_if(like, readings, replace(STATIC, limits=Limits(max_executors=4)))
-    assert same.saved_worker_seconds(same.runs[0]) == pytest.approx(0.0, abs=1.0)
-    assert fewer.saved_worker_seconds(fewer.runs[0]) == pytest.approx(2 * fewer.runs[0].report.duration_s, rel=0.01)
+    assert same.saved_executor_s(same.runs[0]) == pytest.approx(0.0, abs=1.0)
+    assert fewer.saved_executor_s(fewer.runs[0]) == pytest.approx(2 * fewer.runs[0].report.duration_s, rel=0.01)
     assert same.recorded.average_executors == pytest.approx(6.0) and same.again.average_executors == pytest.approx(6.0)
     latencies = [each.report.latency for each in (*same.runs, *fewer.runs)]
     assert latencies[0] is not None and latencies[1] is not None and latencies[1].p95_s > latencies[0].p95_s
 
 
-def test_policies_share_the_recorded_arrivals_and_progress_is_told(like: Like, readings: list[Reading]) -> None:
-    told: list[tuple[float, float]] = []
-    found = what_if(like, readings, replace(STATIC, policies=("static", "hpa")), lambda done_s, total_s: told.append((done_s, total_s)))
+def test_policies_share_the_recorded_arrivals_and_progress_is_reported(like: Like, readings: list[Reading]) -> None:
+    reported: list[tuple[float, float]] = []
+    found = what_if(like, readings, replace(STATIC, policies=("static", "hpa")), lambda done_s, total_s: reported.append((done_s, total_s)))
     static, hpa = found.runs
     assert static.setup.load == hpa.setup.load == like.load and [run.policy for run in found.runs] == ["static", "hpa"]
-    assert [done_s for done_s, _ in told] == sorted(done_s for done_s, _ in told)
-    assert told[-1][0] == pytest.approx(told[-1][1]) and told[-1][1] == pytest.approx(2 * 3 * like.load.last_s), "at three costs of a row"
+    assert [done_s for done_s, _ in reported] == sorted(done_s for done_s, _ in reported)
+    assert reported[-1][0] == pytest.approx(reported[-1][1]) and reported[-1][1] == pytest.approx(2 * 3 * like.load.last_s), "at three costs of a row"
 
 
 def test_other_promises_are_held_against_the_same_run(found: WhatIf, like: Like, readings: list[Reading]) -> None:
@@ -107,10 +107,10 @@ def test_other_promises_are_held_against_the_same_run(found: WhatIf, like: Like,
 
 
 def test_what_struck_the_recorded_run_strikes_the_what_if() -> None:
-    told = recorded(faults=(400.0,))
-    like = calibrated_by("clicks", told, (), 0)
+    seen = recorded(faults=(400.0,))
+    like = calibrated_by("clicks", seen, (), 0)
     (fault,) = like.faults
-    found = what_if(like, told, STATIC)
+    found = what_if(like, seen, STATIC)
     assert fault.at_s == pytest.approx(START_S + 400.0 - like.found.start_s, abs=5.0)
     assert [each.at_s for each in found.runs[0].failures] == [fault.at_s]
 
@@ -129,12 +129,12 @@ GRAPH = QueryGraph(queries=(GraphQuery(settings=replace(JOB, query="clicks"), sh
 
 
 def test_of_several_queries_what_is_saved_is_what_all_of_them_leave() -> None:
-    told = recorded(job=GRAPH)
-    like = calibrated_by("clicks", told, (), 0)
-    found = what_if(like, told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
+    seen = recorded(job=GRAPH)
+    like = calibrated_by("clicks", seen, (), 0)
+    found = what_if(like, seen, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
     (run,) = found.runs
     assert [query.name for query in like.found.queries] == ["clicks", "views"] and found.off is not None and found.off < 0.1
-    assert found.saved_worker_seconds(run) == pytest.approx(2.0 * run.report.duration_s) and row_of_policy(found)[1] == "+33%"
+    assert found.saved_executor_s(run) == pytest.approx(2.0 * run.report.duration_s) and row_of_policy(found)[1] == "+33%"
     rates = [sum(query.arrival_rows_per_s or 0.0 for query in reading.queries) for reading in run.readings]
     assert np.mean(rates) == pytest.approx(0.9 * 3000, rel=0.05) and set(run.queries) == {"clicks", "views"}
     other = like.engine_of_any_load
@@ -142,11 +142,11 @@ def test_of_several_queries_what_is_saved_is_what_all_of_them_leave() -> None:
 
 
 def test_where_a_query_cannot_be_simulated_what_is_saved_is_not_known() -> None:
-    told = [with_flow(reading) for reading in recorded(job=GRAPH)]
-    two = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
+    seen = [with_flow(reading) for reading in recorded(job=GRAPH)]
+    two = what_if(calibrated_by("clicks", seen, (), 0), seen, replace(STATIC, limits=Limits(max_executors=8, start_executors=4)))
     (run,) = two.runs
     assert two.like.found.left_out == ("views",) and run.report.average_executors == pytest.approx(4.0)
-    assert two.saved_worker_seconds(run) is None and two.off is None and two.error_worker_seconds(run) is None and two.likely == {}
+    assert two.saved_executor_s(run) is None and two.off is None and two.error_executor_s(run) is None and two.likely == {}
     sure = replace(two, like=replace(two.like, error=OwnError(executors=0.0, latency_p95=0.0, throughput=0.0)))
     sure = replace(sure, recorded=replace(two.recorded, duration_s=4 * 3600.0, executors_used=2))
     assert str(confidence(sure)) == "low: 1 query is not simulated, and the executors needed for that are not known"
@@ -189,8 +189,8 @@ def test_the_jobs_own_parameters_count_for_its_own_policy_among_others(readings:
 @pytest.mark.parametrize("at_s", [300.0, 600.0], ids=["before the longest stretch", "after it"])
 def test_a_stop_of_the_job_is_not_simulated_as_load(readings: list[Reading], at_s: float) -> None:
     stopped_s = 8 * 3600.0
-    told = [each if each.at_s <= START_S + at_s else replace(each, at_s=each.at_s + stopped_s, uptime_s=each.uptime_s - at_s) for each in readings]
-    found = what_if(calibrated_by("clicks", told, (), 0), told, STATIC)
+    seen = [each if each.at_s <= START_S + at_s else replace(each, at_s=each.at_s + stopped_s, uptime_s=each.uptime_s - at_s) for each in readings]
+    found = what_if(calibrated_by("clicks", seen, (), 0), seen, STATIC)
     covered_s = [found.recorded.duration_s, found.again.duration_s, found.runs[0].report.duration_s]
     assert covered_s == [pytest.approx(max(at_s, 900.0 - at_s), abs=30.0)] * 3
     (note,) = [each for each in found.like.found.notes if "gap" in each]
@@ -217,8 +217,8 @@ def test_confidence_falls_with_the_simulators_own_error_and_with_what_was_record
 
 
 def test_what_was_run_and_what_is_simulated_are_held_to_promises_alike() -> None:
-    told = recorded(faults=(400.0,))
-    found = what_if(calibrated_by("clicks", told, (), 0), told, replace(STATIC, promises=Promises(recovery_s=2.0)))
+    seen = recorded(faults=(400.0,))
+    found = what_if(calibrated_by("clicks", seen, (), 0), seen, replace(STATIC, promises=Promises(recovery_s=2.0)))
     broken_s = [each.violation_s for each in (found.recorded, found.again, found.kept(found.runs[0]))]
     assert all(each is not None and each > 0 for each in broken_s), "a failure takes longer to recover from than two seconds"
     assert broken_s == [pytest.approx(broken_s[0], abs=20.0)] * 3
@@ -239,10 +239,10 @@ def test_the_error_of_a_long_run_is_as_large_a_share_as_that_of_its_last_hours(l
     settings = like.found.settings
     assert isinstance(settings, MicroBatchSettings)
     dear = replace(settings, row_s=2.0 * settings.row_s)
-    told: list[tuple[float, float]] = []
+    reported: list[tuple[float, float]] = []
     asked = replace(STATIC, policies=("hpa",))
-    found = what_if(with_likely(like, dear), readings, asked, lambda done_s, total_s: told.append((done_s, total_s)))
+    found = what_if(with_likely(like, dear), readings, asked, lambda done_s, total_s: reported.append((done_s, total_s)))
     (hpa,) = found.runs
     likely = found.likely["hpa"]
     assert hpa.report.duration_s > 800.0 and likely.low == likely.value == hpa.report.average_executors < likely.high
-    assert told[-1] == (pytest.approx(like.load.last_s + 1200.0), pytest.approx(like.load.last_s + 1200.0))
+    assert reported[-1] == (pytest.approx(like.load.last_s + 1200.0), pytest.approx(like.load.last_s + 1200.0))

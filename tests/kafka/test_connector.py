@@ -9,7 +9,7 @@ import pytest
 from pyspark import SparkContext
 
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.events.sources import ConnectorFound
+from penstock.core.domain.events.source_events import ConnectorFound
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.spark import connector, session
 from penstock.spark.connector import (

@@ -251,7 +251,7 @@ def test_another_number_of_partitions_or_no_topic_is_refused(feeding: Callable[.
             feed.wait_first()
 
 
-def test_another_writer_in_its_topic_is_told(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
+def test_another_writer_in_its_topic_is_reported(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
     fed = feeding(rate="constant(500)", partitions=1)
     feed = fed.start()
     wait_until(lambda: fed.sent > 100)
@@ -262,7 +262,7 @@ def test_another_writer_in_its_topic_is_told(feeding: Callable[..., Feeding], wa
     assert "something else writes to it, too, and a feeder needs a topic of its own" in feed.close()
 
 
-def test_rows_that_the_topic_refuses_are_told_and_none_is_lost_silently(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
+def test_rows_that_the_topic_refuses_are_reported_and_none_is_lost_silently(feeding: Callable[..., Feeding], wait_until: Callable) -> None:
     fed = feeding(rate="constant(5k)", partitions=2)
     small = f"{fed.topic.name}-small"
     admin = AdminClient(fed.topic.client)

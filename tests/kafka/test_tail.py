@@ -82,7 +82,7 @@ def test_of_many_some_are_looked_at_and_stand_for_all(looking: Callable[..., Loo
         assert (latencies < found).mean() == pytest.approx(wanted, abs=0.08)
 
 
-def test_records_that_do_not_tell_are_counted(looking: Callable[..., Looking], wait_until: Callable) -> None:
+def test_records_without_an_arrival_are_counted(looking: Callable[..., Looking], wait_until: Callable) -> None:
     look = looking(2)
     for value, headers in ((b"no json", None), (b'{"other": 1}', None), (b"no json", [("came", b"1699999999.5")])):
         look.producer.produce(look.topic.name, value, partition=1, timestamp=1_700_000_000_000, headers=headers)
@@ -142,5 +142,5 @@ def test_what_is_no_time_is_unknown(said: Any) -> None:
 
 @given(st.binary() | JSON.map(lambda said: json.dumps({"came": said}).encode()))
 def test_whatever_a_record_holds_its_arrival_is_a_finite_time_or_unknown(value: bytes) -> None:
-    told = arrival_of(value, None, "came")
-    assert told is None or math.isfinite(told)
+    arrived = arrival_of(value, None, "came")
+    assert arrived is None or math.isfinite(arrived)

@@ -66,8 +66,8 @@ class FakeTestbed:
         return FakeCopy(executors, self._clock, self.running, self.said, **self._known)
 
 
-def plan(sizes: Iterable[int] = (1, 2, 4), first: float = 80.0, step: float = 80.0, most_rates: int = 30) -> ProfilePlan:
-    return ProfilePlan(sizes=tuple(sizes), first_rate=first, step_rate=step, most_rates=most_rates)
+def plan(executor_counts: Iterable[int] = (1, 2, 4), first: float = 80.0, step: float = 80.0, most_rates: int = 30) -> ProfilePlan:
+    return ProfilePlan(executor_counts=tuple(executor_counts), first_rate=first, step_rate=step, most_rates=most_rates)
 
 
 def run(asked: ProfilePlan, **known: float) -> tuple[Profiled, FakeTestbed]:
@@ -76,8 +76,8 @@ def run(asked: ProfilePlan, **known: float) -> tuple[Profiled, FakeTestbed]:
     return profile(testbed, clock, asked), testbed
 
 
-def verdicts(rows: Iterable[ProfileSeen], size: int) -> list[tuple[float, bool | None]]:
-    return [(row.rate_rows_per_s, row.valid) for row in rows if row.scaleout == size]
+def verdicts(rows: Iterable[ProfileSeen], executors: int) -> list[tuple[float, bool | None]]:
+    return [(row.rate_rows_per_s, row.valid) for row in rows if row.executors == executors]
 
 
 def test_the_order_is_rate_by_rate_and_at_each_all_living_copies_are_read_in_turn() -> None:
@@ -89,7 +89,7 @@ def test_the_order_is_rate_by_rate_and_at_each_all_living_copies_are_read_in_tur
     assert "read 1" not in steps[steps.index("stop 1") :]
 
 
-def test_a_copy_that_does_not_keep_up_is_stopped_and_its_row_is_the_last_of_its_size() -> None:
+def test_a_copy_that_does_not_keep_up_is_stopped_and_has_no_later_row() -> None:
     found, testbed = run(plan())
     assert verdicts(found.rows, 1) == [(80.0, True), (160.0, False)]
     assert verdicts(found.rows, 2) == [(80.0, True), (160.0, True), (240.0, False)]
@@ -98,42 +98,42 @@ def test_a_copy_that_does_not_keep_up_is_stopped_and_its_row_is_the_last_of_its_
 
 
 @settings(max_examples=25, deadline=None)
-@given(sizes=st.sets(st.integers(1, 24), min_size=1, max_size=5), step=st.floats(20.0, 700.0))
-def test_the_knee_of_every_copy_is_the_first_rate_at_which_more_than_a_second_of_rows_waits_in_the_end(sizes: set[int], step: float) -> None:
-    asked = plan(sorted(sizes), step, step, most_rates=200)
+@given(executor_counts=st.sets(st.integers(1, 24), min_size=1, max_size=5), step=st.floats(20.0, 700.0))
+def test_the_knee_of_every_copy_is_the_first_rate_at_which_more_than_a_second_of_rows_waits_in_the_end(executor_counts: set[int], step: float) -> None:
+    asked = plan(sorted(executor_counts), step, step, most_rates=200)
     found, _ = run(asked)
     rates = list(asked.rates())
-    for knee in knees([(row.scaleout, row.rate_rows_per_s, bool(row.valid)) for row in found.rows]):
-        carried = EACH_ROWS_PER_S * knee.scaleout
+    for knee in knees([(row.executors, row.rate_rows_per_s, bool(row.valid)) for row in found.rows]):
+        carried = EACH_ROWS_PER_S * knee.executors
         assert knee.first_unstable_rows_per_s == min(rate for rate in rates if (rate - carried) * 420.0 > rate)
 
 
 def test_what_settles_is_not_measured() -> None:
-    found, testbed = run(plan(sizes=(4,), most_rates=1))
+    found, testbed = run(plan(executor_counts=(4,), most_rates=1))
     assert testbed.said.count("read 4") == 20 + 8 and verdicts(found.rows, 4) == [(80.0, True)]
     assert found.rows[0].latency_s == pytest.approx(0.22)
 
 
 def test_a_copy_is_paid_for_from_its_launch_to_its_stop() -> None:
     found, _ = run(plan())
-    assert found.worker_seconds == pytest.approx(420.0 * (1 * 2 + 2 * 3 + 4 * 6))
+    assert found.executor_s == pytest.approx(420.0 * (1 * 2 + 2 * 3 + 4 * 6))
 
 
-def test_sizes_that_carry_everything_are_stopped_after_the_last_rate() -> None:
+def test_copies_that_keep_up_with_all_rates_are_stopped_after_the_last() -> None:
     found, testbed = run(plan(most_rates=2))
     assert verdicts(found.rows, 4) == [(80.0, True), (160.0, True)] and testbed.running == set()
-    assert found.worker_seconds == pytest.approx(840.0 * (1 + 2 + 4))
+    assert found.executor_s == pytest.approx(840.0 * (1 + 2 + 4))
 
 
-@pytest.mark.parametrize("sizes", [pytest.param((1, 2, 3, 4, 8), marks=pytest.mark.slow), (2, 4), (3,)])
-def test_without_a_known_lag_latencies_are_compared_with_each_other_and_then_with_their_own(sizes: tuple[int, ...]) -> None:
-    found, _ = run(plan(sizes, 50.0, 50.0), tells_lag=False)
-    for size in sizes:
-        assert verdicts(found.rows, size)[-1] == (EACH_ROWS_PER_S * size + 50.0, False)
-        assert all(valid for _, valid in verdicts(found.rows, size)[:-1])
+@pytest.mark.parametrize("executor_counts", [pytest.param((1, 2, 3, 4, 8), marks=pytest.mark.slow), (2, 4), (3,)])
+def test_without_a_known_lag_latencies_are_compared_with_each_other_and_then_with_their_own(executor_counts: tuple[int, ...]) -> None:
+    found, _ = run(plan(executor_counts, 50.0, 50.0), tells_lag=False)
+    for executors in executor_counts:
+        assert verdicts(found.rows, executors)[-1] == (EACH_ROWS_PER_S * executors + 50.0, False)
+        assert all(valid for _, valid in verdicts(found.rows, executors)[:-1])
 
 
-def test_a_copy_that_tells_no_latency_is_stopped_by_its_lag_and_leaves_no_rows() -> None:
+def test_a_copy_without_a_latency_is_stopped_by_its_lag_and_leaves_no_rows() -> None:
     found, testbed = run(plan(), tells_latency=False)
     assert found.rows == () and "rate 480" in testbed.said and "rate 560" not in testbed.said
 
@@ -156,16 +156,16 @@ def test_whatever_happens_no_copy_is_left_running() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"sizes": ()}, "at least one"),
-        ({"sizes": (0, 1)}, "from 1 on"),
-        ({"sizes": (2, 2)}, "each once"),
+        ({"executor_counts": ()}, "at least one"),
+        ({"executor_counts": (0, 1)}, "from 1 on"),
+        ({"executor_counts": (2, 2)}, "each once"),
         ({"step_rate": 0.0}, "step_rate of 0.0: it must be a number above 0"),
         ({"measure_s": float("inf")}, "measure_s of inf"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(wrong: dict[str, object], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        ProfilePlan(**{"sizes": (1,), "first_rate": 1.0, "step_rate": 1.0, **wrong})  # type: ignore[arg-type]
+        ProfilePlan(**{"executor_counts": (1,), "first_rate": 1.0, "step_rate": 1.0, **wrong})  # type: ignore[arg-type]
 
 
 def test_a_job_that_counts_a_row_more_than_once_is_profiled_by_the_rows_that_it_counts() -> None:

@@ -1,22 +1,22 @@
 from dataclasses import replace
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from planned import knowing, proposing, terms, wants
 
-from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused, Proposed
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PolicyPaused, Proposed
 from penstock.core.domain.prediction import PredictionKind
 from penstock.core.knowledge.steering import Paused
 from penstock.runtime.autopilot_view import LATEST, AutopilotView, still_standing
 
 
 def graded(kind: PredictionKind, predicted: float) -> Graded:
-    return Graded(at_s=9.0, kind=kind, about="", made_s=1.0, predicted=predicted, low=0.0, high=200.0, actual=100.0, configuration=sized(2))
+    return Graded(at_s=9.0, kind=kind, about="", made_s=1.0, predicted=predicted, low=0.0, high=200.0, actual=100.0, configuration=scaled_to(2))
 
 
 def test_the_status_has_the_latest_decision() -> None:
     view = AutopilotView()
-    view.hear([Decided(id=size, at_s=float(size), mode="active", policy="thumb", decision=wants(size), effect="asked") for size in (4, 5)])
+    view.hear([Decided(id=executors, at_s=float(executors), mode="active", policy="thumb", decision=wants(executors), effect="asked") for executors in (4, 5)])
     last = view.status(knowing(), terms())["last"]
     assert (last["id"], last["at_s"], last["executors"], last["current"], last["direction"], last["effect"]) == (5, 5.0, 5, 3, "up", "asked")
 
@@ -29,7 +29,7 @@ def test_errors_are_averaged_by_kind_over_the_latest_predictions() -> None:
 
 
 def test_in_shadow_the_target_is_what_the_policy_would_want() -> None:
-    view, knowledge = AutopilotView(), knowing("shadow", shadow=sized(6))
+    view, knowledge = AutopilotView(), knowing("shadow", shadow=scaled_to(6))
     assert view.state(knowledge, terms("shadow")).target_executors == 6
     active = replace(knowledge, schedule=replace(knowledge.schedule, mode="active", shadow=None))
     assert view.state(active, terms("active")).target_executors == 3

@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changes import scaling, sized
+from changes import scaled_to, scaling
 from histories import events_in, opened
 
 from penstock.core.config import Config
 from penstock.core.domain.command import Release, SetKnob
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import MemoryLost
-from penstock.core.domain.events.queries import QueryEnded
-from penstock.core.domain.events.run import NothingToDo, SideWorkFailed, TurnFailed
-from penstock.core.domain.events.steering import CommandRefused, CommandTaken, InstructionDone, InstructionFailed, InstructionGiven
+from penstock.core.domain.events.memory_events import MemoryLost
+from penstock.core.domain.events.query_events import QueryEnded
+from penstock.core.domain.events.run_events import NothingToDo, SideWorkFailed, TurnFailed
+from penstock.core.domain.events.steering_events import CommandRefused, CommandTaken, InstructionDone, InstructionFailed, InstructionGiven
 from penstock.core.domain.instruction import Instruction, Outcome
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
@@ -35,7 +35,7 @@ from penstock.runtime.steady_clock import SteadyClock
 from penstock.stores.in_memory import MemoryStore
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
-DECLARED = sized(2, a="0s")
+DECLARED = scaled_to(2, a="0s")
 
 
 class Ears:

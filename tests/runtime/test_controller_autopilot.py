@@ -11,10 +11,10 @@ from planned import DECLARED, Thumb, terms
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused, Decided, RolledBack
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, AutopilotRefused, Decided, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import ReadingFailed, TurnFailed
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.run_events import ReadingFailed, TurnFailed
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.knowledge.terms import Terms
@@ -79,7 +79,7 @@ def test_a_file_with_a_mistake_changes_nothing_and_a_new_profile_is_followed() -
     stage.found = Reread(event=AutopilotRefused(at_s=1.0, reason="autopilot.mode: found 'on'"))
     before = stage.controller.terms
     assert isinstance(stage.pass_s(5.0)[0], AutopilotRefused) and stage.controller.terms is before
-    rows = (ProfileSeen(scaleout=2, rate_rows_per_s=100.0, latency_s=1.0),)
+    rows = (ProfileSeen(executors=2, rate_rows_per_s=100.0, latency_s=1.0),)
     stage.found = replace(changed(1.0, mode="shadow"), autopilot=None, profile=rows)
     stage.pass_s(5.0)
     assert stage.controller.terms.profile == rows and stage.controller.terms.autopilot.mode == "shadow"
@@ -126,7 +126,7 @@ def test_where_nothing_was_steered_a_missing_reading_is_a_failed_turn(mode: Any)
 
 
 class Dying(History):
-    """A memory whose process is killed before it has written the turn in which it is told to."""
+    """A memory whose process is killed before it has written the turn in which the kill comes."""
 
     last_words = False
 

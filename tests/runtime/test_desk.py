@@ -5,7 +5,7 @@ from asking_job import AskingJob
 from planned import terms
 
 from penstock.core.domain.command import Approve, Pause, Reject, Resume
-from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.events.autopilot_events import Decided, PolicyPaused, PolicyResumed, ProposalEnded
 from penstock.core.errors import Refused
 from penstock.runtime.desk import command_of
 

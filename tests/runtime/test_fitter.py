@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_until
 
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
@@ -85,7 +85,7 @@ def the_child() -> psutil.Process:
 
 def test_one_child_is_started_at_the_first_fit_and_serves_them_all(asking: Asking) -> None:
     fitter = asking.fitter("error = str(os.getpid())")
-    assert children() == [], "nobody has asked yet"
+    assert children() == [], "no fit was requested yet"
     first, second = asking.ask(fitter, 1), asking.ask(fitter, 2)
     assert first.error == second.error == str(the_child().pid)
 

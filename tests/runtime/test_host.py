@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from histories import events_in
 from waiting import wait_until
 
@@ -20,11 +20,11 @@ from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Pause
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import AutopilotChanged, PolicyResumed
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, PolicyResumed
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import HistoryReplaced, MemoryLost
-from penstock.core.domain.events.queries import QueryRestarted
-from penstock.core.domain.job import Limits
+from penstock.core.domain.events.memory_events import HistoryReplaced, MemoryLost
+from penstock.core.domain.events.query_events import QueryRestarted
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import PartitionReading, Reading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused, UserMistake
@@ -46,7 +46,7 @@ from penstock.stores.reader import HistoryReader
 from penstock.stores.recorder import this_penstock
 
 TERMS = Terms(limits=Limits(min_executors=1, max_executors=4), config=Config(reading_interval_s=0.2))
-DECLARED = sized(2, q="5s")
+DECLARED = scaled_to(2, q="5s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +117,8 @@ def test_health_is_well_while_the_loop_turns(root: Path) -> None:
     wait_until(lambda: host.controller.last_turn_s)
     assert host.metrics_url is not None
     with urllib.request.urlopen(host.metrics_url.replace("/metrics", "/healthz")) as answer:
-        told = json.load(answer)
-    assert told["ok"] and told["queries"] == {"q": "running"}
+        health = json.load(answer)
+    assert health["ok"] and health["queries"] == {"q": "running"}
     host.close("the test is over")
 
 
@@ -178,21 +178,21 @@ class Rereading:
         return found
 
 
-def test_the_status_tells_what_the_autopilot_is_at_and_follows_the_terms(root: Path) -> None:
+def test_the_status_shows_the_state_of_the_autopilot_and_follows_the_terms(root: Path) -> None:
     rereading = Rereading()
     host = opened(root, replace(TERMS, autopilot=Autopilot(mode="ask")), policy=Wanting(), reread=rereading)
     wait_until(lambda: host.events_by_kind["Proposed"])
     state = RemoteJob(host.folder.socket).ask("status")
     routine = {event["kind"]: event["routine"] for event in state["events"]}
-    assert not routine["Proposed"] and routine["Decided"], "a decision that waits is repeated, its proposal is told"
-    told = state["autopilot"]
-    assert (state["mode"], told["mode"], told["policy"], told["paused"], told["infeasible"]) == ("ask", "ask", "auto", None, [])
-    assert {key: told["last"][key] for key in ("executors", "current", "direction", "effect")} == {
+    assert not routine["Proposed"] and routine["Decided"], "a decision that waits is repeated, its proposal is shown"
+    autopilot = state["autopilot"]
+    assert (state["mode"], autopilot["mode"], autopilot["policy"], autopilot["paused"], autopilot["infeasible"]) == ("ask", "ask", "auto", None, [])
+    assert {key: autopilot["last"][key] for key in ("executors", "current", "direction", "effect")} == {
         "executors": 4, "current": 2, "direction": "up", "effect": "proposed",
     }  # fmt: skip
-    assert "executors 2 -> 4" in told["last"]["words"] and told["last"]["at_s"] <= host.clock.now_s()
-    assert {key: told["proposal"][key] for key in ("number", "executors", "policy")} == {"number": 1, "executors": 4, "policy": "wanting"}
-    assert told["proposal"]["expires_s"] > host.clock.now_s()
+    assert "executors 2 -> 4" in autopilot["last"]["words"] and autopilot["last"]["at_s"] <= host.clock.now_s()
+    assert {key: autopilot["proposal"][key] for key in ("number", "executors", "policy")} == {"number": 1, "executors": 4, "policy": "wanting"}
+    assert autopilot["proposal"]["expires_s"] > host.clock.now_s()
 
     event = AutopilotChanged(at_s=host.clock.now_s(), changes=(("mode", "ask", "shadow"),))
     rereading.found = Reread(event=event, autopilot=Autopilot(mode="shadow", policy="static"))

@@ -3,8 +3,8 @@ import threading
 import pytest
 
 from penstock.core.domain.command import Release
-from penstock.core.domain.events.queries import QueryEnded
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.query_events import QueryEnded
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.instruction import Outcome
 from penstock.core.errors import Refused
 from penstock.core.knowledge.fitting import FitDone

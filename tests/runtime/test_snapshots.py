@@ -11,8 +11,8 @@ from histories import events_in, opened
 from waiting import wait_until
 
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
-from penstock.core.domain.events.queries import QueryEnded
+from penstock.core.domain.events.memory_events import LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.domain.events.query_events import QueryEnded
 from penstock.core.errors import UserMistake
 from penstock.runtime.fakes import FolderBeside
 from penstock.runtime.joblease import NOTE, CheckpointLease

@@ -50,18 +50,18 @@ def test_what_was_compared_and_how_it_ended_is_printed(found: Honesty) -> None:
     assert asdict(found)["compared"][0]["met"] is True
 
 
-def test_asking_once_more_for_a_size_that_was_asked_for_is_no_rescale() -> None:
+def test_requesting_the_same_executors_again_is_no_rescale() -> None:
     late = Quantiles(p50_s=1.0, p95_s=2.0, p99_s=2.0)
     running = [3, 3, 2, 3, 2, 2, 2]
-    readings = [blank_reading(2.0 * i, executors_running=size, executors_requested=3 if i < 2 else 2, latency=late, throughput_rows_per_s=10.0)
-                for i, size in enumerate(running)]  # fmt: skip
+    readings = [blank_reading(2.0 * i, executors_running=executors, executors_requested=3 if i < 2 else 2, latency=late, throughput_rows_per_s=10.0)
+                for i, executors in enumerate(running)]  # fmt: skip
     assert side_of(readings, 0.0, TERMS).rescales == 1, "an executor that came back after all is sent away again: no other number was decided"
 
 
 def test_a_simulator_of_another_job_misses() -> None:
     slower = at_rates(rates(LOWER), engine=replace(SLOWER, row_s=3 * SLOWER.row_s))
     missed = honesty(recorded(HIGHEST, seed=8), calibrated(slower.readings, slower.events, READ.config), "another job")
-    assert not all(each.met for each in missed.compared), "rows that cost three times as much need other sizes"
+    assert not all(each.met for each in missed.compared), "rows that cost three times as much need other executors"
     assert any("MISS" in words for _, words in missed.rows()) and missed.missed == tuple(each.what for each in missed.compared if not each.met)
 
 
@@ -77,10 +77,10 @@ def test_a_missed_target_ends_with_exit_code_1_and_is_named(found: Honesty, caps
 
 def test_a_side_counts_from_when_the_job_had_caught_up() -> None:
     late = Quantiles(p50_s=1.0, p95_s=2.0, p99_s=2.0)
-    sizes = [4, 4, 4, 1, 1, 3, 3]
+    executor_counts = [4, 4, 4, 1, 1, 3, 3]
     asked = [4, 4, 1, 1, 1, 3, 3]
-    readings = [blank_reading(2.0 * i, executors_running=size, executors_requested=wanted, latency=late, throughput_rows_per_s=10.0)
-                for i, (size, wanted) in enumerate(zip(sizes, asked, strict=True))]  # fmt: skip
+    readings = [blank_reading(2.0 * i, executors_running=executors, executors_requested=wanted, latency=late, throughput_rows_per_s=10.0)
+                for i, (executors, wanted) in enumerate(zip(executor_counts, asked, strict=True))]  # fmt: skip
     side = side_of(readings, 0.0, TERMS)
     assert side.average_executors == pytest.approx((3 * 4 + 2 * 1 + 3) / 6), "each until the next"
     assert side.rescales == 2 and side_of(readings, 4.0, TERMS).rescales == 1, "asked for after the start"
@@ -119,7 +119,7 @@ def test_a_run_that_others_disturbed_is_made_again_whatever_it_shows(monkeypatch
         quiet_run(480.0, HIGHEST, tmp_path / "run.db", made)
 
 
-def test_the_latency_with_nothing_left_out_is_told_beside_the_other() -> None:
+def test_the_latency_with_nothing_left_out_is_reported_too() -> None:
     run = recorded(HIGHEST, seed=8)
     known = calibrated(run.readings, run.events, READ.config)
     at_s = run.readings[len(run.readings) // 2].at_s

@@ -58,7 +58,7 @@ def nothing(*given: object) -> Found:
     return Found(measured=())
 
 
-def test_a_miss_is_told_from_a_hit(swings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_miss_differs_from_a_hit(swings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(everything, "LOADS", {})
     for name in ("formula", "regressions"):
         monkeypatch.setattr(everything, name, nothing)
@@ -89,11 +89,11 @@ def moments(time_s: Floats, rate: Floats) -> list[Origin]:
     return list(origins_of(time_s, rate, history_s=600.0, horizon_s=300.0, step_s=10.0, origins=2))
 
 
-def test_each_forecast_is_timed_and_told_of() -> None:
-    told: list[tuple[int, int]] = []
+def test_each_forecast_is_timed_and_reported() -> None:
+    reported: list[tuple[int, int]] = []
     ticks = count(0.0, 3.0)
-    trial = tried(moments(*ramp(2000)), LoadForecast(history_s=600.0, horizon_s=300.0), lambda *done: told.append(done), lambda: next(ticks))
-    assert trial.seconds_per_forecast == 3.0 and told == [(1, 2), (2, 2)] and len(trial.results) == 2
+    trial = tried(moments(*ramp(2000)), LoadForecast(history_s=600.0, horizon_s=300.0), lambda *done: reported.append(done), lambda: next(ticks))
+    assert trial.seconds_per_forecast == 3.0 and reported == [(1, 2), (2, 2)] and len(trial.results) == 2
     found = trial.evaluation()
     assert found.wape is not None and found.wape < 0.001, "a straight line goes on"
 

@@ -7,7 +7,7 @@ def at(second: float, stolen: int) -> CpuTime:
     return CpuTime(at_s=second, stolen=stolen, all=int(200 * second))
 
 
-def test_the_kernel_is_asked_and_one_that_does_not_tell_is_no_trouble(tmp_path: Path) -> None:
+def test_the_kernel_is_asked_and_a_kernel_without_an_answer_is_no_error(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text("cpu  10 1 2 80 3 0 1 7 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
     assert cpu_time(5.0, stat) == CpuTime(at_s=5.0, stolen=7, all=104)

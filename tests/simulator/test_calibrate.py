@@ -7,8 +7,8 @@ from changes import changing, scaling
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import QueryRestarted
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.query_events import QueryRestarted
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
@@ -50,7 +50,7 @@ def wave(rows_per_s: float, share: float = 0.5, length_s: float = LENGTH_S) -> A
 
 
 def run(engine: Engine, executors: int, changes: Mapping[float, int | Trigger], length_s: float = LENGTH_S) -> History:
-    """Readings, and at the given seconds of the run another size or trigger, with the events that the loop would write of sizes."""
+    """Readings, and at the given seconds of the run other executors or another trigger, with the events that the loop would write of executors."""
     clock = SimulatedClock(START_S)
     plant = SimulatedPlant(engine, clock, CONFIG)
     readings, events, outcomes = [plant.read()], list[Event](), list[Outcome]()
@@ -137,7 +137,7 @@ def test_what_new_executors_cost_is_found_in_the_latency_after_scale_ups_and_is_
     assert (settings.first_task_s, settings.warm_up_factor) == (default.first_task_s, default.warm_up_factor)
 
 
-def test_asking_again_for_the_size_that_was_asked_for_says_nothing_of_how_long_scaling_takes(batches: History, of_batches: Calibrated) -> None:
+def test_requesting_the_same_executors_again_does_not_change_the_duration_of_scaling(batches: History, of_batches: Calibrated) -> None:
     again = [
         (InstructionGiven(at_s=at_s, number=900 + number, knob="executors", before="5", after="2", reason="desired state"),
          InstructionDone(at_s=at_s + 60.0, number=900 + number, knob="executors", took_s=60.0, delayed_rows=None))

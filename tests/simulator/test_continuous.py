@@ -71,18 +71,18 @@ def test_checkpoints_begin_anew_after_a_restart() -> None:
 @given(
     rates=st.lists(st.floats(0.0, 9000.0), min_size=2, max_size=12),
     faults=st.lists(st.floats(0.0, 590.0), max_size=4),
-    sizes=st.lists(st.tuples(st.floats(0.0, 590.0), st.integers(1, 8)), max_size=5),
+    executor_counts=st.lists(st.tuples(st.floats(0.0, 590.0), st.integers(1, 8)), max_size=5),
     known=st.fixed_dictionaries(
         {"replays": st.booleans(), "grows_live": st.booleans(), "interval_s": st.floats(2.0, 90.0)}
         | {name: st.floats(0.0, most) for name, most in (("skew", 0.6), ("pause_s", 1.9), ("up_s", 60.0), ("down_s", 60.0), ("downtime_s", 120.0))}
     ),
 )
 @settings(max_examples=60)
-def test_no_row_is_lost_or_invented(rates: list[float], faults: list[float], sizes: list[tuple[float, int]], known: dict[str, Any]) -> None:
+def test_no_row_is_lost_or_invented(rates: list[float], faults: list[float], executor_counts: list[tuple[float, int]], known: dict[str, Any]) -> None:
     arrivals = Arrivals.through(np.linspace(0.0, 600.0, len(rates)), rates)
     engine = job(arrivals, faults=tuple(Fault(at_s=at_s) for at_s in faults), **known)
     outcomes: list[Outcome] = []
-    for at_s, executors in sorted(sizes):
+    for at_s, executors in sorted(executor_counts):
         engine.advance(at_s)
         engine.perform(scale(executors), outcomes.append)
     record = lived(engine, 600.0)
@@ -92,7 +92,7 @@ def test_no_row_is_lost_or_invented(rates: list[float], faults: list[float], siz
     assert len(record) == 600 and query.newest_rows == pytest.approx(arrivals.rows(0.0, 600.0))
     assert query.read_rows == pytest.approx(seen.finished_rows.sum()) and query.replayed_rows == pytest.approx(seen.replayed_rows.sum())
     assert len(record.struck) == len(faults)
-    assert len(outcomes) <= len(sizes) and sum(outcome.done and outcome.took_s > 0 for outcome in outcomes) <= len(record.rescales)
+    assert len(outcomes) <= len(executor_counts) and sum(outcome.done and outcome.took_s > 0 for outcome in outcomes) <= len(record.rescales)
 
 
 @given(looks=st.lists(st.floats(0.0, 400.0), max_size=30), seed=st.integers(0, 2**32))
@@ -154,7 +154,7 @@ def test_skew_lowers_the_capacity_and_the_busiest_worker_shows_it() -> None:
     assert rows / rows.max() == pytest.approx((cpu_s - 2.0) / (cpu_s.max() - 2.0), abs=1e-6)
 
 
-def test_cpu_follows_the_rows_of_each_worker_and_one_seed_is_one_run() -> None:
+def test_cpu_follows_the_rows_of_each_executor_and_one_seed_is_one_run() -> None:
     def cpu(**known: Any) -> list[float | None]:
         engine = job(2000.0, **known)
         engine.advance(100.0)
@@ -187,24 +187,24 @@ def test_times_are_the_traces_own() -> None:
     assert observation.disturbed_s == START_S + 130.0 and observation.queries[0].outputs[-1].wall_s == START_S + 300.0
 
 
-@pytest.mark.parametrize(("size", "down_s", "replayed"), [(6, 30.0, 5000.0), (2, 15.0, 5000.0)])
-def test_a_rescale_in_reactive_mode_stops_the_job_and_goes_back_to_the_checkpoint(size: int, down_s: float, replayed: float) -> None:
+@pytest.mark.parametrize(("executors", "down_s", "replayed"), [(6, 30.0, 5000.0), (2, 15.0, 5000.0)])
+def test_a_rescale_in_reactive_mode_stops_the_job_and_goes_back_to_the_checkpoint(executors: int, down_s: float, replayed: float) -> None:
     engine = job(1000.0, interval_s=10.0)
     engine.advance(105.0)
-    outcomes = asked(engine, scale(size))
+    outcomes = asked(engine, scale(executors))
     engine.advance(105.0 + down_s - 1.0)
     assert not outcomes and engine.observation().queries[0].state == "restarting"
-    assert engine.observation().executors_requested == size and len(engine.observation().executors) == 4
+    assert engine.observation().executors_requested == executors and len(engine.observation().executors) == 4
     record = lived(engine, 105.0 + down_s)
     assert outcomes == [Outcome(number=1, done=True, took_s=down_s, down_s=down_s)]
-    assert engine.observation().queries[0].state == "running" and len(engine.observation().executors) == size
+    assert engine.observation().queries[0].state == "running" and len(engine.observation().executors) == executors
     assert record.seconds().replayed_rows.sum() == pytest.approx(replayed)
     (rescaled,) = record.rescales
-    assert (rescaled.asked_s, rescaled.before, rescaled.after, rescaled.down_s) == (105.0, 4, size, down_s)
-    assert record.seconds().workers.tolist() == [4.0] * 105 + [float(size)] * int(down_s)
+    assert (rescaled.asked_s, rescaled.before, rescaled.after, rescaled.down_s) == (105.0, 4, executors, down_s)
+    assert record.seconds().executors.tolist() == [4.0] * 105 + [float(executors)] * int(down_s)
 
 
-def test_in_real_time_mode_workers_come_while_the_job_works_and_leave_by_a_stop_without_replay() -> None:
+def test_in_real_time_mode_executors_come_while_the_job_works_and_leave_by_a_stop_without_replay() -> None:
     engine = job(3500.0, replays=False, grows_live=True, up_s=20.0, down_s=5.0)
     engine.advance(105.0)
     grown = asked(engine, scale(8))
@@ -217,19 +217,19 @@ def test_in_real_time_mode_workers_come_while_the_job_works_and_leave_by_a_stop_
     assert [each.down_s for each in record.rescales] == [None, 5.0]
 
 
-def test_more_workers_carry_more_once_they_work() -> None:
+def test_more_executors_carry_more_once_they_work() -> None:
     engine = job(99_999.0, grows_live=True, up_s=20.0)
     engine.advance(50.0)
     asked(engine, scale(8))
     assert lived(engine, 100.0).seconds().finished_rows[[10, 69, 70, 99]] == pytest.approx([4000.0, 4000.0, 8000.0, 8000.0])
 
 
-def test_the_oldest_workers_stay_and_new_ones_are_new() -> None:
+def test_the_oldest_executors_stay_and_new_ones_are_new() -> None:
     engine = job(1000.0, up_s=0.0, down_s=0.0)
     names = []
-    for at_s, size in ((10.0, 2), (20.0, 4)):
+    for at_s, executors in ((10.0, 2), (20.0, 4)):
         engine.advance(at_s)
-        asked(engine, scale(size))
+        asked(engine, scale(executors))
         engine.advance(at_s + 1.0)
         names.append([each.executor_id for each in engine.observation().executors])
     assert names == [["1", "2"], ["1", "2", "5", "6"]]
@@ -275,4 +275,4 @@ def test_what_it_refuses_it_says_why() -> None:
     asked(engine, scale(6))
     (second,) = asked(engine, scale(5))
     assert not second.done and "already" in second.reason
-    assert lived(engine, 60.0).seconds().workers[-1] == 6.0
+    assert lived(engine, 60.0).seconds().executors[-1] == 6.0

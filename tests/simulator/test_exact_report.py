@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Quantiles
 from penstock.core.report.run_report import Violation
 from penstock.simulator.exact_report import exact_report, quantiles
@@ -21,8 +21,8 @@ def recorded(count: int, **columns: Any) -> Record:
     return record
 
 
-def test_worker_seconds_are_what_was_paid_for() -> None:
-    record = recorded(10, workers=[4.0] * 6 + [2.0] * 4)
+def test_executor_seconds_are_what_was_paid_for() -> None:
+    record = recorded(10, executors=[4.0] * 6 + [2.0] * 4)
     record.rescales.append(Rescaled(asked_s=1006.0, done_s=1009.0, before=4, after=2, down_s=3.0))
     found = exact_report(record, Promises())
     assert (found.duration_s, found.executor_s, found.average_executors, found.rescales) == (10.0, 32.0, 3.2, 1)
@@ -98,7 +98,7 @@ def test_the_rows_that_wait_in_a_job_are_those_of_its_queries() -> None:
 
 
 def test_a_report_may_begin_later() -> None:
-    record = recorded(10, workers=[9.0] * 4 + [1.0] * 6, finished_rows=1.0, latency_s=[5.0] * 4 + [0.1] * 6)
+    record = recorded(10, executors=[9.0] * 4 + [1.0] * 6, finished_rows=1.0, latency_s=[5.0] * 4 + [0.1] * 6)
     record.rescales.append(Rescaled(asked_s=1003.0, done_s=1004.0, before=9, after=1))
     record.struck = [Struck(at_s=1001.0, kind="kill", recovered_s=1003.0)]
     found = exact_report(record, Promises(latency_p95_s=1.0, recovery_s=1.0), from_s=1004.0)

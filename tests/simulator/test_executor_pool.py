@@ -48,8 +48,8 @@ def test_executors_are_paid_until_they_are_gone() -> None:
     scaled(running, 60.5, 2)
     running.advance(90.0)
     gone_s = 60.0 + ON_SPARK.law.duration_s(3000.0, 4) + ON_SPARK.down_s
-    workers = running.record.seconds().workers
-    assert set(workers[: int(gone_s) + 1]) == {4.0} and set(workers[int(gone_s) + 1 :]) == {2.0}
+    paid = running.record.seconds().executors
+    assert set(paid[: int(gone_s) + 1]) == {4.0} and set(paid[int(gone_s) + 1 :]) == {2.0}
 
 
 def test_surplus_executors_that_find_no_gap_cost_their_tasks() -> None:
@@ -98,7 +98,7 @@ def test_what_cannot_be_is_refused_at_once(instruction: Instruction) -> None:
     assert outcomes[0].reason
 
 
-def test_a_second_size_is_refused_while_the_first_is_under_way() -> None:
+def test_a_second_rescale_is_refused_while_the_first_is_under_way() -> None:
     running = engine(ON_SPARK, 100.0, 2)
     first, second = scaled(running, 0.0, 3), scaled(running, 0.0, 4)
     assert [outcome.done for outcome in second] == [False] and not first

@@ -80,7 +80,7 @@ def test_what_a_flowing_query_writes_is_what_the_next_one_gets_a_second_later(
 
 @given(rate=st.floats(50.0, 9000.0), executors=st.integers(1, 8), selectivity=st.floats(0.0, 2.0))
 @settings(max_examples=20, deadline=None)
-def test_no_worker_does_more_than_a_second_of_work_in_a_second(rate: float, executors: int, selectivity: float) -> None:
+def test_no_executor_does_more_than_a_second_of_work_in_a_second(rate: float, executors: int, selectivity: float) -> None:
     graph = flowing(selectivity)
     records = lived(engine(graph, rate, executors), 120.0)
     busy = sum(records[each.name].seconds().finished_rows / each.settings.capacity_rows_per_s for each in graph.queries)
@@ -135,7 +135,7 @@ def test_a_batch_that_has_the_executors_to_itself_again_catches_up() -> None:
 
 
 def test_a_busy_query_leaves_a_calm_one_what_it_wants() -> None:
-    """2 workers: the calm one needs a quarter of them and gets it, the other can have no more than the rest."""
+    """2 executors: the calm one needs a quarter of them and gets it, the other can have no more than the rest."""
     graph = QueryGraph(
         queries=(GraphQuery(settings=replace(FLOW, query="busy", pause_s=0.0)), GraphQuery(settings=replace(FLOW, query="calm", pause_s=0.0), share=0.1))
     )
@@ -165,7 +165,7 @@ def test_a_job_has_recovered_when_all_of_its_queries_have(graph: Graph) -> None:
     assert running.record.struck[0].recovered_s == max(each for each in ends_s if each is not None) and None not in ends_s
     whole, parts = running.record.seconds(), [record.seconds() for record in running.records.values()]
     assert whole.finished_rows.sum() == pytest.approx(sum(part.finished_rows.sum() for part in parts))
-    assert np.array_equal(whole.workers, parts[0].workers)
+    assert np.array_equal(whole.executors, parts[0].executors)
 
 
 @pytest.mark.parametrize("graph", [in_batches(), flowing()], ids=["micro-batch", "continuous"])

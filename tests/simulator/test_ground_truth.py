@@ -24,7 +24,7 @@ def test_pieces_of_any_length_become_one_row_a_second(pieces: list[int]) -> None
 def test_a_part_of_it_can_be_looked_at_and_columns_of_different_length_are_refused() -> None:
     record = Record(0.0)
     record.append(seconds(10))
-    assert record.seconds(7).workers.tolist() == [7.0, 8.0, 9.0] and record.seconds(2, 4).workers.tolist() == [2.0, 3.0]
+    assert record.seconds(7).executors.tolist() == [7.0, 8.0, 9.0] and record.seconds(2, 4).executors.tolist() == [2.0, 3.0]
     uneven = {**{name: np.zeros(3) for name in COLUMNS}, "down": np.zeros(2)}
     with pytest.raises(ValueError, match="down"):
         record.append(Seconds(**uneven))

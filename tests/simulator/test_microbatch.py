@@ -104,8 +104,8 @@ def test_the_latency_of_a_steady_job_is_the_wait_and_the_batch() -> None:
     finished_s, latency_s, rows = running.record.delivered
     settled = finished_s > 60.0
     mean_s = float(latency_s[settled] @ rows[settled] / rows[settled].sum())
-    assert mean_s == pytest.approx(latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, scaleout=4))
-    p95_s = latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, scaleout=4, quantile=0.95)
+    assert mean_s == pytest.approx(latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, executors=4))
+    p95_s = latency_by_law_s(ON_SPARK.law, rate_rows_per_s=1500.0, interval_s=3.0, executors=4, quantile=0.95)
     assert seen.latency and seen.latency.p95_s == pytest.approx(p95_s, rel=0.01)
 
 
@@ -117,28 +117,28 @@ def test_a_reading_shows_the_throughput_lag_and_busyness_that_follow_from_the_la
 
 
 @given(
-    points=st.lists(st.floats(0.0, 3000.0), min_size=2, max_size=6), executors=st.integers(1, 5), sizes=st.lists(st.integers(1, 6), max_size=4),
+    points=st.lists(st.floats(0.0, 3000.0), min_size=2, max_size=6), executors=st.integers(1, 5), executor_counts=st.lists(st.integers(1, 6), max_size=4),
     strikes=st.lists(st.tuples(st.integers(0, 200), st.sampled_from(["kill", "freeze"])), max_size=3), interval_s=st.sampled_from([0.0, 2.0, 7.5]),
     limit=st.sampled_from([None, 500.0]), seed=st.integers(0, 5),
 )  # fmt: skip
 @settings(max_examples=15, deadline=None)
 def test_no_row_is_lost_or_invented(
-    points: list[float], executors: int, sizes: list[int], strikes: list[tuple[int, str]], interval_s: float, limit: float | None, seed: int
+    points: list[float], executors: int, executor_counts: list[int], strikes: list[tuple[int, str]], interval_s: float, limit: float | None, seed: int
 ) -> None:
     job = MicroBatchSettings(overhead_s=1.0, row_s=0.001, partitions=6, trigger=Trigger(interval_s=interval_s), rate_limit_rows_per_s=limit, noise=0.2)
     arrivals = Arrivals.through(np.linspace(0.0, 200.0, len(points)), points)
     faults = tuple(Fault(at_s=float(at_s), kind=kind) for at_s, kind in strikes)  # type: ignore[arg-type]
-    running, told = engine(job, arrivals, executors, faults, seed), 0.0
-    for turn, size in enumerate([*sizes, 2]):
-        told += sum(batch.rows for batch in batches(running, 41.3 * (turn + 1)))
-        running.perform(scaling(turn, 0, size), lambda outcome: None)
-    told += sum(batch.rows for batch in batches(running, 300.0))
+    running, committed_rows = engine(job, arrivals, executors, faults, seed), 0.0
+    for turn, wanted in enumerate([*executor_counts, 2]):
+        committed_rows += sum(batch.rows for batch in batches(running, 41.3 * (turn + 1)))
+        running.perform(scaling(turn, 0, wanted), lambda outcome: None)
+    committed_rows += sum(batch.rows for batch in batches(running, 300.0))
     seconds = running.record.seconds()
     assert len(running.record) == 300
     arrived, finished = np.cumsum(seconds.arrived_rows), np.cumsum(seconds.finished_rows)
     assert arrived[-1] == pytest.approx(arrivals.rows(0.0, 300.0))
     np.testing.assert_allclose(seconds.lag_rows, arrived - finished, atol=1e-6 * max(1.0, arrived[-1]))
-    assert told == pytest.approx(finished[-1], abs=1e-3)
+    assert committed_rows == pytest.approx(finished[-1], abs=1e-3)
     assert running.record.delivered[2].sum() == pytest.approx(finished[-1], abs=1e-3)
     assert (running.record.delivered[1] >= 0.0).all()
 
@@ -155,7 +155,7 @@ def test_it_does_not_matter_in_how_many_steps_a_run_is_made() -> None:
     whole, parts = engine(job, 1500.0, 4, faults), engine(job, 1500.0, 4, faults)
     at_once = batches(whole, 200.0)
     assert at_once == tuple(batch for step in range(1, 287) for batch in batches(parts, min(200.0, 0.7 * step)))
-    for name in ("workers", "finished_rows", "lag_rows", "latency_s", "oldest_s"):
+    for name in ("executors", "finished_rows", "lag_rows", "latency_s", "oldest_s"):
         np.testing.assert_allclose(getattr(whole.record.seconds(), name), getattr(parts.record.seconds(), name), atol=1e-6)
 
 
@@ -215,7 +215,7 @@ def test_a_lost_executor_is_counted_and_replaced() -> None:
     seen = running.observation()
     assert (seen.executors_lost, seen.executors_requested, len(seen.executors), seen.disturbed_s) == (1, 3, 2, 20.2)
     running.advance(23.0)
-    assert len(running.observation().executors) == 3 and set(running.record.seconds().workers) == {3.0}
+    assert len(running.observation().executors) == 3 and set(running.record.seconds().executors) == {3.0}
 
 
 def test_the_only_executor_takes_the_whole_batch_with_it() -> None:
@@ -234,7 +234,7 @@ def test_a_query_that_fails_takes_its_batch_in_again_and_keeps_its_executors() -
     assert (batch.started_s, batch.rows) == (pytest.approx(13.3), pytest.approx(300.0 + 430.0)), "what was not committed, and what came since"
     seen = running.observation()
     assert (seen.queries[0].failures, seen.queries[0].state, seen.queries[0].started_s) == (1, "running", pytest.approx(13.3))
-    assert running.record.seconds().down.sum() == pytest.approx(4.0) and set(running.record.seconds().workers) == {2.0}
+    assert running.record.seconds().down.sum() == pytest.approx(4.0) and set(running.record.seconds().executors) == {2.0}
     (struck,) = running.record.struck
     assert struck.kind == "restart" and struck.recovered_s == pytest.approx(batch.committed_s)
 

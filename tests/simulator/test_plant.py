@@ -6,10 +6,10 @@ import pytest
 from penstock.core.config import Config
 from penstock.core.domain.command import SetKnob
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.events.run import TurnFailed
-from penstock.core.domain.events.steering import InstructionDone
+from penstock.core.domain.events.run_events import TurnFailed
+from penstock.core.domain.events.steering_events import InstructionDone
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
@@ -46,7 +46,7 @@ class Stage:
         return Controller(source=self.plant, actuator=self.plant, memory=store, clock=self.clock, terms=terms, declared=declared)
 
 
-def test_a_reading_tells_what_a_reading_of_spark_would() -> None:
+def test_a_reading_has_what_a_reading_of_spark_has() -> None:
     last = Stage(Arrivals.constant(10_000.0)).readings(300.0)[-1]
     assert last.at_s == 300.0 and last.failures == 0 and (last.executors_running, last.executors_requested) == (4, 4)
     assert last.arrival_rows_per_s == pytest.approx(10_000.0) == last.throughput_rows_per_s

@@ -4,12 +4,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.core.domain.events.steering import CannotDo
-from penstock.core.domain.job import JobSpec, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.events.steering_events import CannotDo
+from penstock.core.domain.job_spec import JobSpec, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.spark.contract import ContractRecipe, prepare_trace
-from penstock.spark.settings import QuerySettings
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.sink import committed_files
 
 CODE = """
@@ -34,7 +34,7 @@ def job_of(plant: Any, function: str) -> tuple[JobSpec, QuerySpec, dict[str, Any
     return job, query, traces
 
 
-def test_several_sources_are_told_apart_whatever_the_order_in_which_the_function_uses_them(plant: Any) -> None:
+def test_several_sources_keep_their_counts_in_any_order_of_use(plant: Any) -> None:
     job, spec, traces = job_of(plant, "second_then_first")
     query = plant.engine.add("both", ContractRecipe(plant.session, job, spec, traces), QuerySettings(trigger=spec.trigger))
     plant.wait_commits(query, 4)

@@ -4,7 +4,7 @@ from typing import Any
 
 from changes import scaling
 
-from penstock.core.domain.events.executors import ExecutorLost
+from penstock.core.domain.events.executor_events import ExecutorLost
 from penstock.core.domain.instruction import MISSING
 
 

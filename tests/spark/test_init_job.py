@@ -8,7 +8,7 @@ from penstock.cli.app import app
 from penstock.core.domain.trigger import Trigger
 from penstock.runtime.jobfile import load_job
 from penstock.spark.contract import ContractRecipe, prepare_trace
-from penstock.spark.settings import QuerySettings
+from penstock.spark.query_settings import QuerySettings
 
 
 @pytest.mark.long

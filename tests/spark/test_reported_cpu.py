@@ -7,7 +7,7 @@ import pytest
 DRIVER = """
 import sys, time
 from pathlib import Path
-from penstock.core.domain.job import JobSpec, Limits
+from penstock.core.domain.job_spec import JobSpec, Limits
 from penstock.spark.cpu import reporting_settings, reports_cpu
 from penstock.spark.embedded import EmbeddedCluster
 from penstock.spark.executors import ExecutorPool
@@ -28,9 +28,9 @@ try:
     heard = []
     while len(heard) < 3 and time.monotonic() < deadline:
         session.range(2_000_000).selectExpr("sum(hash(id))").collect()
-        told = [reported.cpu_s(each) for each in pool.running()]
-        if told and told[0] is not None and told[0] not in heard:
-            heard.append(told[0])
+        counted = [reported.cpu_s(each) for each in pool.running()]
+        if counted and counted[0] is not None and counted[0] not in heard:
+            heard.append(counted[0])
     print(heard)
 finally:
     session.stop()

@@ -4,10 +4,10 @@ import pytest
 from changes import changing
 from waiting import wait_until
 
-from penstock.core.domain.job import SinkSpec
+from penstock.core.domain.job_spec import SinkSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import Refused
-from penstock.spark.settings import QuerySettings
+from penstock.spark.query_settings import QuerySettings
 
 CODE = """
 def same(rows):

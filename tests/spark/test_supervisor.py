@@ -1,7 +1,7 @@
 from typing import Any
 
-from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted
-from penstock.core.domain.job import SinkSpec
+from penstock.core.domain.events.query_events import QueryFailed, QueryGivenUp, QueryRestarted
+from penstock.core.domain.job_spec import SinkSpec
 
 CODE = """
 from pathlib import Path

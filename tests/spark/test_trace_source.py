@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.core.domain.job import SourceSpec
+from penstock.core.domain.job_spec import SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.spark.contract import prepare_trace
-from penstock.spark.settings import QuerySettings
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.sink import count_rows
 
 SAME = "def same(rows):\n    return rows\n"

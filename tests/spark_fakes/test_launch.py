@@ -14,7 +14,7 @@ from hearing import hearing
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from waiting import wait_until
 
-from penstock.core.domain.job import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.job_spec import JobSpec, Limits, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.redaction import Redactor

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import CpuKnown, CpuUnknown
+from penstock.core.domain.events.executor_events import CpuKnown, CpuUnknown
 from penstock.runtime.fakes import EPOCH_S, FakeClock
 from penstock.spark.monitor import SparkMonitor
 from penstock.spark.progress import CommitListener, Commits, batch_fact, wall_seconds

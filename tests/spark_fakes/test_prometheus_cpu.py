@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.domain.job import CpuQuery
+from penstock.core.domain.job_spec import CpuQuery
 from penstock.runtime.fakes import FakeClock
 from penstock.spark import prometheus_cpu
 from penstock.spark.prometheus_cpu import PrometheusCpu

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import taught
-from changes import scaling, sized
+from changes import scaled_to, scaling
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,9 +14,9 @@ from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.domain.events.event import Event, event_classes
-from penstock.core.domain.events.run import NothingToDo, TurnFailed
+from penstock.core.domain.events.run_events import NothingToDo, TurnFailed
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.prediction import Prediction
@@ -96,9 +96,9 @@ def test_a_secret_that_is_a_word_of_ours_makes_no_history_unreadable() -> None:
     """Whatever the vocabulary is made of: what was written can be read, and means what it meant."""
     redactor = Redactor(closed_words())
     decision = Decision(
-        policy="daedalus", configuration=sized(2), current=sized(3), why=Comparison(code="smallest_that_holds"), guards=(Comparison(code="limits"),)
+        policy="daedalus", configuration=scaled_to(2), current=scaled_to(3), why=Comparison(code="smallest_that_holds"), guards=(Comparison(code="limits"),)
     )
-    prediction = Prediction(kind="capacity", made_s=1.0, value=1.0, low=0.0, high=2.0, configuration=sized(2))
+    prediction = Prediction(kind="capacity", made_s=1.0, value=1.0, low=0.0, high=2.0, configuration=scaled_to(2))
     event = Decided(at_s=1.0, id=1, mode="active", policy="daedalus", decision=decision, effect="asked", others=(prediction,))
     assert decode_event("Decided", encode(event, redactor)) == event
     terms = Terms(autopilot=Autopilot(mode="ask", policy="hpa", parameters={"target": 0.5}, only="up", guards="off"))

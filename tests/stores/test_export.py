@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from histories import opened
 
-from penstock.core.domain.events.queries import QueryFailed
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.query_events import QueryFailed
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake

@@ -16,9 +16,9 @@ from histories import KNOWLEDGE, events_in, knowledge_in, opened, rows_in
 
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
-from penstock.core.domain.events.queries import QueryEnded
-from penstock.core.domain.events.run import NothingToDo, RunStarted, TurnFailed
+from penstock.core.domain.events.memory_events import MemoryLost, MemoryRegained
+from penstock.core.domain.events.query_events import QueryEnded
+from penstock.core.domain.events.run_events import NothingToDo, RunStarted, TurnFailed
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
@@ -212,7 +212,7 @@ WRITER = """
 import os, sys
 from pathlib import Path
 from penstock.core.config import Config
-from penstock.core.domain.events.queries import QueryEnded
+from penstock.core.domain.events.query_events import QueryEnded
 from penstock.core.redaction import Redactor
 from penstock.stores.history import History
 history = History.open(Path(sys.argv[1]), config=Config(), redactor=Redactor())

@@ -6,7 +6,7 @@ from typing import Any
 from histories import KNOWLEDGE, opened
 
 import penstock
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.terms import Terms
 from penstock.core.loop import Keyframe, Recorded, Turn

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from histories import KNOWLEDGE, events_in, opened
 
-from penstock.core.domain.events.queries import QueryEnded
+from penstock.core.domain.events.query_events import QueryEnded
 from penstock.core.errors import UserMistake
 from penstock.stores.history import History
 from penstock.stores.snapshot import restore_snapshot, take_snapshot

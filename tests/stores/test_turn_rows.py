@@ -8,7 +8,7 @@ from histories import KNOWLEDGE, knowledge_in, opened, turns_in
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.command import Approve, Pause, Release, SetKnob
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.profile import ProfileSeen
@@ -93,7 +93,7 @@ def test_a_keyframe_has_all_that_was_known_and_the_terms(history: History, path:
         mode="ask", policy="daedalus", parameters={"grace_s": 10.0}, hours=(Hours(days=(0, 1), from_s=1.0, until_s=2.0),),
         calendar=(Floor(name="sale", min_executors=3, from_s=1.0, until_s=2.0),),
     )  # fmt: skip
-    terms = Terms(autopilot=autopilot, profile=(ProfileSeen(scaleout=2, rate_rows_per_s=10.0, latency_s=0.5, valid=True),))
+    terms = Terms(autopilot=autopilot, profile=(ProfileSeen(executors=2, rate_rows_per_s=10.0, latency_s=0.5, valid=True),))
     knowledge = replace(KNOWLEDGE, pending=pending, last=blank_reading(1.0))
     Turns(history, knowledge, terms).take(reading=False)
     assert turns_in(path)[0].keyframe == Keyframe(knowledge=knowledge, terms=terms)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import BatchParts, ExecutorReading, PartitionReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.redaction import Redactor

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_until
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.errors import UserMistake
 from penstock.telemetry.exposition import metrics_text
 from penstock.telemetry.server import Health, TelemetryServer, parse_address

@@ -5,7 +5,7 @@ import pytest
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.job import FeedSpec, JobSpec, KafkaSpec, Limits, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.job_spec import FeedSpec, JobSpec, KafkaSpec, Limits, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.stores.codec import decode, encode

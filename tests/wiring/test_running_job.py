@@ -14,7 +14,7 @@ from penstock.wiring.running_job import RunningJob, slots_beside
 def test_a_job_runs_under_the_autopilot_and_the_profile_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("scaleout,rate,latency_ms\n2,100,250\n")
     terms = RunningJob(loaded(tmp_path, 'mode = "ask"\npolicy = "phoebe"\nprofile = "p.csv"')).host.terms
-    assert (terms.autopilot.mode, terms.autopilot.policy, [each.scaleout for each in terms.profile]) == ("ask", "phoebe", [2])
+    assert (terms.autopilot.mode, terms.autopilot.policy, [each.executors for each in terms.profile]) == ("ask", "phoebe", [2])
 
 
 def test_a_policy_of_ones_own_that_cannot_be_used_ends_the_job_before_it_starts(tmp_path: Path) -> None:

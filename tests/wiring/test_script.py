@@ -7,7 +7,7 @@ import pytest
 from waiting import wait_until
 
 import penstock
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.runtime.fakes import FakePlant
@@ -72,7 +72,7 @@ def session_on(master: str, conf: dict[str, str]) -> Any:
 
 
 @pytest.mark.parametrize(("master", "conf", "executors"), CONFIGURED)
-def test_how_many_executors_an_application_was_given_is_known_only_where_its_settings_tell(master: str, conf: dict[str, str], executors: int | None) -> None:
+def test_the_executors_of_an_application_are_known_only_where_its_settings_have_them(master: str, conf: dict[str, str], executors: int | None) -> None:
     assert executors_of(session_on(master, conf)) == executors
 
 
@@ -109,7 +109,7 @@ def host_on(master: str, conf: dict[str, str], **more: Any) -> ScriptHost:
     return script_host(session_on(master, conf), "a script", **given)
 
 
-def test_where_nobody_says_how_many_executors_there_are_none_are_asked_for_and_only_observing_is_allowed(pretended: None) -> None:
+def test_with_unknown_executors_none_are_requested_and_only_observing_is_allowed(pretended: None) -> None:
     host = host_on("spark://host:7077", {})
     assert host.engine.asked_for is None  # type: ignore[attr-defined]
     host.close()

@@ -4,16 +4,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from assessed import NOW_S, assessed
-from changes import sized
+from changes import scaled_to
 from simulated_graph import BATCHES as SHARED
 from simulated_graph import flowing, in_batches
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import Decided, Graded, PhaseFailed, ScalingIneffective
-from penstock.core.domain.events.run import SideWorkFailed, TurnFailed
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PhaseFailed, ScalingIneffective
+from penstock.core.domain.events.run_events import SideWorkFailed, TurnFailed
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import ExecutorReading
 from penstock.core.knowledge.terms import Terms
@@ -64,7 +64,7 @@ def test_a_static_job_keeps_what_was_declared_and_pays_for_it_to_the_end() -> No
 
 def test_policies_that_follow_utilisation_pay_less_in_either_engine() -> None:
     run = in_order(simulate(setup("hpa_paper", sine(1.0))))
-    assert run.report.rescales > 0 and run.report.average_executors < 11.0 and run.record.seconds().workers.max() <= 12
+    assert run.report.rescales > 0 and run.report.average_executors < 11.0 and run.record.seconds().executors.max() <= 12
     run = in_order(simulate(replace(setup("hpa", sine(1.0)), engine=MicroBatchSettings(partitions=48))))
     assert run.report.rescales > 0 and run.report.average_executors < 12.0 and run.report.latency is not None
 
@@ -79,7 +79,7 @@ def test_a_failure_has_its_prediction_and_its_measurement_whatever_the_policy_as
 
 def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
     def predicted(made_s: float, value: float) -> Prediction:
-        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, configuration=sized(4), about="query_restart")
+        return Prediction(kind="recovery", made_s=made_s, value=value, low=value, high=value, configuration=scaled_to(4), about="query_restart")
 
     record = Record(0.0)
     record.struck.extend([Struck(at_s=100.0, kind="kill", recovered_s=160.0), Struck(at_s=300.0, kind="kill"), Struck(at_s=900.0, kind="freeze")])
@@ -93,12 +93,12 @@ def test_a_prediction_belongs_to_the_failure_it_was_made_after() -> None:
 
 
 def test_policies_side_by_side_share_the_load() -> None:
-    told: list[tuple[float, float]] = []
-    runs = simulate_all(setup("static", sine(1.0)), ("static", "hpa"), lambda done_s, total_s: told.append((done_s, total_s)))
+    reported: list[tuple[float, float]] = []
+    runs = simulate_all(setup("static", sine(1.0)), ("static", "hpa"), lambda done_s, total_s: reported.append((done_s, total_s)))
     assert [run.policy for run in runs] == ["static", "hpa"]
     first, second = (in_order(run).record.seconds().arrived_rows for run in runs)
     assert np.array_equal(first, second)
-    assert told[-1] == (7200.0, 7200.0) and told == sorted(told)
+    assert reported[-1] == (7200.0, 7200.0) and reported == sorted(reported)
 
 
 def test_one_seed_is_one_run() -> None:
@@ -140,29 +140,29 @@ def test_more_executors_that_bring_nothing_are_taken_back_and_what_holds_the_job
     run = in_order(simulate(overloaded(engine)))
     said = [event for event in run.events if isinstance(event, ScalingIneffective)]
     assert {event.bottleneck.code for event in said} == {code}
-    assert said[0].after > said[0].before == run.record.seconds().workers[-1]
+    assert said[0].after > said[0].before == run.record.seconds().executors[-1]
 
 
 def test_a_batch_that_takes_long_in_overload_is_no_reason_to_take_executors_away() -> None:
     """Without a limit the batch that meets the load is so long that readings show nothing of the new executors, nor any work at all."""
     run = in_order(simulate(overloaded(MicroBatchSettings(row_s=0.0003))))
     assert not any(isinstance(event, ScalingIneffective) for event in run.events)
-    assert run.record.seconds().workers[-1] > 7 and (run.record.seconds().workers[920:] >= 3).all()
+    assert run.record.seconds().executors[-1] > 7 and (run.record.seconds().executors[920:] >= 3).all()
 
 
 @pytest.mark.slow
-def test_daedalus_uses_fewer_workers_than_static_and_keeps_recovery() -> None:
+def test_daedalus_uses_fewer_executors_than_static_and_keeps_recovery() -> None:
     static, daedalus = (in_order(each) for each in simulate_all(setup("static", sine(2.0), faults=(5400.0,)), ("static", "daedalus")))
     assert daedalus.report.average_executors < 0.85 * static.report.average_executors
     measured_s = daedalus.failures[0].measured_s
     assert measured_s is not None and measured_s < 600.0
-    print(f"{daedalus.report.average_executors:.2f} workers, {daedalus.report.rescales} rescales, recovered after {measured_s:.0f} s")
+    print(f"{daedalus.report.average_executors:.2f} executors, {daedalus.report.rescales} rescales, recovered after {measured_s:.0f} s")
 
 
 @pytest.mark.slow
 def test_phoebe_gets_a_profile_first_and_its_cost_is_reported_apart() -> None:
     run = in_order(simulate(setup("phoebe", sine(1.0), promises=Promises(recovery_s=180.0, latency_p95_s=2.0))))
-    assert run.profiling_worker_seconds is not None and run.profiling_worker_seconds > 0
+    assert run.profiling_executor_s is not None and run.profiling_executor_s > 0
     assert run.setup.terms.profile and run.report.rescales > 0
     assert "smallest_that_holds" in {event.decision.why.code for event in run.events if isinstance(event, Decided)}
 
@@ -172,7 +172,7 @@ def test_utilisation_is_followed_through_an_overload_of_long_batches(policy: str
     """From 8,000 to 45,000 rows/s on two executors of 5,000: batches become longer than a reading looks back, and nothing commits meanwhile."""
     step = Arrivals.through((0.0, 300.0, 301.0, 1500.0), (8000.0, 8000.0, 45_000.0, 45_000.0))
     seconds = in_order(simulate(replace(setup(policy, step, start=2), engine=MicroBatchSettings(row_s=1.0 / WORKER)))).record.seconds()
-    assert seconds.workers[:660].max() == 12.0, "at 80 % it grows by a quarter at a time, each three quarters of a minute after the last"
+    assert seconds.executors[:660].max() == 12.0, "at 80 % it grows by a quarter at a time, each three quarters of a minute after the last"
     assert seconds.lag_rows[-1] < 45_000.0 * 10.0
 
 
@@ -244,7 +244,7 @@ def test_ds2_decides_by_the_busy_time_of_a_continuous_job() -> None:
     done = run("ds2", ContinuousSettings(capacity_rows_per_s=5000.0), wave(30_000.0, 0.2, 3600.0), start=3)
     decided = [event for event in done.events if isinstance(event, Decided)]
     assert any(event.decision.direction == "up" for event in decided) and done.report.rescales >= 1
-    assert done.record.seconds().workers[-1] == pytest.approx(30_000.0 / 0.7 / 5000.0, abs=2.0)
+    assert done.record.seconds().executors[-1] == pytest.approx(30_000.0 / 0.7 / 5000.0, abs=2.0)
 
 
 @pytest.mark.parametrize("graph", [in_batches(job=replace(SHARED, partitions=24)), flowing()], ids=["micro-batch", "continuous"])
@@ -252,11 +252,11 @@ def test_ds2_decides_by_the_busy_time_of_a_continuous_job() -> None:
 def test_policies_steer_a_graph_of_queries(graph: Simulable, policy: str) -> None:
     done = run(policy, graph, Arrivals.through((0.0, 600.0, 900.0, 1500.0), (1000.0, 1000.0, 3000.0, 3000.0)), start=4)
     assert set(done.queries) == {"clicks", "views", "alerts"} and {len(reading.queries) for reading in done.readings} == {3}
-    assert done.record.seconds().workers.max() > 4.0 and done.report.rescales >= 1, "three times the load takes more than there were"
+    assert done.record.seconds().executors.max() > 4.0 and done.report.rescales >= 1, "three times the load takes more than there were"
     assert all(report.latency is not None and report.processed_rows for report in done.queries.values())
 
 
 @pytest.mark.parametrize("policy", ["daedalus", "auto"])
 def test_a_job_that_is_nearly_idle_gives_its_executors_away(policy: str) -> None:
     done = run(policy, ContinuousSettings(capacity_rows_per_s=9000.0), wave(1200.0, 0.5, 1800.0), start=8)
-    assert done.record.seconds().workers[600:].max() <= 2.0, "of eight, at two percent of what they carry"
+    assert done.record.seconds().executors[600:].max() <= 2.0, "of eight, at two percent of what they carry"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.core.domain.job import JobSpec, SourceSpec
+from penstock.core.domain.job_spec import JobSpec, SourceSpec
 from penstock.core.errors import UserMistake
 from penstock.runtime.fakes import FolderBeside
 from penstock.wiring.running_job import open_traces, rate_setter

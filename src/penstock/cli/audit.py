@@ -15,12 +15,12 @@ from penstock.cli.report import JsonOption, PlotOption, bar, draw_into, known, n
 from penstock.cli.simulate_options import ALL, USUAL_LAST, last_of, parameters_of, policies_of
 from penstock.cli.simulated import left_out_rows, like_rows
 from penstock.cli.terminal import Whole
-from penstock.cli.whatif import error_rows, error_words, kept_words
-from penstock.cli.whatif import object_of as what_if_object
-from penstock.core.domain.job import Promises
+from penstock.cli.whatif_table import error_rows, error_words, kept_words
+from penstock.cli.whatif_table import object_of as what_if_object
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
-from penstock.eventlog.files import event_logs
+from penstock.eventlog.log_files import event_logs
 from penstock.hindsight.audit import HOUR_S, AuditAsked, Audited, Skipped, audit_all
 from penstock.hindsight.whatif import confidence
 
@@ -78,7 +78,7 @@ def present_audit(audited: Sequence[Audited], skipped: Sequence[Skipped], *, as_
             complain(f"{each.path}: {each.why}")
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.simulated import draw_audited
+        from penstock.dashboard.simulation_charts import draw_audited
 
         draw_audited(path, audited)
 
@@ -120,10 +120,10 @@ def policies_table(each: Audited) -> Table:
     for column in POLICIES:
         table.add_column(column, justify="right")
     for run in found.runs:
-        report, error = run.report, found.error_worker_seconds(run)
+        report, error = run.report, found.error_executor_s(run)
         off = error_words(found, None if error is None else hours(error))
         _, p95, _, within, broken = kept_words(found.kept(run))
-        cost = hours(report.executor_s), off, hours(found.saved_worker_seconds(run)), off
+        cost = hours(report.executor_s), off, hours(found.saved_executor_s(run)), off
         table.add_row(*map(Text, (run.policy, *cost, f"{report.average_executors:.2f}", f"{report.rescales}", p95, within, broken)))
     return table
 

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from penstock.cli.run import run_job
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.job import JobSpec, Limits
+from penstock.core.domain.job_spec import JobSpec, Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import PenstockError, UserMistake

@@ -16,7 +16,7 @@ from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import UNKNOWN, Whole, clock_time, columns, count, day_time, percent, seconds
 from penstock.core.domain.decision import Candidate, Comparison, executors_words, short
-from penstock.core.domain.events.autopilot import EFFECTS, Decided
+from penstock.core.domain.events.autopilot_events import EFFECTS, Decided
 from penstock.core.domain.prediction import UNITS, subject
 from penstock.core.domain.units import duration_words, parse_duration_s
 from penstock.core.errors import UserMistake

@@ -45,7 +45,7 @@ def forecast(
     evaluation = trial.evaluation()
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.fits import draw_forecasts
+        from penstock.dashboard.fit_charts import draw_forecasts
 
         every = -(-len(trial.results) // DRAWN)
         draw_forecasts(path, trace.name, time_s, rate, [made for made, _ in trial.results[::every]])

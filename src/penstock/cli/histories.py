@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from penstock.cli.jobs import remembered_job
-from penstock.core.domain.events.autopilot import PhaseFailed
+from penstock.core.domain.events.autopilot_events import PhaseFailed
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.reading import Reading

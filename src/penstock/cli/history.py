@@ -16,8 +16,8 @@ from penstock.cli.terminal import UNKNOWN, Whole, clock_time, count, percent
 from penstock.core.config import EVEN
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.events.run import NothingToDo, RunStarted
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.run_events import NothingToDo, RunStarted
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms

@@ -10,8 +10,8 @@ from penstock.cli.pilot import Pilot
 from penstock.cli.screen import ViewState, event_lines, render
 from penstock.cli.terminal import count, day_time, one_line, percent, seconds
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import QueryFailed
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.query_events import QueryFailed
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 
 REFRESHES_PER_S = 4.0

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.terminal import one_line
-from penstock.core.domain.events.autopilot import THROUGHPUT, Decided, PolicyPaused, PolicyResumed, ProposalEnded, Proposed, TargetFeasible, TargetInfeasible
+from penstock.core.domain.events import autopilot_events
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import mode_in
 from penstock.core.domain.units import duration_words
@@ -67,22 +67,22 @@ class Pilot:
         for event in events:
             pilot = replace(pilot, mode=mode_in(event) or pilot.mode)
             match event:
-                case Decided(effect="approved"):
+                case autopilot_events.Decided(effect="approved"):
                     continue
-                case Decided():
+                case autopilot_events.Decided():
                     pilot = replace(pilot, policy=event.policy, last=LastDecision(at_s=event.at_s, words=redact(event.words())))
-                case Proposed():
+                case autopilot_events.Proposed():
                     waits = Waiting(number=event.proposal, change=event.change.words(), expires_s=event.expires_s)
                     pilot = replace(pilot, proposal=waits)
-                case ProposalEnded():
+                case autopilot_events.ProposalEnded():
                     pilot = replace(pilot, proposal=None)
-                case PolicyPaused():
+                case autopilot_events.PolicyPaused():
                     pilot = replace(pilot, paused=Pausing(who=event.who, until_s=event.until_s, reason=redact(event.reason)))
-                case PolicyResumed():
+                case autopilot_events.PolicyResumed():
                     pilot = replace(pilot, paused=None)
-                case TargetInfeasible():
+                case autopilot_events.TargetInfeasible():
                     pilot = replace(pilot, infeasible=(*pilot.infeasible, event.target))
-                case TargetFeasible():
+                case autopilot_events.TargetFeasible():
                     pilot = replace(pilot, infeasible=tuple(each for each in pilot.infeasible if each != event.target))
         return pilot
 
@@ -102,7 +102,7 @@ class Pilot:
             reason = f" ({self.paused.reason})" if self.paused.reason else ""
             yield "paused", f"by {self.paused.who} {span}{reason}; penstock resume", "yellow"
         if self.infeasible:
-            targets = ", ".join("carry the load" if each == THROUGHPUT else f"keep the promised {each}" for each in self.infeasible)
+            targets = ", ".join("carry the load" if each == autopilot_events.THROUGHPUT else f"keep the promised {each}" for each in self.infeasible)
             yield "infeasible", f"no number of executors can {targets}; penstock history --events says why", "red"
 
 

@@ -13,7 +13,7 @@ from penstock.cli.histories import FileOption, events_of, history_of, read_with_
 from penstock.cli.jobs import JobOption
 from penstock.cli.report import JsonOption, known
 from penstock.cli.terminal import Whole, columns, day_time, percent
-from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.units import duration_words
 from penstock.core.knowledge.terms import Terms

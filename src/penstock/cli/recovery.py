@@ -44,7 +44,7 @@ def recovery(
     refuse_a_gap(trace, arrivals, at - interval, at + took_s)
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.fits import draw_recovery
+        from penstock.dashboard.fit_charts import draw_recovery
 
         draw_recovery(path, trace.name, arrivals, outage, capacity, took_s)
 

@@ -12,7 +12,7 @@ from penstock.cli.histories import history_named, read_last
 from penstock.cli.report import JsonOption, PlotOption, bar, needed
 from penstock.cli.simulate_options import USUAL_LAST, last_of, limits_of, parameters_of, policies_of, promises_of
 from penstock.cli.terminal import day_time
-from penstock.cli.whatif import present_what_if
+from penstock.cli.whatif_table import present_what_if
 from penstock.core.errors import UserMistake
 from penstock.hindsight.verify import verify as verified
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if

@@ -12,7 +12,7 @@ from penstock.cli.pilot import Pilot, pilot_view
 from penstock.cli.terminal import UNKNOWN, WIDEST, Sparkline, bar, clock_time, columns, count, one_line, percent, seconds
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import ExecutorReading, Quantiles, QueryReading, Reading
 from penstock.core.domain.units import duration_words
 

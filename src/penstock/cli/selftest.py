@@ -67,7 +67,7 @@ def feeder(
     as_json: JsonOption = False,
 ) -> None:
     """Measure the rate and CPU of a feeder, alone and beside a job."""
-    from penstock.selftest.feeder import measure_feeder
+    from penstock.selftest.feeder_speed import measure_feeder
 
     show("feeder", "feeder", lambda progress: measure_feeder(rate, seconds, progress), as_json)
 
@@ -121,7 +121,7 @@ def speed(as_json: JsonOption = False) -> None:
 def acceptance(out: Annotated[Path, typer.Option(help="The folder for acceptance.json and acceptance.txt.")] = Path("out")) -> None:
     """Measure every target, and write one JSON file and one table. Exit code 1 if a target is missed."""
     from penstock.selftest.ceiling import measure_ceiling
-    from penstock.selftest.feeder import measure_feeder
+    from penstock.selftest.feeder_speed import measure_feeder
     from penstock.selftest.honesty import measure_honesty
     from penstock.selftest.models_accuracy import measure_models
     from penstock.selftest.modes import measure_modes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.report import needed
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.units import parse_duration_s
 from penstock.core.errors import UserMistake
 from penstock.core.models.recovery.arrivals import Arrivals

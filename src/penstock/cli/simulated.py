@@ -16,7 +16,7 @@ from rich.text import Text
 from penstock.cli.engine_options import CONTINUOUS, MICRO_BATCH
 from penstock.cli.report import Report, draw_into, known, present
 from penstock.cli.terminal import Whole
-from penstock.core.domain.events.autopilot import TargetFeasible, TargetInfeasible
+from penstock.core.domain.events.autopilot_events import TargetFeasible, TargetInfeasible
 from penstock.core.report.run_report import RunReport
 from penstock.wiring.setup import LeftOut
 from penstock.wiring.simulation import Failure, Simulated
@@ -32,7 +32,7 @@ def present_runs(
     found, rows = ({}, []) if like is None else (like_object(like), like_rows(like))
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.simulated import draw_simulated
+        from penstock.dashboard.simulation_charts import draw_simulated
 
         draw_simulated(path, name, runs)
 
@@ -96,7 +96,7 @@ def as_object(run: Simulated) -> dict[str, Any]:
         "oldest_waiting_s": report.oldest_waiting_s,
         "failures": [{"at_s": each.at_s, "predicted_s": each.predicted_s, "measured_s": each.measured_s} for each in run.failures],
         "violation_s": report.violation_s or 0.0,
-        "profiling_worker_seconds": run.profiling_worker_seconds,
+        "profiling_worker_seconds": run.profiling_executor_s,
         "seed": run.setup.seed,
         "notes": notes_of(run),
     }
@@ -136,8 +136,8 @@ def as_rows(run: Simulated) -> list[tuple[str, str]]:
     ]
     if report.within_promise is not None and promised.latency_p95_s is not None:
         rows.insert(3 + len(run.queries), (f"  within {1000 * promised.latency_p95_s:,.0f} ms", f"{report.within_promise:.2%} of all rows"))
-    if run.profiling_worker_seconds is not None:
-        rows.append(("profiling before it", f"{run.profiling_worker_seconds:,.0f} executor-seconds"))
+    if run.profiling_executor_s is not None:
+        rows.append(("profiling before it", f"{run.profiling_executor_s:,.0f} executor-seconds"))
     return [*rows, *(("note", note) for note in notes_of(run))]
 
 
@@ -169,6 +169,6 @@ def side_by_side(name: str, runs: Sequence[Simulated]) -> Table:
         within = "" if report.within_promise is None else f"{report.within_promise:.1%}"
         latency = ["", "", ""] if report.latency is None else [f"{latency_object(report)[each]:,.0f}" for each in ("p50", "p95", "p99")]
         cost = f"{report.executor_s:,.0f}", f"{report.average_executors:.2f}", f"{report.rescales}"
-        profiling = "" if run.profiling_worker_seconds is None else f"{run.profiling_worker_seconds:,.0f}"
+        profiling = "" if run.profiling_executor_s is None else f"{run.profiling_executor_s:,.0f}"
         table.add_row(*map(Text, (run.policy, *cost, *latency, within, recovery, f"{report.violation_s or 0.0:,.0f}", profiling)))
     return table

@@ -11,7 +11,7 @@ from penstock.cli.pilot import Pilot
 from penstock.cli.report import JsonOption
 from penstock.cli.screen import ViewState, render
 from penstock.cli.terminal import clock_time
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.stores.codec import decode

@@ -111,14 +111,14 @@ def approve(number: NumberArgument = None, job: JobOption = None, wait: WaitOpti
     """Approve a proposal of the policy (mode "ask")."""
     remote = running_job(job)
     answer = asked(remote, "approve", proposal=number)
-    tell(answer, as_json)
+    show_answer(answer, as_json)
     if wait and answer["numbers"] and not as_json:
         follow(remote, answer["numbers"])
 
 
 def reject(number: NumberArgument = None, job: JobOption = None, as_json: JsonOption = False) -> None:
     """Reject a proposal of the policy (mode "ask"). The same number of executors is not proposed again for a while."""
-    tell(asked(running_job(job), "reject", proposal=number), as_json)
+    show_answer(asked(running_job(job), "reject", proposal=number), as_json)
 
 
 def pause(
@@ -129,15 +129,15 @@ def pause(
 ) -> None:
     """Pause the policy; the number of executors stays as it is."""
     hold_s = None if span is None else parse_duration_s(span)
-    tell(asked(running_job(job), "pause", hold_s=hold_s, reason=reason), as_json)
+    show_answer(asked(running_job(job), "pause", hold_s=hold_s, reason=reason), as_json)
 
 
 def resume(job: JobOption = None, as_json: JsonOption = False) -> None:
     """Resume the policy; it decides at once."""
-    tell(asked(running_job(job), "resume"), as_json)
+    show_answer(asked(running_job(job), "resume"), as_json)
 
 
-def tell(answer: dict[str, Any], as_json: bool) -> None:
+def show_answer(answer: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(answer))
         return

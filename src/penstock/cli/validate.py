@@ -13,7 +13,7 @@ from rich.text import Text
 
 from penstock.cli import EXIT_MISTAKE, EXIT_OK
 from penstock.cli.report import JsonOption
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import PenstockError, UserMistake
 from penstock.core.redaction import Redactor

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from penstock.core.analyze.analyze import Analyzed, analyze
 from penstock.core.analyze.bottleneck import bottleneck
-from penstock.core.domain.events.autopilot import AutopilotEvent
+from penstock.core.domain.events.autopilot_events import AutopilotEvent
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.instruction import Instruction
 from penstock.core.execute.outcomes import take_outcomes
 from penstock.core.execute.reconcile import execute

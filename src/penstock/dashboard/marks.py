@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from penstock.core.domain.events.autopilot import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, PolicyPaused, PolicyResumed, PromiseBroken, Proposed, RolledBack, ScalingIneffective
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorLost
+from penstock.core.domain.events.executor_events import ExecutorLost
 from penstock.core.domain.events.meaning import mode_in
-from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.query_events import QueryFailed, QueryGivenUp, QueryRestarted
+from penstock.core.domain.events.steering_events import InstructionGiven
 
 LABEL_CHARACTERS = 18
 

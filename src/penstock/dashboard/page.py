@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.dashboard.look import THEME
 from penstock.dashboard.picture import svg
@@ -88,7 +88,7 @@ def _event(event: Event, when: str, redact: Callable[[str], str]) -> str:
 def _kind(event: Event) -> str:
     """Return the event's class name as words.
 
-    >>> from penstock.core.domain.events.run import RunEnded
+    >>> from penstock.core.domain.events.run_events import RunEnded
     >>> _kind(RunEnded(at_s=0, job="demo", reason="asked to"))
     'run ended'
     """

@@ -14,13 +14,13 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.dashboard.look import BLUE, FONT, GREEN, INK, MUTED, ORANGE, PAPER, PURPLE, STYLE, VERMILION, bare
 from penstock.dashboard.marks import Kind, Mark, marks, rows_for_labels
-from penstock.dashboard.series import Array, Series, series
+from penstock.dashboard.reading_columns import Array, Series, series
 from penstock.dashboard.summary import NOTHING
 
 MARK_COLOUR = {Kind.RESCALE: MUTED, Kind.CHANGE: PURPLE, Kind.RESTART: GREEN, Kind.FAILURE: VERMILION, Kind.TRUST: BLUE}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from penstock.core.config import EVEN
-from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import CHANGES
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.units import count_words, duration_words
 from penstock.core.report.run_report import RunReport, run_report

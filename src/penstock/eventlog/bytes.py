@@ -10,7 +10,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from penstock.core.errors import UserMistake
-from penstock.eventlog.files import why_unreadable
+from penstock.eventlog.log_files import why_unreadable
 
 PIECE = 1 << 20
 LEAST_PIECE = 64

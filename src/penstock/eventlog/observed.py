@@ -8,9 +8,9 @@ from penstock.core.errors import UserMistake
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.eventlog import events
 from penstock.eventlog.bytes import Damaged, Read, contents
-from penstock.eventlog.files import EventLog
 from penstock.eventlog.lines import logged
-from penstock.eventlog.query import LoggedQuery
+from penstock.eventlog.log_files import EventLog
+from penstock.eventlog.logged_query import LoggedQuery
 
 BEGINS = b'{"Event":"'
 LONGEST_GAP_S = 86400.0

@@ -14,7 +14,7 @@ from typing import TypeVar
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import FeedSpec, JobSpec, SourceSpec
+from penstock.core.domain.job_spec import FeedSpec, JobSpec, SourceSpec
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms

@@ -135,7 +135,7 @@ def tried(cell: Runnable[Report], progress: Share) -> Report | Failed:
 
 
 def in_processes(cells: Mapping[str, Runnable[Report]], processes: int) -> Iterator[tuple[str, Report | Failed]]:
-    """Run each cell in a process of its own, so many at a time; a process that dies is a cell that failed. Those under way end with this generator."""
+    """Run each cell in a process of its own, several at a time; a process that dies is a cell that failed. Those under way end with this generator."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "penstock.wiring.simulation"])
     waiting, running = list(cells.items()), dict[Connection, tuple[str, ForkServerProcess]]()

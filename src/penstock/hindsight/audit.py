@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from penstock.core.config import USUAL_READING_S
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import UserMistake
 from penstock.core.report.run_report import RunReport, held_s, run_report
-from penstock.eventlog.files import EventLog
+from penstock.eventlog.log_files import EventLog
 from penstock.hindsight.audit_findings import late_recoveries, needed_of, risks, why_beyond
 from penstock.hindsight.from_eventlog import Watched, watched
 from penstock.hindsight.whatif import Asked, WhatIf, calibrated_by, what_if

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from penstock.core.domain.job import PROMISED_SHARE, Promises
+from penstock.core.domain.job_spec import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.units import duration_words
 from penstock.core.models.capacity.batch_law import waves
@@ -166,6 +166,6 @@ def recovery_of(query: CalibratedQuery, left: float, executors: int, at_s: float
     arrivals, settings = query.arrivals.between(at_s, at_s + follow_s), query.settings
     if isinstance(settings, MicroBatchSettings):
         interval_s = batch_may_take_s(settings, promises)
-        outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, interval_s=interval_s, scaleout=executors, lag_rows=lag_rows)
+        outage = BatchOutage(at_s=at_s, downtime_s=settings.up_s, interval_s=interval_s, executors=executors, lag_rows=lag_rows)
         return recovery_by_batches_s(replace(settings.law, row_s=settings.law.row_s / left), arrivals, outage)
     return recovery_s(arrivals, at_s, left * settings.capacity_rows_per_s * executors, settings.interval_s, settings.downtime_s, lag_rows)

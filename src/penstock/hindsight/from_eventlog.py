@@ -12,9 +12,9 @@ from penstock.core.errors import UserMistake
 from penstock.core.monitor.observe import Memory, observe
 from penstock.core.report.shadow import SILENT_S
 from penstock.eventlog.bytes import Read
-from penstock.eventlog.files import EventLog
+from penstock.eventlog.log_files import EventLog
+from penstock.eventlog.logged_query import Rhythm
 from penstock.eventlog.observed import LoggedApplication, observations
-from penstock.eventlog.query import Rhythm
 from penstock.simulator.sharing import Scheduler
 
 MOST_EXECUTORS = 64

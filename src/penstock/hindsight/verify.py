@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.policy import Policy
 from penstock.core.loop import Keyframe, turn

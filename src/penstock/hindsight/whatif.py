@@ -8,9 +8,9 @@ import numpy as np
 
 from penstock.core.config import EVEN, Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.trigger import Plant
 from penstock.core.domain.units import duration_words
@@ -29,7 +29,7 @@ from penstock.wiring.setup import SHORTEST_RUN_S, LeftOut, Setup, possible, with
 from penstock.wiring.simulation import Progress, Simulated, simulate_all
 
 SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S = 0.2, 600.0
-SAME_SIZE = 0.05
+SAME_EXECUTORS = 0.05
 """Average numbers of executors that differ by no more than this share are the same."""
 LONGEST_S = 3 * 3600.0
 """The likely costs of rows are tried on at most the last this many seconds: an audit of a day would take three times as long otherwise."""
@@ -125,8 +125,8 @@ class Asked:
         own = known.autopilot
         tried = own if own.policy in self.policies else replace(own, policy=self.policies[0], parameters={})
         autopilot = replace(tried, mode="active", rollback=False, hours=(), exclude=(), calendar=())
-        told = with_downtimes(autopilot, like.engine, like.faults) if own.downtime_s is None else autopilot
-        return replace(known, limits=self.limits, promises=self.promises, autopilot=told)
+        given = with_downtimes(autopilot, like.engine, like.faults) if own.downtime_s is None else autopilot
+        return replace(known, limits=self.limits, promises=self.promises, autopilot=given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,7 +156,7 @@ class WhatIf:
         known = [abs(each) for each in (error.executors, error.latency_p95, error.throughput) if each is not None]
         return max(known, default=None)
 
-    def saved_worker_seconds(self, run: Simulated) -> float | None:
+    def saved_executor_s(self, run: Simulated) -> float | None:
         """Return what the policy saves against the recorded run (negative: it costs more), by the averages of both; None if a query is not simulated."""
         if self.like.found.left_out:
             return None
@@ -166,11 +166,11 @@ class WhatIf:
         """What a policy kept, by its readings: measured as what was run is, so that both can be compared."""
         return run_report(run.readings, self.asked.promises, run.events, window_s=run.setup.terms.config.reading_window_s)
 
-    def is_at_recorded_size(self, run: Simulated) -> bool:
-        """Return whether the policy keeps to the size of the recorded run, on average."""
-        return abs(run.report.average_executors - self.recorded.average_executors) <= SAME_SIZE * self.recorded.average_executors
+    def is_at_recorded_executors(self, run: Simulated) -> bool:
+        """Return whether the policy keeps the executors of the recorded run, on average."""
+        return abs(run.report.average_executors - self.recorded.average_executors) <= SAME_EXECUTORS * self.recorded.average_executors
 
-    def error_worker_seconds(self, run: Simulated) -> float | None:
+    def error_executor_s(self, run: Simulated) -> float | None:
         """Return the largest of three errors: the simulator's own; that by the likely costs of rows; and that if each rescale came a decision sooner or later.
 
         The own error does not hold for other numbers of executors if the job had only one: None then, if the likely costs are unknown too.
@@ -179,7 +179,7 @@ class WhatIf:
             return None
         likely = self.likely.get(run.policy)
         known = [] if likely is None else [max(likely.high - likely.value, likely.value - likely.low) * run.report.duration_s]
-        if self.off is not None and (known or self.recorded.executors_used > 1 or self.is_at_recorded_size(run)):
+        if self.off is not None and (known or self.recorded.executors_used > 1 or self.is_at_recorded_executors(run)):
             known.append(self.off * run.report.executor_s)
         return max(*known, run.report.rescales * policy_of(run.setup.terms).period_s) if known else None
 
@@ -276,7 +276,7 @@ def is_at_least(found: WhatIf) -> bool:
 
 def error_reasons(found: WhatIf) -> tuple[str, ...]:
     """Return in words where the errors come from, why some are not known, and why some are lower bounds."""
-    errors = [found.error_worker_seconds(run) for run in found.runs]
+    errors = [found.error_executor_s(run) for run in found.runs]
     said = []
     if any(error is not None for error in errors):
         said.append(f"how far the simulator is off on the recorded run{OR_OF_ROWS if found.likely else ''}{OR_OF_MOMENTS}")
@@ -287,7 +287,7 @@ def error_reasons(found: WhatIf) -> tuple[str, ...]:
     return tuple(said)
 
 
-def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool, left_out: int = 0) -> Confidence:
+def of(off: float | None, recorded_s: float, executors_used: int, *, knows_latency: bool, left_out: int = 0) -> Confidence:
     """Return the confidence: the worst of all reasons counts.
 
     >>> str(of(0.05, 6 * 3600.0, 3, knows_latency=True))
@@ -306,6 +306,6 @@ def of(off: float | None, recorded_s: float, sizes: int, *, knows_latency: bool,
         said.append((1, "the latency of the recorded run is not known"))
     if recorded_s < FAIR_S:
         said.append((1 + (recorded_s < LOW_S), f"only {duration_words(round(recorded_s))} was recorded"))
-    if sizes < 2:
+    if executors_used < 2:
         said.append((1, "the job had one number of executors, others are extrapolated"))
     return Confidence(level=LEVELS[max((badness for badness, _ in said), default=0)], reasons=tuple(words for _, words in said))

@@ -26,11 +26,11 @@ class ProfilePlan:
 
     The first `settle_s` at a rate are not measured: five minutes of seven (sec. IV-A). `most_rates` ends a profile in which a copy keeps up with all.
 
-    >>> list(ProfilePlan(sizes=(2, 4), first_rate=20.0, step_rate=10.0, most_rates=3).rates())
+    >>> list(ProfilePlan(executor_counts=(2, 4), first_rate=20.0, step_rate=10.0, most_rates=3).rates())
     [20.0, 30.0, 40.0]
     """
 
-    sizes: tuple[int, ...]
+    executor_counts: tuple[int, ...]
     first_rate: float
     step_rate: float
     settle_s: float = 300.0
@@ -39,8 +39,8 @@ class ProfilePlan:
     most_rates: int = 30
 
     def __post_init__(self) -> None:
-        if not self.sizes or min(self.sizes) < 1 or len(set(self.sizes)) < len(self.sizes):
-            raise ValueError(f"sizes {self.sizes}: at least one, from 1 on, and each once")
+        if not self.executor_counts or min(self.executor_counts) < 1 or len(set(self.executor_counts)) < len(self.executor_counts):
+            raise ValueError(f"executors {self.executor_counts}: at least one, from 1 on, and each once")
         for what in ("first_rate", "step_rate", "measure_s", "reading_interval_s"):
             value = getattr(self, what)
             if not (isfinite(value) and value > 0):
@@ -55,41 +55,41 @@ class ProfilePlan:
 class Measured:
     """One copy at one rate; `falls_behind` is whether its lag grew, None if that is not known."""
 
-    size: int
+    executors: int
     rate_rows_per_s: float
     latency_s: float | None
     falls_behind: bool | None
 
 
-def measured(size: int, rate_rows_per_s: float, readings: Sequence[Reading]) -> Measured:
+def measured(executors: int, rate_rows_per_s: float, readings: Sequence[Reading]) -> Measured:
     """Return the mean of the median latencies, and whether the excess lag grew."""
     latencies = [reading.latency.p50_s for reading in readings if reading.latency is not None and reading.latency.p50_s > 0.0]
     waiting = [(reading.at_s, reading.excess_lag_rows) for reading in readings if reading.excess_lag_rows is not None]
     behind = None if len(waiting) < 2 else waiting[-1][1] > BEHIND_S * rate_rows_per_s and slope_of(waiting) > 0.0
-    return Measured(size=size, rate_rows_per_s=rate_rows_per_s, latency_s=sum(latencies) / len(latencies) if latencies else None, falls_behind=behind)
+    return Measured(executors=executors, rate_rows_per_s=rate_rows_per_s, latency_s=sum(latencies) / len(latencies) if latencies else None, falls_behind=behind)
 
 
-def valid_sizes(now: Sequence[Measured], before: Sequence[ProfileSeen]) -> dict[int, bool]:
+def keeping_up(now: Sequence[Measured], before: Sequence[ProfileSeen]) -> dict[int, bool]:
     """Return whether each copy keeps up with the rate.
 
     A copy whose lag grows does not. If the lag is not known, latencies at this rate are clustered, and the upper of two clusters does not keep up; with
     fewer than three copies, each is compared with the line through its own latencies at smaller rates.
     """
-    by_lag = {each.size: not each.falls_behind for each in now if each.falls_behind is not None}
+    by_lag = {each.executors: not each.falls_behind for each in now if each.falls_behind is not None}
     known = [(each, each.latency_s) for each in now if each.latency_s is not None]
-    if all(each.size in by_lag for each, _ in known):
+    if all(each.executors in by_lag for each, _ in known):
         return by_lag
     if len(known) < FEWEST:
-        by_latency = {each.size: _as_before(each, latency_s, before) for each, latency_s in known}
+        by_latency = {each.executors: _as_before(each, latency_s, before) for each, latency_s in known}
     else:
         lower = healthy(np.log([latency_s for _, latency_s in known]))
-        by_latency = {each.size: bool(lower[number]) for number, (each, _) in enumerate(known)}
+        by_latency = {each.executors: bool(lower[number]) for number, (each, _) in enumerate(known)}
     return by_latency | by_lag
 
 
 def _as_before(each: Measured, latency_s: float, before: Sequence[ProfileSeen]) -> bool:
     """Return whether a latency is within a factor of the line through the logarithms of earlier ones; True with fewer than two of these."""
-    own = [(row.rate_rows_per_s, log(row.latency_s)) for row in before if row.scaleout == each.size]
+    own = [(row.rate_rows_per_s, log(row.latency_s)) for row in before if row.executors == each.executors]
     if len(own) < 2:
         return True
     mean_rate, mean_log = sum(rate for rate, _ in own) / len(own), sum(logarithm for _, logarithm in own) / len(own)
@@ -102,7 +102,7 @@ class Profiled:
     """The rows of a profile, and its cost."""
 
     rows: tuple[ProfileSeen, ...]
-    worker_seconds: float
+    executor_s: float
 
 
 class Copies:
@@ -113,19 +113,19 @@ class Copies:
         self._clock = clock
         self._copies: dict[int, Copy] = {}
         self._since_s: dict[int, float] = {}
-        self.worker_seconds = 0.0
+        self.executor_s = 0.0
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def executor_counts(self) -> tuple[int, ...]:
         return tuple(self._copies)
 
-    def launch(self, size: int) -> None:
-        self._copies[size] = self._testbed.launch(Configuration(executors=size))
-        self._since_s[size] = self._clock.now_s()
+    def launch(self, executors: int) -> None:
+        self._copies[executors] = self._testbed.launch(Configuration(executors=executors))
+        self._since_s[executors] = self._clock.now_s()
 
-    def stop(self, size: int) -> None:
-        self._copies.pop(size).stop()
-        self.worker_seconds += size * (self._clock.now_s() - self._since_s.pop(size))
+    def stop(self, executors: int) -> None:
+        self._copies.pop(executors).stop()
+        self.executor_s += executors * (self._clock.now_s() - self._since_s.pop(executors))
 
     def set_rate(self, rows_per_s: float) -> None:
         for copy in self._copies.values():
@@ -133,37 +133,37 @@ class Copies:
 
     def watched(self, seconds: float, interval_s: float) -> Mapping[int, Sequence[Reading]]:
         """Return the readings of all copies over some seconds, in lockstep."""
-        readings: dict[int, list[Reading]] = {size: [] for size in self.sizes}
+        readings: dict[int, list[Reading]] = {executors: [] for executors in self.executor_counts}
         until_s = self._clock.now_s() + seconds
         while (left_s := until_s - self._clock.now_s()) > 0.0:
             self._clock.wait(min(interval_s, left_s))
-            for size, copy in self._copies.items():
-                readings[size].append(copy.read())
+            for executors, copy in self._copies.items():
+                readings[executors].append(copy.read())
         return readings
 
 
 def profile(testbed: Testbed, clock: Clock, plan: ProfilePlan) -> Profiled:
-    """Run copies of all sizes through the rates until none keeps up or there are no more rates; stop all at the end."""
+    """Run copies with all numbers of executors through the rates until none keeps up or there are no more rates; stop all at the end."""
     copies, rows = Copies(testbed, clock), list[ProfileSeen]()
     try:
-        for size in plan.sizes:
-            copies.launch(size)
+        for executors in plan.executor_counts:
+            copies.launch(executors)
         for rate in plan.rates():
             copies.set_rate(rate)
             copies.watched(plan.settle_s, plan.reading_interval_s)
             readings = copies.watched(plan.measure_s, plan.reading_interval_s)
             counted = rate_counted(rate, readings.values())
-            now = [measured(size, counted, seen) for size, seen in readings.items()]
-            verdicts = valid_sizes(now, rows)
+            now = [measured(executors, counted, seen) for executors, seen in readings.items()]
+            verdicts = keeping_up(now, rows)
             rows += rows_of(now, verdicts)
-            for size in [size for size, valid in verdicts.items() if not valid]:
-                copies.stop(size)
-            if not copies.sizes:
+            for executors in [executors for executors, valid in verdicts.items() if not valid]:
+                copies.stop(executors)
+            if not copies.executor_counts:
                 break
     finally:
-        for size in copies.sizes:
-            copies.stop(size)
-    return Profiled(rows=tuple(rows), worker_seconds=copies.worker_seconds)
+        for executors in copies.executor_counts:
+            copies.stop(executors)
+    return Profiled(rows=tuple(rows), executor_s=copies.executor_s)
 
 
 def rate_counted(rate_rows_per_s: float, readings: Iterable[Sequence[Reading]]) -> float:
@@ -176,7 +176,7 @@ def rate_counted(rate_rows_per_s: float, readings: Iterable[Sequence[Reading]]) 
 def rows_of(now: Sequence[Measured], verdicts: Mapping[int, bool]) -> list[ProfileSeen]:
     """Return a row for each copy whose latency is known."""
     return [
-        ProfileSeen(scaleout=each.size, rate_rows_per_s=each.rate_rows_per_s, latency_s=each.latency_s, valid=verdicts.get(each.size))
+        ProfileSeen(executors=each.executors, rate_rows_per_s=each.rate_rows_per_s, latency_s=each.latency_s, valid=verdicts.get(each.executors))
         for each in now
         if each.latency_s is not None
     ]

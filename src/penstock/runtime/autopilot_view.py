@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.domain.events.autopilot import Decided, Graded, PolicyPaused
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PolicyPaused
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.steering import Proposal

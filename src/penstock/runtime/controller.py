@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from penstock.core.domain.command import Command
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import MemoryLost
-from penstock.core.domain.events.run import ReadingFailed, SideWorkFailed, TurnFailed
+from penstock.core.domain.events.memory_events import MemoryLost
+from penstock.core.domain.events.run_events import ReadingFailed, SideWorkFailed, TurnFailed
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.fitting import FitAsked, FitDone

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
-from penstock.core.domain.events.autopilot import PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.events.autopilot_events import PolicyPaused, PolicyResumed, ProposalEnded
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorsMissing
-from penstock.core.domain.events.sources import SourceRateSet
-from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded, InstructionFailed, InstructionGiven
+from penstock.core.domain.events.executor_events import ExecutorsMissing
+from penstock.core.domain.events.source_events import SourceRateSet
+from penstock.core.domain.events.steering_events import CommandRefused, CommandTaken, HoldEnded, InstructionFailed, InstructionGiven
 from penstock.core.domain.knobs import knob_set_by
 from penstock.core.errors import PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor

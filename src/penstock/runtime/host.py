@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorLost
+from penstock.core.domain.events.executor_events import ExecutorLost
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.events.memory import HistoryReplaced
-from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
-from penstock.core.domain.events.run import NothingToDo, RunEnded, RunStarted
+from penstock.core.domain.events.memory_events import HistoryReplaced
+from penstock.core.domain.events.query_events import QueryFailed, QueryRestarted
+from penstock.core.domain.events.run_events import NothingToDo, RunEnded, RunStarted
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.policy import Policy
 from penstock.core.knowledge.terms import Terms

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import LeaseLost, LeaseNotRenewed, SnapshotFailed
+from penstock.core.domain.events.memory_events import LeaseLost, LeaseNotRenewed, SnapshotFailed
 from penstock.core.errors import UserMistake
 from penstock.ports import BesideCheckpoint, Clock
 from penstock.runtime.attempts import Attempts

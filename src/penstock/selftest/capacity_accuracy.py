@@ -13,7 +13,7 @@ from penstock.core.models.capacity.worker_readings import WorkersReading, warm_u
 from penstock.core.models.estimate import Estimate
 from penstock.selftest.model_targets import SEEDS, Found, Measured
 from penstock.selftest.worlds.workers import LOADS, Workers, skewed
-from penstock.tables.workers import read_workers
+from penstock.tables.worker_table import read_workers
 
 METHODS: tuple[Method, Method] = ("utilization_law", "daedalus")
 SATURATED = "workers_p12_saturated.csv"

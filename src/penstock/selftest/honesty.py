@@ -190,9 +190,9 @@ def compare(spark: Side, simulator: Side) -> tuple[Compared, ...]:
     def compared(what: str, real: float, simulated: float, off: float, allowed: float) -> Compared:
         return Compared(what=what, spark=real, simulator=simulated, off=off, allowed=allowed, met=abs(off) <= allowed)
 
-    size, late = simulator.average_executors / spark.average_executors - 1, simulator.latency_p95_s / spark.latency_p95_s - 1
+    executors_off, late = simulator.average_executors / spark.average_executors - 1, simulator.latency_p95_s / spark.latency_p95_s - 1
     return (
-        compared("average executors", spark.average_executors, simulator.average_executors, size, EXECUTORS_OFF),
+        compared("average executors", spark.average_executors, simulator.average_executors, executors_off, EXECUTORS_OFF),
         compared("rescales", spark.rescales, simulator.rescales, simulator.rescales - spark.rescales, RESCALES_OFF),
         compared("latency p95, s", spark.latency_p95_s, simulator.latency_p95_s, late, LATENCY_OFF),
     )

@@ -128,7 +128,7 @@ def micro_batches() -> list[Failure]:
             t = np.arange(0.0, 7200.0, 5.0)
             rate = utilization * capacity * (1 + 0.15 * np.sin(t / rng.uniform(100, 900) + rng.uniform(0, 6)))
             law = BatchLaw(overhead_s=overhead_s, row_s=row_s, partitions=1, limit_rows=limit_rows)
-            outage = BatchOutage(at_s=600.0, downtime_s=rng.uniform(20, 120), interval_s=interval_s, scaleout=1, uncommitted_s=interval_s)
+            outage = BatchOutage(at_s=600.0, downtime_s=rng.uniform(20, 120), interval_s=interval_s, executors=1, uncommitted_s=interval_s)
             engine = Engine(overhead_s=overhead_s, row_s=row_s, interval_s=interval_s, limit_rows=limit_rows)
             arrivals, took_s = Arrivals.through(t, rate), engine.recovery_s(t, rate, 600.0, outage.downtime_s, interval_s, rng)
             by_paper = by_formula(arrivals, Outage(at_s=600.0, interval_s=interval_s, downtime_s=outage.downtime_s), capacity, took_s)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.core.domain.job import JobSpec, Limits
+from penstock.core.domain.job_spec import JobSpec, Limits
 from penstock.runtime.home import JobFolder, home
 from penstock.runtime.jobfile import LoadedJob, load_job
 from penstock.spark.embedded import EmbeddedCluster

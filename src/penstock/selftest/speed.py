@@ -17,7 +17,7 @@ import numpy as np
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.fitting import FitDone, fitted
 from penstock.core.knowledge.inputs import Inputs

@@ -104,7 +104,7 @@ def guessed_laws(cost: BatchCost, measured: Sequence[Sample]) -> LikelyLaws:
     warmest = sorted(measured, key=lambda each: math.inf if each[0].since_disturbance_s is None else each[0].since_disturbance_s)[len(measured) // 2 :]
     _, query, batch = sorted(warmest, key=lambda each: each[2].duration_s)[len(warmest) // 2]
     outside_s = sum(seconds for name, seconds in query.batch.parts_s.items() if name != IN_TASKS) if query.batch else 0.0
-    of_one_s = replace(free, overhead_s=0.0, row_s=1.0, partitions=batch.tasks or cost.partitions).duration_s(batch.rows, batch.scaleout)
+    of_one_s = replace(free, overhead_s=0.0, row_s=1.0, partitions=batch.tasks or cost.partitions).duration_s(batch.rows, batch.executors)
 
     def law(overhead_s: float) -> BatchLaw:
         return replace(free, overhead_s=overhead_s, row_s=(batch.duration_s - overhead_s) / of_one_s)
@@ -134,6 +134,6 @@ def noise_of(law: BatchLaw, measured: Sequence[Sample]) -> float:
     warm = next((some for some in (settled(measured, warm_up_s) for warm_up_s in WARM_UPS_S) if len(some) >= 5), [])
     if not warm or law.overhead_s + law.row_s <= 0:
         return 0.0
-    residuals = [math.log(batch.duration_s / law.duration_s(batch.rows, batch.scaleout)) for *_, batch in warm]
+    residuals = [math.log(batch.duration_s / law.duration_s(batch.rows, batch.executors)) for *_, batch in warm]
     middle = median(residuals)
     return TO_SIGMA * median(abs(each - middle) for each in residuals) * math.sqrt(median(query.batches for _, query, _ in warm))

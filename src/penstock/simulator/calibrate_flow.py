@@ -89,10 +89,10 @@ def capacity_of(readings: Sequence[Reading], autopilot: Autopilot) -> tuple[floa
     if len(carried) and carried.mean() > 0:
         spread, bounds = float(carried.std() / carried.mean()), shares_of(model.predict())
         return (float(carried.mean()), 0.0, bounds, []) if spread < BALANCED else (float(carried.max()), spread, bounds, [])
-    scaleout = max(1, readings[-1].executors_running)
-    remembered = model.predict(scaleout=scaleout)
+    executors = max(1, readings[-1].executors_running)
+    remembered = model.predict(executors=executors)
     if not isinstance(remembered, NotReady) and remembered.value > 0:
-        return remembered.value / scaleout, 0.0, shares_of(remembered), []
+        return remembered.value / executors, 0.0, shares_of(remembered), []
     seen = [
         reading.throughput_rows_per_s / reading.executors_running
         for reading in readings

@@ -20,7 +20,7 @@ from penstock.simulator.graph import QueryGraph
 from penstock.simulator.ground_truth import Record, Rescaled, Struck, together
 from penstock.simulator.load import Load, Topic
 from penstock.simulator.sharing import Sharer, shared
-from penstock.simulator.workers import Workers
+from penstock.simulator.simulated_executors import SimulatedExecutors
 
 AHEAD_S = 300
 """The most seconds that are computed at once."""
@@ -51,7 +51,7 @@ def misfit(values: Mapping[str, Any], settings: ContinuousSettings) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ahead:
-    """Seconds that are computed ahead, for each query; `cpu_s` has a row for each second and a column for each worker."""
+    """Seconds that are computed ahead, for each query; `cpu_s` has a row for each second and a column for each executor."""
 
     first: int
     end: int
@@ -60,24 +60,24 @@ class Ahead:
 
 
 class ContinuousEngine:
-    """A job of one query or several. The busiest worker limits the capacity, and a failure replays the rows since the last checkpoint.
+    """A job of one query or several. The busiest executor limits the capacity, and a failure replays the rows since the last checkpoint.
 
     Internal times count from the start of the run. A fault happens at the beginning of its second, before a checkpoint of the same time. The loss of a
-    worker and a rescale stop all queries, as each has tasks on every worker.
+    executor and a rescale stop all queries, as each has tasks on every executor.
     """
 
     def __init__(
         self, of: ContinuousSettings | QueryGraph[ContinuousSettings], load: Load, *, executors: int, seed: int = 0, faults: Sequence[Fault] = ()
     ) -> None:
         if executors < 1 or any(fault.at_s < load.start_s for fault in faults):
-            raise ValueError("a job has a worker at least, and no fault comes before it starts")
+            raise ValueError("a job has at least one executor, and no fault comes before it starts")
         graph = self._graph = QueryGraph.of(of)
         self._topics, sources = graph.topics(), graph.sources(load)
         self._queries = [ContinuousQuery(each.settings, graph.read_by(each, sources, self._topics), load.start_s) for each in graph.queries]
         self._start_s = load.start_s
         self._faults = deque(sorted(faults, key=lambda fault: fault.at_s))
-        self._workers = Workers([each.settings for each in graph.queries], seed)
-        self._workers.start(executors, load.start_s)
+        self._executors = SimulatedExecutors([each.settings for each in graph.queries], seed)
+        self._executors.start(executors, load.start_s)
         self._requested = executors
         self._asked: list[Asked] = []
         self._ahead: Ahead | None = None
@@ -142,10 +142,10 @@ class ContinuousEngine:
         else:
             self._faults.appendleft(fault)
             self._strike()
-        return None if fault.kind == "restart" else self._workers.facts[0].executor_id
+        return None if fault.kind == "restart" else self._executors.facts[0].executor_id
 
     def _freeze(self, fault: Fault) -> None:
-        """All queries wait for a worker until it goes on after the duration, or the time-out makes its silence a failure."""
+        """All queries wait for an executor until it goes on after the duration, or the time-out makes its silence a failure."""
         timeout_s = self._graph.queries[0].settings.timeout_s
         for query in self._queries:
             query.record.struck.append(Struck(at_s=fault.at_s, kind=fault.kind))
@@ -178,15 +178,15 @@ class ContinuousEngine:
         if not back and not done:
             return
         self._asked = [each for each in self._asked if all(each is not other for other, _ in done)]
-        workers = len(self._workers)
+        executors = len(self._executors)
         for each, _ in done:
             change = each.instruction.change
-            workers = workers if change.executors is None else change.executors[1]
+            executors = executors if change.executors is None else change.executors[1]
             for query in self._queries:
                 if query.name in change.queries:
                     query.change(change)
         at_s = max([*back.values(), *(at_s for _, at_s in done)])
-        self._workers.start(workers, self._start_s + at_s)
+        self._executors.start(executors, self._start_s + at_s)
         self._ahead, self._disturbed_s = None, at_s
         for query in self._queries:
             if query.name in back:
@@ -212,10 +212,10 @@ class ContinuousEngine:
         part = slice(self._now - ahead.first, end - ahead.first)
         finished = []
         for each, query, stretch in zip(self._graph.queries, self._queries, ahead.stretches, strict=True):
-            finished.append(query.run(stretch, part, end, len(self._workers)))
+            finished.append(query.run(stretch, part, end, len(self._executors)))
             if each.name in self._topics:
                 self._topics[each.name].write(stretch.flow.edges_s[1:][part] + HOP_S, each.selectivity * finished[-1])
-        self._workers.work(finished, ahead.cpu_s[part])
+        self._executors.work(finished, ahead.cpu_s[part])
         self._now = end
 
     def _computed(self, end: int) -> Ahead:
@@ -231,11 +231,11 @@ class ContinuousEngine:
             flow = flowing(reads, edges_s, query.position, capacity, working=working)
             left = np.divide(working, sharer.working, out=np.ones(len(working)), where=sharer.working > 0)
             latency = latency_s(flow, capacity * left, paused, query.settings)
-            seconds = seconds_of(flow, latency, workers=self._requested, down=down, put_back=query.take_put_back())
+            seconds = seconds_of(flow, latency, executors=self._requested, down=down, put_back=query.take_put_back())
             stretches.append(Stretch(flow=flow, seconds=seconds))
             if each.name in self._topics:
                 written[each.name] = self._topics[each.name].ahead(edges_s[1:] + HOP_S, each.selectivity * flow.finished_rows)
-        cpu_s = self._workers.cpu_s([each.flow.finished_rows for each in stretches], self._now)
+        cpu_s = self._executors.cpu_s([each.flow.finished_rows for each in stretches], self._now)
         return Ahead(first=self._now, end=end, stretches=tuple(stretches), cpu_s=cpu_s)
 
     def _sharer(self, number: int, edges_s: FloatArray, working: FloatArray) -> Sharer:
@@ -244,7 +244,7 @@ class ContinuousEngine:
         return Sharer(
             lag_rows=float(arrived[0]) - query.position,
             arrived_rows=np.diff(arrived),
-            capacity_rows_per_s=self._workers.capacity_rows_per_s(query.settings),
+            capacity_rows_per_s=self._executors.capacity_rows_per_s(query.settings),
             limit_rows_per_s=query.limit_rows_per_s,
             working=working,
             feeds=tuple(place for place, other in enumerate(self._graph.queries) if other.reads == each.name),
@@ -275,13 +275,13 @@ class ContinuousEngine:
         self._asked.append(Asked(instruction=instruction, report=report, asked_s=now_s, before=before, ready_s=ready_s))
 
     def observation(self) -> Observation:
-        rows = self._workers.rows
+        rows = self._executors.rows
         return Observation(
             at_s=self._start_s + self._now,
             started_s=self._start_s,
             disturbed_s=self._start_s + self._disturbed_s,
             executors_requested=self._requested,
-            executors=self._workers.facts,
+            executors=self._executors.facts,
             queries=tuple(query.facts(self._now, each) for query, each in zip(self._queries, rows, strict=True)),
         )
 

@@ -114,7 +114,7 @@ class ContinuousQuery:
         self._replayed += rows
         return rows
 
-    def run(self, stretch: Stretch, part: slice, end: int, workers: int) -> FloatArray:
+    def run(self, stretch: Stretch, part: slice, end: int, executors: int) -> FloatArray:
         """Run through a part of the computed seconds, until second `end`; return the rows that finish in each."""
         seconds, flow, record = stretch.seconds.part(part), stretch.flow, self.record
         record.append(seconds)
@@ -124,12 +124,12 @@ class ContinuousQuery:
             if caught_up_s is not None:
                 record.recovered(caught_up_s)
         if self.down_until_s is None:
-            self._take_checkpoints(end, flow, workers)
+            self._take_checkpoints(end, flow, executors)
         self._read += float(seconds.finished_rows.sum())
         self._arrived, self.position = float(flow.arrived_until[part.stop]), float(flow.position[part.stop])
         return seconds.finished_rows
 
-    def _take_checkpoints(self, end: int, flow: Flow, workers: int) -> None:
+    def _take_checkpoints(self, end: int, flow: Flow, executors: int) -> None:
         grid = self._checkpoints
         times_s = self.record.start_s + grid.due(end)
         for at_s, position in zip(times_s.tolist(), np.interp(times_s, flow.edges_s, flow.position).tolist(), strict=True):
@@ -137,17 +137,17 @@ class ContinuousQuery:
             self._batches.append(
                 BatchFact(
                     batch_id=self._batch_id, started_s=started_s, committed_s=at_s, committed_wall_s=at_s, rows=rows, pause_s=grid.pause_s,
-                    stages=(self._stage(rows, workers),),
+                    stages=(self._stage(rows, executors),),
                 )
             )  # fmt: skip
             self._batch_id += 1
             self._committed = position
         self._checkpoints = replace(grid, taken=grid.taken + len(times_s))
 
-    def _stage(self, rows: float, workers: int) -> StageFact:
+    def _stage(self, rows: float, executors: int) -> StageFact:
         """Return the only stage; its run time is the time its tasks were busy, as in Flink, not how long they ran."""
         busy_s = rows / self.settings.capacity_rows_per_s
-        return StageFact(position=0, name="all", tasks=workers, run_time_s=busy_s, rows=round(rows), reads_source=True)
+        return StageFact(position=0, name="all", tasks=executors, run_time_s=busy_s, rows=round(rows), reads_source=True)
 
     def facts(self, now: int, executor_rows: dict[str, float]) -> QueryFacts:
         """Return the present state, with the checkpoints and the results since the last call."""

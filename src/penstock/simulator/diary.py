@@ -16,11 +16,11 @@ LEAST_ROWS = 1e-6
 class Diary:
     """Collects commits, executors and downtimes until they are written into the record as whole seconds."""
 
-    def __init__(self, record: Record, workers: int) -> None:
+    def __init__(self, record: Record, executors: int) -> None:
         self._record = record
         self._processed_rows = 0.0
         self._commits: list[tuple[float, float, float]] = []
-        self._paid: list[tuple[float, int]] = [(record.start_s, workers)]
+        self._paid: list[tuple[float, int]] = [(record.start_s, executors)]
         self._downtimes: list[tuple[float, float]] = []
 
     def committed(self, batch: Batch, arrived_s: FloatArray) -> None:
@@ -29,10 +29,10 @@ class Diary:
         self._record.deliver(np.full(count, batch.ends_s), latency_s, np.full(count, batch.rows / count))
         self._commits.append((batch.ends_s, batch.rows, float(latency_s.mean())))
 
-    def paid(self, at_s: float, workers: int) -> None:
+    def paid(self, at_s: float, executors: int) -> None:
         """Note the number of executors that are paid for from now on."""
-        if workers != self._paid[-1][1]:
-            self._paid.append((at_s, workers))
+        if executors != self._paid[-1][1]:
+            self._paid.append((at_s, executors))
 
     def down(self, from_s: float, until_s: float) -> None:
         self._downtimes.append((from_s, until_s))
@@ -47,11 +47,11 @@ class Diary:
         finished, latency_s = self._finished(float(edges[0]), count)
         processed = self._processed_rows + np.cumsum(finished)
         lag = np.maximum(arrived[1:] - processed, 0.0)
-        times, paid = np.array([at_s for at_s, _ in self._paid]), np.array([workers for _, workers in self._paid], dtype=np.float64)
+        times, paid = np.array([at_s for at_s, _ in self._paid]), np.array([executors for _, executors in self._paid], dtype=np.float64)
         in_force = np.maximum(np.searchsorted(times, edges[:-1], side="right") - 1, 0)
         self._record.append(
             Seconds(
-                workers=paid[in_force],
+                executors=paid[in_force],
                 arrived_rows=np.diff(arrived),
                 finished_rows=finished,
                 replayed_rows=np.zeros(count),

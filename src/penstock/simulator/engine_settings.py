@@ -52,7 +52,7 @@ class MicroBatchSettings:
     retry_s: float = 2.0
     timeout_s: float = 20.0
     first_task_s: float = 0.0
-    """How much longer the first task of a new executor takes, while workers start and code is loaded; its batch waits for it."""
+    """How much longer the first task of a new executor takes, while executors start and code is loaded; its batch waits for it."""
     warm_up_factor: float = 2.0
     """Additional time of work on a new executor, as a multiple: 2 is three times as long in all."""
     warm_up_s: float = 8.0
@@ -102,7 +102,7 @@ class ContinuousSettings:
     """A job whose tasks run all the time, as a Flink job of the papers or a query in Real-Time Mode."""
 
     capacity_rows_per_s: float
-    """Capacity of one worker."""
+    """Capacity of one executor."""
     interval_s: float = 10.0
     """Time between two checkpoints."""
     pause_s: float = 0.1
@@ -110,7 +110,7 @@ class ContinuousSettings:
     downtime_s: float = 30.0
     """Time from when a failure is noticed until the job is up again."""
     timeout_s: float = 20.0
-    """Time until a frozen worker is noticed; a crash is noticed at once."""
+    """Time until a frozen executor is noticed; a crash is noticed at once."""
     up_s: float = 30.0
     """Duration of a scale-up, or of a change of the query."""
     down_s: float = 15.0
@@ -124,17 +124,17 @@ class ContinuousSettings:
     queue_s: float = 0.05
     """Additional latency at half of the capacity; u/(1-u) of it at utilisation u (M/M/1)."""
     idle: float = 0.02
-    """CPU of a worker without rows."""
+    """CPU of an executor without rows."""
     noise: float = 0.02
     """Relative spread of the CPU of a second."""
     skew: float = 0.0
-    """Coefficient of variation of the workers' shares, drawn anew at every start."""
+    """Coefficient of variation of the executors' shares, drawn anew at every start."""
     rate_limit_rows_per_s: float | None = None
     query: str = "query"
 
     def __post_init__(self) -> None:
         if not self.capacity_rows_per_s > 0:
-            raise ValueError(f"a worker carries more than 0 rows/s, found {self.capacity_rows_per_s}")
+            raise ValueError(f"an executor carries more than 0 rows/s, found {self.capacity_rows_per_s}")
         if not 0 <= self.pause_s < self.interval_s:
             raise ValueError(f"the pause at a checkpoint is shorter than the interval; found {self.pause_s} s and {self.interval_s} s")
         if min(self.downtime_s, self.timeout_s, self.up_s, self.down_s) < 0:

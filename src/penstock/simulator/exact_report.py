@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from penstock.core.domain.job import PROMISED_SHARE, Promises
+from penstock.core.domain.job_spec import PROMISED_SHARE, Promises
 from penstock.core.domain.reading import Quantiles
 from penstock.core.report.run_report import OFTEN, Recovery, RunReport, Span, violation_of
 from penstock.core.shapes.chance import FloatArray
@@ -18,15 +18,15 @@ def exact_report(record: Record, promises: Promises, from_s: float = -math.inf) 
     """
     first = 0 if from_s <= record.start_s else math.ceil(from_s - record.start_s)
     seconds = record.seconds(first)
-    duration = len(seconds.workers)
+    duration = len(seconds.executors)
     finished_s, latency_s, rows = (column[record.delivered[0] > from_s] for column in record.delivered)
     age_s, waits = waiting(record)
     recoveries = tuple(Recovery(kind=each.kind, at_s=each.at_s, recovered_s=each.recovered_s) for each in record.struck if each.at_s >= from_s)
     latency, mean_s = with_waiting(latency_s, rows, age_s, waits)
     late = late_spans(record, first, finished_s, latency_s, rows, promises.latency_p95_s)
     return RunReport(
-        from_s=record.start_s + first, until_s=record.end_s, duration_s=float(duration), gap_s=0.0, executor_s=float(seconds.workers.sum()),
-        executors_used=sum(float((seconds.workers == executors).sum()) >= OFTEN * duration for executors in np.unique(seconds.workers)),
+        from_s=record.start_s + first, until_s=record.end_s, duration_s=float(duration), gap_s=0.0, executor_s=float(seconds.executors.sum()),
+        executors_used=sum(float((seconds.executors == executors).sum()) >= OFTEN * duration for executors in np.unique(seconds.executors)),
         rescales=sum(each.asked_s >= from_s for each in record.rescales), arrived_rows=float(seconds.arrived_rows.sum()),
         processed_rows=float(seconds.finished_rows.sum()), peak_arrival_rows_per_s=float(seconds.arrived_rows.max()) if duration else None, latency=latency,
         latency_mean_s=mean_s, within_promise=within(latency_s, rows, age_s, waits, promises.latency_p95_s),

@@ -9,10 +9,10 @@ import numpy as np
 
 from penstock.core.domain.instruction import Outcome
 from penstock.core.shapes.chance import key_of, uniform
-from penstock.simulator.chance import STARTS
 from penstock.simulator.engine import Agenda
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.ground_truth import Record, Rescaled
+from penstock.simulator.seeded_draws import STARTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,18 +81,18 @@ class Stretch:
 def latency_s(flow: Flow, capacity_rows_per_s: FloatArray, paused_s: FloatArray, settings: ContinuousSettings) -> FloatArray:
     """Return the mean latency of the rows of each second, 0 where there are none: base latency, M/M/1 queue and wait in line.
 
-    The capacity is what other queries leave of the workers. A pause p in a second delays its rows, and those behind them, by p^2 / 2 / (1 - u) on average.
+    The capacity is what other queries leave of the executors. A pause p in a second delays its rows, and those behind them, by p^2 / 2 / (1 - u) on average.
     """
     utilization = np.minimum(0.95, flow.finished_rows / np.maximum(capacity_rows_per_s, LEAST_CAPACITY))
     queued_s = (settings.queue_s * utilization + paused_s**2 / 2) / (1 - utilization)
     return np.where(flow.finished_rows > 0, settings.base_s + queued_s + flow.wait_s, 0.0)
 
 
-def seconds_of(flow: Flow, latency: FloatArray, *, workers: int, down: FloatArray, put_back: float) -> Seconds:
+def seconds_of(flow: Flow, latency: FloatArray, *, executors: int, down: FloatArray, put_back: float) -> Seconds:
     """Return the seconds to record; `put_back` rows are replayed from the first."""
     replayed = np.zeros(len(down))
     replayed[0] = put_back
     return Seconds(
-        workers=np.full(len(down), float(workers)), arrived_rows=flow.arrived_rows, finished_rows=flow.finished_rows, replayed_rows=replayed,
+        executors=np.full(len(down), float(executors)), arrived_rows=flow.arrived_rows, finished_rows=flow.finished_rows, replayed_rows=replayed,
         lag_rows=flow.lag_rows[1:], latency_s=latency, oldest_s=flow.oldest_s, down=down,
     )  # fmt: skip

@@ -9,8 +9,8 @@ from statistics import median
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import QueryRestarted
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.query_events import QueryRestarted
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.fault import Fault
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import Plant, Trigger

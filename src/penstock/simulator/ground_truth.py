@@ -42,12 +42,12 @@ class Rescaled:
 class Seconds:
     """Consecutive whole seconds of a run, with one entry for each second.
 
-    `workers` are the executors that are paid for. `finished_rows` includes replays; `replayed_rows` are those that are put back in that second.
+    `executors` are those that are paid for. `finished_rows` includes replays; `replayed_rows` are those that are put back in that second.
     `lag_rows` and `oldest_s` (the age of the oldest waiting row) are at the second's end. `latency_s` is the mean of the rows that finished in it,
     0 where none did. `down` is the share of the second in which the job was down.
     """
 
-    workers: FloatArray
+    executors: FloatArray
     arrived_rows: FloatArray
     finished_rows: FloatArray
     replayed_rows: FloatArray
@@ -113,7 +113,7 @@ class Record:
 
     def __len__(self) -> int:
         """Return the number of recorded seconds."""
-        return len(self._columns["workers"])
+        return len(self._columns["executors"])
 
     @property
     def end_s(self) -> float:
@@ -163,7 +163,7 @@ def together(records: Sequence[Record]) -> Record:
     waited = sum((part.finished_rows * part.latency_s for part in parts), np.zeros(len(finished)))
     job.append(
         Seconds(
-            workers=parts[0].workers,
+            executors=parts[0].executors,
             arrived_rows=sum_of(parts, "arrived_rows"),
             finished_rows=finished,
             replayed_rows=sum_of(parts, "replayed_rows"),

@@ -11,7 +11,6 @@ from penstock.core.domain.fault import Fault
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import ExecutorFact, Observation
 from penstock.core.shapes.chance import key_of, uniform
-from penstock.simulator.chance import VICTIMS
 from penstock.simulator.engine import Agenda, alone, refusal
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.executor_pool import LiveScaling, Pool
@@ -19,6 +18,7 @@ from penstock.simulator.graph import QueryGraph
 from penstock.simulator.ground_truth import Record, Struck, together
 from penstock.simulator.load import Load
 from penstock.simulator.microbatch_query import Changing, MicroBatchQuery, misfit
+from penstock.simulator.seeded_draws import VICTIMS
 from penstock.simulator.sharing import SCHEDULERS
 
 

@@ -11,13 +11,13 @@ from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.monitor.facts import BatchFact, QueryFacts
 from penstock.core.shapes.chance import key_of
 from penstock.simulator.batch import Batch, batch_fact, lost_s, planned_batch
-from penstock.simulator.chance import DURATIONS, normal
 from penstock.simulator.diary import Diary
 from penstock.simulator.engine import changed
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.simulator.executor_pool import Executor
 from penstock.simulator.ground_truth import Record
 from penstock.simulator.load import Rows, Topic
+from penstock.simulator.seeded_draws import DURATIONS, normal
 
 LEAST_ROWS = 1e-3
 """Fewer rows do not start a batch."""

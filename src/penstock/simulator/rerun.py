@@ -237,7 +237,7 @@ def quick_overhead_s(query: CalibratedQuery, seen: Seen) -> float:
     settings = query.settings
     assert isinstance(settings, MicroBatchSettings)
     rows_only = replace(settings.law, overhead_s=0.0)
-    beyond_s = [batch.duration_s - rows_only.duration_s(batch.rows, batch.scaleout) for *_, batch in whole_batches(seen)]
+    beyond_s = [batch.duration_s - rows_only.duration_s(batch.rows, batch.executors) for *_, batch in whole_batches(seen)]
     return max(0.0, float(np.quantile(beyond_s, QUIET))) if beyond_s else settings.overhead_s
 
 

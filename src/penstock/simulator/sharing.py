@@ -43,7 +43,7 @@ SCHEDULERS: dict[Scheduler, Callable[[Sequence[float], float], list[float]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sharer:
-    """A query of a continuous job over some seconds. `capacity_rows_per_s` is that of all workers, `working` the share of each second in which it may run.
+    """A query of a continuous job over some seconds. `capacity_rows_per_s` is that of all executors, `working` the share of each second in which it may run.
 
     `feeds` are the numbers of the queries that read its output; each of its rows is `selectivity` rows to them, a second later.
     """
@@ -62,7 +62,7 @@ class Sharer:
 
 
 def shared(queries: Sequence[Sharer]) -> list[FloatArray]:
-    """Return for each query the share of each second in which it runs. Workers are shared fairly; a single query runs whenever it may.
+    """Return for each query the share of each second in which it runs. Executors are shared fairly; a single query runs whenever it may.
 
     >>> busy = Sharer(lag_rows=0.0, arrived_rows=np.array([90.0]), capacity_rows_per_s=100.0, limit_rows_per_s=1e9, working=np.ones(1))
     >>> calm = Sharer(lag_rows=0.0, arrived_rows=np.array([25.0]), capacity_rows_per_s=100.0, limit_rows_per_s=1e9, working=np.ones(1))

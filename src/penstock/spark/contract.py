@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.core.domain.job import JobSpec, QuerySpec, SourceSpec
+from penstock.core.domain.job_spec import JobSpec, QuerySpec, SourceSpec
 from penstock.core.errors import UserMistake
 from penstock.kafka.options import java_options
 from penstock.references import load_function
@@ -18,10 +18,10 @@ from penstock.spark.files import Files
 from penstock.spark.jvm import activate
 from penstock.spark.plans import sources_of
 from penstock.spark.positions import Positions, TracePositions, positions_of, where
+from penstock.spark.query_settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
 from penstock.spark.realtime import Slots, lacking, plan_of, refusals, refuse, shuffles_in
 from penstock.spark.recipe import OutputTopic, observed, started
 from penstock.spark.session import ship_file
-from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, spark_trigger
 from penstock.spark.sink import LedgerSink
 from penstock.spark.trace_source import TraceSource
 from penstock.trace.state import TraceState, recipe_of

@@ -5,7 +5,7 @@ import socket
 
 import psutil
 
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.spark.graphite import GraphiteCpu, graphite_settings
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.session import given_settings

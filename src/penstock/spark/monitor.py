@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import CpuKnown, CpuUnknown, ExecutorLost
-from penstock.core.domain.events.queries import ClockSkewed
+from penstock.core.domain.events.executor_events import CpuKnown, CpuUnknown, ExecutorLost
+from penstock.core.domain.events.query_events import ClockSkewed
 from penstock.core.domain.reading import Reading
 from penstock.core.monitor.facts import ExecutorFact, Observation, QueryFacts
 from penstock.core.monitor.observe import Memory, observe

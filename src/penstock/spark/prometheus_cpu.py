@@ -15,7 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from penstock.core.domain.job import CpuQuery
+from penstock.core.domain.job_spec import CpuQuery
 from penstock.core.redaction import Redactor
 
 CACHED_S = 2.0

@@ -14,11 +14,11 @@ from penstock.core.errors import Refused
 from penstock.core.execute.restarts import Failure
 from penstock.ports import Clock
 from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.live import LiveRows, Replay
+from penstock.spark.live_rows import LiveRows, Replay
 from penstock.spark.positions import where
 from penstock.spark.progress import CommitListener, Commits
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.recipe import Recipe
-from penstock.spark.settings import QuerySettings
 
 POLL_S = 0.02
 ONE_BATCH_S = 86400.0

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import LatencyUnknown
+from penstock.core.domain.events.query_events import LatencyUnknown
 from penstock.core.errors import NotReachable, PenstockError
 from penstock.core.monitor.facts import BatchFact, OutputSample, PartitionFact, QueryFacts, StageFact
 from penstock.kafka.options import client_options

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.core.monitor.facts import ARRIVAL_PROBABILITIES
 from penstock.spark.positions import Positions
 from penstock.spark.progress import OBSERVED
-from penstock.spark.settings import QuerySettings
+from penstock.spark.query_settings import QuerySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from penstock.spark.jvm import activate, field_of
 from penstock.spark.plans import SOURCE_NODE, dataset_of, leaves, source_of, with_leaves, with_options
 from penstock.spark.positions import Positions, positions_of
 from penstock.spark.query import ManagedQuery
+from penstock.spark.query_settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
 from penstock.spark.recipe import OutputTopic, Recipe, observed, started
-from penstock.spark.settings import LIMIT_OPTIONS, QuerySettings, parse_spark_trigger, spark_trigger
 
 REMEDY = "start it with penstock.start(writer), or give penstock.attach(query, restart=...)"
 

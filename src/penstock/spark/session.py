@@ -13,7 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.core.errors import UserMistake
 from penstock.spark.causes import cause_of
 from penstock.spark.connector import provide_connector

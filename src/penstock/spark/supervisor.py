@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.queries import QueryEnded, QueryFailed, QueryGivenUp, QueryRestarted, QueryStarted, QueryUnwatched
+from penstock.core.domain.events.query_events import QueryEnded, QueryFailed, QueryGivenUp, QueryRestarted, QueryStarted, QueryUnwatched
 from penstock.core.errors import UserMistake
 from penstock.core.execute.restarts import Failure, GiveUp, Restart, after_failure
 from penstock.ports import Clock

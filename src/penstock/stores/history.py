@@ -10,7 +10,7 @@ from typing import Self
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.memory import MemoryLost, MemoryRegained
+from penstock.core.domain.events.memory_events import MemoryLost, MemoryRegained
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.knowledge import Knowledge

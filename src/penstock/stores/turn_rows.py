@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.fitting import FitDone

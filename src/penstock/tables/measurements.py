@@ -1,4 +1,4 @@
-"""Measurements from CSV files: a rate over time (a trace), and latency by scale-out and rate (a profile)."""
+"""Measurements from CSV files: a rate over time (a trace), and latency by executors and rate (a profile)."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
-from penstock.core.models.latency.scaleout_latency import MOST_ROWS
+from penstock.core.models.latency.latency_by_executors import MOST_ROWS
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.surrogate.points import spread_out
 from penstock.tables.csv import Column, read_csv, refuse_milliseconds
@@ -40,12 +40,12 @@ PROFILE_COLUMNS = (
 
 
 def read_profile(path: Path) -> list[ProfileSeen]:
-    """Return all rows of a profile; too many are thinned evenly over scale-outs and rates."""
+    """Return all rows of a profile; too many are thinned evenly over executors and rates."""
     columns = read_csv(path, PROFILE_COLUMNS)
     kept = spread_out(np.unique(columns["scaleout"], return_inverse=True)[1], columns["rate"], MOST_ROWS)
-    scaleouts, rates, latencies_ms = (columns[name][kept] for name in ("scaleout", "rate", "latency_ms"))
+    executor_counts, rates, latencies_ms = (columns[name][kept] for name in ("scaleout", "rate", "latency_ms"))
     valid = columns["valid"][kept] if "valid" in columns else np.full(len(rates), np.nan)
     return [
-        ProfileSeen(scaleout=int(s), rate_rows_per_s=float(r), latency_s=float(ms) / 1000, valid=None if np.isnan(v) else bool(v))
-        for s, r, ms, v in zip(scaleouts, rates, latencies_ms, valid, strict=True)
+        ProfileSeen(executors=int(s), rate_rows_per_s=float(r), latency_s=float(ms) / 1000, valid=None if np.isnan(v) else bool(v))
+        for s, r, ms, v in zip(executor_counts, rates, latencies_ms, valid, strict=True)
     ]

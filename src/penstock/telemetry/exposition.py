@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from penstock.core.domain.autopilot import Mode
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import ExecutorReading, PartitionReading, Quantiles, QueryReading, Reading, StageReading
 
 T = TypeVar("T")

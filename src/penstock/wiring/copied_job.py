@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.job import EMBEDDED, JobSpec, KafkaSpec, Limits, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.job_spec import EMBEDDED, JobSpec, KafkaSpec, Limits, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.errors import UserMistake
 from penstock.kafka.options import client_options, java_options
 from penstock.wiring.job_kafka import says_embedded

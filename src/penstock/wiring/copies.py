@@ -20,7 +20,7 @@ import psutil
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.job_spec import JobSpec
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import NotReachable, PenstockError, Refused, UserMistake
 from penstock.core.redaction import Redactor
@@ -215,14 +215,14 @@ def run_copy(given: dict[str, Any]) -> int:
     """Run a copy until SIGTERM, which comes also when the experimenter dies, and remove what it made."""
     from penstock.wiring.running_job import RunningJob
 
-    told, folder = threading.Event(), Path(given["folder"])
+    stopped, folder = threading.Event(), Path(given["folder"])
     job = decode(CopiedJob, given["job"])
 
     def step() -> None:
         """Listen to signals, again after each step of the start: Spark replaces handlers."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: told.set())
-        if told.is_set():
+            signal.signal(number, lambda *_: stopped.set())
+        if stopped.is_set():
             raise Refused("it was told to stop while it started")
 
     # A folder in place of a job file is not looked at again.
@@ -232,7 +232,7 @@ def run_copy(given: dict[str, Any]) -> int:
         step()
         running.start()
         step()
-        while not told.wait(POLL_S) and running.engine.living() and running.engine.lives():
+        while not stopped.wait(POLL_S) and running.engine.living() and running.engine.lives():
             pass
     except PenstockError as error:
         print(Redactor(frozenset(given["secrets"])).text(str(error)), file=sys.stderr)

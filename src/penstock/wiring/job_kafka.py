@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.sources import FeedBehind, FeedCaughtUp, FeedEnded, FeedFailed
-from penstock.core.domain.job import EMBEDDED, FeedSpec, JobSpec
+from penstock.core.domain.events.source_events import FeedBehind, FeedCaughtUp, FeedEnded, FeedFailed
+from penstock.core.domain.job_spec import EMBEDDED, FeedSpec, JobSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.feed import Feed, Order

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from penstock.core.domain.configuration import Configuration, QueryConfiguration, knobs_of
-from penstock.core.domain.events.sources import ConnectorFound
-from penstock.core.domain.job import JobSpec
+from penstock.core.domain.events.source_events import ConnectorFound
+from penstock.core.domain.job_spec import JobSpec
 from penstock.core.errors import NotReachable, UserMistake
 from penstock.core.knowledge.terms import Terms
 from penstock.core.redaction import Redactor
@@ -31,15 +31,15 @@ from penstock.spark.checkpoint import CheckpointFolder
 from penstock.spark.contract import ContractRecipe, Trace, prepare_trace
 from penstock.spark.cpu import reporting_settings, reports_cpu
 from penstock.spark.embedded import EmbeddedCluster
-from penstock.spark.engine import SparkEngine
 from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
 from penstock.spark.graphite import GraphiteCpu
 from penstock.spark.launch import SUBMITTED, forward_signals
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.session import SCRATCH, open_session
-from penstock.spark.settings import QuerySettings
+from penstock.spark.spark_engine import SparkEngine
 from penstock.trace.rows import as_batch, row_maker
 from penstock.trace.state import TraceState, recipe_of
 from penstock.wiring.job_kafka import JobKafka

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.config import USUAL_READING_S, Config
 from penstock.core.domain.configuration import Configuration, QueryConfiguration, knobs_of
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.terms import Terms
@@ -25,12 +25,12 @@ from penstock.runtime.host import About, Host
 from penstock.runtime.jobfile import own_policy, scripted_autopilot
 from penstock.runtime.steady_clock import SteadyClock
 from penstock.spark.checkpoint import CheckpointFolder
-from penstock.spark.engine import SparkEngine
 from penstock.spark.executors import UNKNOWN_NUMBER
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.recipe import Recipe
 from penstock.spark.script_query import AttachedRecipe, QueryHandle, RestartFunction, WriterRecipe
 from penstock.spark.session import check_session, pack_penstock, ship_penstock
-from penstock.spark.settings import QuerySettings
+from penstock.spark.spark_engine import SparkEngine
 
 SPARKS_OWN_DEFAULT = 2
 """Executors that YARN and Kubernetes give where `spark.executor.instances` is not set."""

@@ -70,7 +70,7 @@ def engine_of(setup: Setup, configuration: Configuration, load: Load, faults: Se
     return kind(engine, load, executors=configuration.executors, seed=setup.seed, faults=faults)
 
 
-PROFILED_SCALE_OUTS = 8
+PROFILED_EXECUTOR_COUNTS = 8
 """Phoebe sec. III-C."""
 PROFILED_RATES = 30
 PROFILED_TO = 1.25
@@ -112,8 +112,8 @@ def profiled(setup: Setup) -> Profiled:
         raise UserMistake(why)
     testbed = SimulatedTestbed(partial(engine_of, setup), clock, setup.terms.config)
     step = PROFILED_TO * most_rows_per_s / PROFILED_RATES
-    sizes = executors_between(limits.min_executors, limits.max_executors)
-    return profile(testbed, clock, ProfilePlan(sizes=sizes, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
+    executor_counts = executors_between(limits.min_executors, limits.max_executors)
+    return profile(testbed, clock, ProfilePlan(executor_counts=executor_counts, first_rate=step, step_rate=step, most_rates=PROFILED_RATES))
 
 
 def with_one_load(setup: Setup) -> Setup:
@@ -130,5 +130,5 @@ def executors_between(least: int, most: int) -> tuple[int, ...]:
     >>> executors_between(1, 12), executors_between(2, 4)
     ((1, 3, 4, 6, 7, 9, 10, 12), (2, 3, 4))
     """
-    steps = min(PROFILED_SCALE_OUTS - 1, most - least) or 1
+    steps = min(PROFILED_EXECUTOR_COUNTS - 1, most - least) or 1
     return tuple(sorted({round(least + (most - least) * place / steps) for place in range(steps + 1)}))

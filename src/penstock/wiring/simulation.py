@@ -42,7 +42,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulated:
-    """A simulated run. `profiling_worker_seconds` were spent before it began; `queries` has the report of each query of a graph."""
+    """A simulated run. `profiling_executor_s` were spent before it began; `queries` has the report of each query of a graph."""
 
     policy: str
     setup: Setup
@@ -51,7 +51,7 @@ class Simulated:
     record: Record
     events: tuple[Event, ...]
     readings: tuple[Reading, ...] = ()
-    profiling_worker_seconds: float | None = None
+    profiling_executor_s: float | None = None
     queries: Mapping[str, RunReport] = field(default_factory=dict)
 
 
@@ -73,7 +73,7 @@ def simulate_all(setup: Setup, policies: Sequence[str] = tuple(POLICIES), progre
             made = made or profiled(setup)
             one = replace(one, terms=replace(one.terms, profile=made.rows))
         ran = run(one, onwards(progress, len(found) * length_s, len(policies) * length_s))
-        found.append(replace(ran, profiling_worker_seconds=made.worker_seconds) if made and one.terms.profile == made.rows else ran)
+        found.append(replace(ran, profiling_executor_s=made.executor_s) if made and one.terms.profile == made.rows else ran)
     return tuple(found)
 
 

@@ -63,7 +63,7 @@ def test_a_cell_that_is_no_number_of_its_column_is_named_with_its_row(tmp_path: 
         (("fit", "latency"), LATENCY + "10,100,0\n", 'latency_ms is "0", a number above 0 is needed'),
         (("fit", "latency"), LATENCY + "10,100,60\n", "1 latencies seen, 4 needed"),
         (("fit", "latency"), LATENCY + "10,100,60\n10,100,61\n10,100,62\n10,100,59\n", "take --leave-out one"),
-        (("fit", "profile"), PROFILE + "2,100,60\n", "at least 4 different scale-outs and rates"),
+        (("fit", "profile"), PROFILE + "2,100,60\n", "at least 4 different numbers of executors and rates"),
         (("fit", "profile"), PROFILE + "2,100,60\n" * 9, "profiled at 1 of at least 4"),
         (("fit", "profile"), PROFILE + "2,100,0\n", 'latency_ms is "0", a number above 0 is needed'),
         (("fit", "profile"), PROFILE + "0,100,5\n", 'scaleout is "0", a whole number of at least 1 is needed'),

@@ -51,14 +51,14 @@ def test_workers_read_at_moments_of_their_own_and_a_missing_reading_do_no_harm(t
     assert found("fit", "capacity", path)["capacity"] == pytest.approx(workers.capacity, rel=0.05)
 
 
-def test_capacity_tells_how_wrong_it_is_at_the_moments_it_was_not_shown(tmp_path: Path) -> None:
+def test_capacity_has_its_error_at_the_moments_that_were_held_out(tmp_path: Path) -> None:
     path = tmp_path / "workers.csv"
     workers_csv(path)
     half = found("fit", "capacity", path, "--max-utilization", 0.5)
     assert half["mape"] < 0.06 < half["constant_mape"] and half["paper_mape"] is not None
 
 
-def test_without_a_limit_the_busiest_third_is_left_out_to_tell_the_error(tmp_path: Path) -> None:
+def test_without_a_limit_the_busiest_third_is_held_out_for_the_error(tmp_path: Path) -> None:
     path = tmp_path / "workers.csv"
     workers_csv(path)
     fitted = found("fit", "capacity", path)

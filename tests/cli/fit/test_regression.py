@@ -29,8 +29,8 @@ def test_the_error_is_that_of_what_was_held_out(tmp_path: Path, what: str, leave
 
 
 @pytest.mark.parametrize("what", FILES)
-def test_where_the_scale_out_moved_it_is_a_third_input(tmp_path: Path, what: str) -> None:
-    """A job of 250 rows/s a worker: without the scale-out the same rate means anything from idle to overload."""
+def test_where_the_executors_vary_they_are_a_third_input(tmp_path: Path, what: str) -> None:
+    """A job of 250 rows/s an executor: without the number of executors the same rate means anything from idle to overload."""
     rng = np.random.default_rng(7)
     places = [(i, share * 250 * s, s, share) for i in (10, 30, 60, 120) for s in (2, 4, 8) for share in (0.3, 0.5, 0.7, 0.85)]
     truth = {"recovery": lambda i, u: 60 + (i + 60) * u / (1 - u), "latency": lambda i, u: 300 + 2000 / i + 200 * u / (1 - u)}[what]
@@ -127,8 +127,8 @@ def test_the_picture_has_a_shade_for_each_interval(tmp_path: Path, what: str) ->
     assert f"<!-- {'recovery (s)' if what == 'recovery' else 'latency (ms)'} -->" in picture
 
 
-def test_over_several_scale_outs_the_picture_is_by_worker(tmp_path: Path) -> None:
+def test_over_several_executors_the_picture_is_by_executor(tmp_path: Path) -> None:
     path = tmp_path / "failures.csv"
     rows = [(i, u * 300 * s, s, 60 + u * (i + 60) / (1 - u)) for i in (10, 60, 120) for s in (2, 4, 8) for u in (0.2, 0.5, 0.7)]
     path.write_text("interval_s,rate,scaleout,recovery_s\n" + "\n".join(f"{i},{r},{s},{y}" for i, r, s, y in rows))
-    assert "rows/s by worker (lines: 4 workers)" in drawn(tmp_path, "fit", "recovery", path)
+    assert "rows/s by executor (lines: 4 executors)" in drawn(tmp_path, "fit", "recovery", path)

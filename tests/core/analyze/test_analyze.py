@@ -3,11 +3,11 @@ import time
 from dataclasses import replace
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.analyze import analyze
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.knowledge.fitting import FitDone, fitted
 from penstock.core.knowledge.inputs import Inputs
 from penstock.core.knowledge.knowledge import Knowledge
@@ -20,7 +20,7 @@ ALL: frozenset[Need] = frozenset({"load", "capacity", "regression", "forecast", 
 
 
 def test_where_nothing_is_needed_nothing_changes() -> None:
-    knowledge = Knowledge(declared=sized(2), desired=sized(2))
+    knowledge = Knowledge(declared=scaled_to(2), desired=scaled_to(2))
     done = analyze(knowledge, Inputs(at_s=15.0, reading=SteadyJob().reading()), TERMS, frozenset(), decides=False)
     assert done.knowledge is knowledge and (done.events, done.seen, done.fit) == ((), None, None)
 
@@ -128,11 +128,11 @@ def test_the_capacity_of_1000_executors_is_learnt_within_five_percent(needs: fro
 
 
 @pytest.mark.slow
-def test_a_turn_of_micro_batches_with_1000_executors_and_as_many_sizes_costs_no_more_than_its_share() -> None:
+def test_a_turn_of_micro_batches_that_weighs_1000_executors_costs_no_more_than_its_share() -> None:
     large, small = LargeJob(1000), LargeJob(100)
     took = [(large.turn_ms(), small.turn_ms()) for _ in range(12)][7:]
     thousand, hundred = (sorted(each)[len(took) // 2] for each in zip(*took, strict=True))
-    print(f"\na turn with 1000 executors and sizes: {thousand:.0f} ms, with 100: {hundred:.0f} ms (medians)")
+    print(f"\na turn that weighs 1000 executors: {thousand:.0f} ms, with 100: {hundred:.0f} ms (medians)")
     last = large.knowledge.schedule.last
     assert last is not None and last.policy == "daedalus"
-    assert thousand < 25 * hundred, "ten times the executors times ten times the sizes would be a hundred times as much"
+    assert thousand < 25 * hundred, "ten times the executors times ten times the candidates would be a hundred times as much"

@@ -2,11 +2,11 @@ import math
 from dataclasses import replace
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from steady_job import LEARNING, TERMS, Analysed, SteadyJob, daily
 
 from penstock.core.analyze.assess import job_latencies, peak_until, queries_of, stage_needs, tells_work, with_latencies
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Knowledge
@@ -24,16 +24,16 @@ REGRESSION: frozenset[Need] = LEARNING | {"regression"}
 
 
 @pytest.mark.parametrize("needs", [LEARNING, REGRESSION])
-def test_the_present_size_is_measured_and_others_are_carried(needs: frozenset[Need]) -> None:
+def test_the_present_executors_are_measured_and_others_are_predicted(needs: frozenset[Need]) -> None:
     analysed = Analysed(SteadyJob(load=daily), needs=needs)
     analysed.turns(60)
     seen = analysed.seen()
     assert analysed.knowledge.learnt.capacity.by_batches is None
     assert (analysed.knowledge.learnt.capacity.by_utilization.method == "daedalus") == ("regression" in needs)
     assert set(seen.capacities) == set(range(1, 9))
-    for size, estimate in seen.capacities.items():
-        assert estimate.value == pytest.approx(1000.0 * size, rel=0.02)
-    spread = {size: (each.high - each.low) / each.value for size, each in seen.capacities.items()}
+    for executors, estimate in seen.capacities.items():
+        assert estimate.value == pytest.approx(1000.0 * executors, rel=0.02)
+    spread = {executors: (each.high - each.low) / each.value for executors, each in seen.capacities.items()}
     assert spread[4] < spread[3] < spread[1] and spread[4] < spread[8]
 
 
@@ -45,18 +45,18 @@ def test_a_policy_without_needs_sees_the_reading_alone() -> None:
     assert seen.load_rows_per_s == before.last.arrival_rows_per_s if before.last else False
 
 
-def test_the_size_is_the_desired_one_and_its_own_in_shadow() -> None:
+def test_the_executors_are_those_desired_and_in_shadow_its_own() -> None:
     analysed = Analysed(SteadyJob())
     analysed.turn()
-    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, shadow=sized(7)))
-    sizes = []
+    analysed.knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, shadow=scaled_to(7)))
+    executor_counts = []
     for mode in ("active", "shadow"):
         analysed.terms = replace(TERMS, autopilot=replace(TERMS.autopilot, mode=mode))
-        sizes.append(analysed.seen().executors)
-    assert sizes == [4, 7]
+        executor_counts.append(analysed.seen().executors)
+    assert executor_counts == [4, 7]
 
 
-def test_a_size_beyond_the_limits_is_assessed_too() -> None:
+def test_executors_beyond_the_limits_are_assessed_too() -> None:
     analysed = Analysed(SteadyJob(executors=10, load=daily))
     analysed.turns(20)
     assert set(analysed.seen().capacities) == {*range(1, 9), 10}
@@ -107,19 +107,19 @@ def test_a_timer_is_over_at_the_reading_nearest_to_its_end() -> None:
         assert (seen.since_rescale_s, seen.uptime_s) == (pytest.approx(since_s), pytest.approx(since_s))
 
 
-TABLE = LatencyTable(sizes=(1, 2), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=4)
+TABLE = LatencyTable(executor_counts=(1, 2), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 9.0), (1.0, 2.0)), valid=((True, False), (True, True)), rows=4)
 BATCHES = BatchLatency(cost=BatchCost(partitions=1)).learn(
-    [BatchMeasured(rows=rows, duration_s=1 + 0.001 * rows, scaleout=1) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
+    [BatchMeasured(rows=rows, duration_s=1 + 0.001 * rows, executors=1) for rows in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
 )
 
 
 def latencies(learnt: Learnt, reading: Reading, executors: tuple[int, ...], rate: Estimate) -> dict[int, Estimate]:
-    queries = queries_of(Knowledge(declared=sized(), desired=sized(), learnt=learnt), reading)
+    queries = queries_of(Knowledge(declared=scaled_to(), desired=scaled_to(), learnt=learnt), reading)
     return job_latencies(with_latencies(queries, learnt, reading, executors, rate), learnt, reading, executors, rate)
 
 
 def predicted(rate_rows_per_s: Estimate) -> Estimate:
-    answers = BATCHES.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=4.0, scaleouts=[1])
+    answers = BATCHES.predict_each(rate_rows_per_s=rate_rows_per_s, interval_s=4.0, executor_counts=[1])
     assert isinstance(answers, dict)
     return answers[1]
 
@@ -186,7 +186,7 @@ def query(busy: float, kind: str = "real_time", lag_rows: float = 0.0, pause_s: 
     ],
     ids=["busy for half of the time", "always there", "always but for pauses", "busy between pauses", "behind", "in batches"],
 )
-def test_tasks_that_run_all_the_time_tell_their_work_only_when_they_cannot_do_it_all(seen: QueryReading, tells: bool) -> None:
+def test_tasks_that_run_all_the_time_show_their_work_only_when_they_fall_behind(seen: QueryReading, tells: bool) -> None:
     assert tells_work(seen) is tells
 
 

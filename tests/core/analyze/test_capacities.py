@@ -9,24 +9,24 @@ from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
 from penstock.core.models.capacity.batch_law import BatchLaw
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.runtime.fakes import blank_reading
 
-INTERVAL_S, SIZES = 5.0, range(1, 13)
+INTERVAL_S, EXECUTOR_COUNTS = 5.0, range(1, 13)
 LAW = BatchLaw(overhead_s=0.5, row_s=0.0002, partitions=24)
 PROFILED = (1, 3, 4, 6, 7, 9, 10, 12)
-TABLE = LatencyTable(sizes=(1,), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 2.0),), valid=((True, False),), rows=4)
+TABLE = LatencyTable(executor_counts=(1,), rates_rows_per_s=(100.0, 200.0), latency_s=((1.0, 2.0),), valid=((True, False),), rows=4)
 
 
-def carried(size: int) -> float:
-    return LAW.capacity_rows_per_s(size, INTERVAL_S)
+def carried(executors: int) -> float:
+    return LAW.capacity_rows_per_s(executors, INTERVAL_S)
 
 
-def profile(share: float = 1.0) -> ScaleoutCapacity:
-    return ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=size, throughput_rows_per_s=share * carried(size)) for size in PROFILED])
+def profile(share: float = 1.0) -> CapacityByExecutors:
+    return CapacityByExecutors().learn([CapacityMeasured(executors=executors, throughput_rows_per_s=share * carried(executors)) for executors in PROFILED])
 
 
 def batches(*, stages: bool = True) -> Reading:
@@ -36,25 +36,25 @@ def batches(*, stages: bool = True) -> Reading:
 
 
 def law_learnt() -> CapacityModel:
-    seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), scaleout=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
+    seen = [BatchMeasured(rows=rows, duration_s=LAW.duration_s(rows, 6), executors=6) for rows in (20_000.0, 50_000.0, 90_000.0, 120_000.0) * 3]
     return CapacityModel(by_batches=BatchCost(partitions=24).learn(seen))
 
 
 def test_before_the_law_of_batches_is_known_the_profile_is_read_by_waves() -> None:
-    found = t_max_of(Learnt(t_max=profile()), batches(), SIZES, INTERVAL_S)
-    for size in SIZES:
-        assert found[size].value == pytest.approx(carried(size), rel=0.05)
+    found = t_max_of(Learnt(t_max=profile()), batches(), EXECUTOR_COUNTS, INTERVAL_S)
+    for executors in EXECUTOR_COUNTS:
+        assert found[executors].value == pytest.approx(carried(executors), rel=0.05)
     assert found[11].value == found[8].value < found[12].value
 
 
 def test_the_law_of_batches_answers_once_it_is_known_whatever_the_profile_claims() -> None:
-    found = t_max_of(Learnt(t_max=profile(share=2.0), capacity=law_learnt()), batches(), SIZES, INTERVAL_S)
-    for size in SIZES:
-        assert found[size].value == pytest.approx(carried(size), rel=0.01)
+    found = t_max_of(Learnt(t_max=profile(share=2.0), capacity=law_learnt()), batches(), EXECUTOR_COUNTS, INTERVAL_S)
+    for executors in EXECUTOR_COUNTS:
+        assert found[executors].value == pytest.approx(carried(executors), rel=0.01)
 
 
 def test_without_a_profile_the_law_alone_says_nothing() -> None:
-    assert t_max_of(Learnt(capacity=law_learnt()), batches(), SIZES, INTERVAL_S) == {}
+    assert t_max_of(Learnt(capacity=law_learnt()), batches(), EXECUTOR_COUNTS, INTERVAL_S) == {}
 
 
 def test_where_the_tasks_are_not_known_the_profile_is_read_as_it_is() -> None:
@@ -65,7 +65,7 @@ def test_where_the_tasks_are_not_known_the_profile_is_read_as_it_is() -> None:
 def test_where_tasks_run_all_the_time_it_is_the_papers_curve_until_an_overload_was_seen() -> None:
     job, plain = Analysed(SteadyJob()), profile()
     reading, learnt = job.job.reading(), Learnt(t_max=plain, capacity=law_learnt(), table=TABLE)
-    assert t_max_of(learnt, reading, SIZES, INTERVAL_S) == {size: plain.predict(size) for size in SIZES}
+    assert t_max_of(learnt, reading, EXECUTOR_COUNTS, INTERVAL_S) == {executors: plain.predict(executors) for executors in EXECUTOR_COUNTS}
     assert table_of(learnt, reading, {}) is TABLE
     slow = replace(learnt, pace=Pace().learn([PaceSeen(share=0.5, overloaded=True)] * 3))
     assert t_max_of(slow, reading, [6], INTERVAL_S)[6].value == pytest.approx(plain.predict(6).value / 2)  # type: ignore[union-attr]
@@ -73,15 +73,15 @@ def test_where_tasks_run_all_the_time_it_is_the_papers_curve_until_an_overload_w
     assert at_pace is not None and at_pace.at(1, 50.0).valid and not at_pace.at(1, 51.0).valid
 
 
-def test_no_size_keeps_up_with_more_than_its_waves_carry() -> None:
+def test_no_executors_keep_up_with_more_than_their_waves_carry() -> None:
     rates = tuple(3000.0 * number for number in range(1, 20))
-    claims_all = LatencyTable(sizes=tuple(SIZES), rates_rows_per_s=rates, latency_s=((1.0,) * 19,) * 12, valid=((True,) * 19,) * 12, rows=4)
+    claims_all = LatencyTable(executor_counts=tuple(EXECUTOR_COUNTS), rates_rows_per_s=rates, latency_s=((1.0,) * 19,) * 12, valid=((True,) * 19,) * 12, rows=4)
     learnt = Learnt(t_max=profile(), capacity=law_learnt(), table=claims_all)
-    table = table_of(learnt, batches(), t_max_of(learnt, batches(), SIZES, INTERVAL_S))
+    table = table_of(learnt, batches(), t_max_of(learnt, batches(), EXECUTOR_COUNTS, INTERVAL_S))
     assert table is not None
-    assert [table.at(size, 33_000.0).valid for size in (7, 8, 11)] == [False, True, True]
-    assert [table.at(size, 46_000.0).valid for size in (8, 11, 12)] == [False, False, True]
+    assert [table.at(executors, 33_000.0).valid for executors in (7, 8, 11)] == [False, True, True]
+    assert [table.at(executors, 46_000.0).valid for executors in (8, 11, 12)] == [False, False, True]
 
 
-def test_a_profile_of_one_size_is_carried_to_others() -> None:
-    assert by_waves(ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=6, throughput_rows_per_s=60.0)]), [12], 24, 1)[12].value == pytest.approx(120.0)
+def test_a_profile_of_one_number_of_executors_predicts_others() -> None:
+    assert by_waves(CapacityByExecutors().learn([CapacityMeasured(executors=6, throughput_rows_per_s=60.0)]), [12], 24, 1)[12].value == pytest.approx(120.0)

@@ -19,7 +19,7 @@ from penstock.core.analyze.disturbances import (
     tables_due,
 )
 from penstock.core.analyze.learn import prepared
-from penstock.core.domain.events.autopilot import Graded, Recovered
+from penstock.core.domain.events.autopilot_events import Graded, Recovered
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import BatchParts, QueryReading
 from penstock.core.domain.trigger import Trigger
@@ -39,7 +39,7 @@ from penstock.stores.codec import decode, encode, encode_knowledge
 NEEDS: frozenset[Need] = frozenset({"load", "capacity"})
 
 
-def told(downtime_s: float) -> Analysed:
+def with_known_downtime(downtime_s: float) -> Analysed:
     """A job at half of its capacity whose owner knows the downtime, long enough for everything to be learnt."""
     terms = replace(TERMS, autopilot=replace(TERMS.autopilot, downtime_s=downtime_s))
     analysed = Analysed(SteadyJob(downtime_s=downtime_s), terms, NEEDS)
@@ -81,7 +81,7 @@ def test_an_outcome_of_something_else_is_charged_to_nothing() -> None:
 
 
 def test_a_failure_is_noticed_by_its_count_and_its_recovery_measured() -> None:
-    analysed = told(30.0)
+    analysed = with_known_downtime(30.0)
     failed_s = analysed.job.at_s
     analysed.job.fail()
     analysed.turns(25)
@@ -118,7 +118,7 @@ def test_downtimes_follow_the_recoveries_that_were_measured() -> None:
 
 
 def test_a_recovery_that_another_failure_interrupts_teaches_and_grades_nothing() -> None:
-    analysed = told(60.0)
+    analysed = with_known_downtime(60.0)
     analysed.job.fail()
     analysed.turns(2)
     analysed.job.fail()
@@ -132,7 +132,7 @@ def test_a_recovery_that_another_failure_interrupts_teaches_and_grades_nothing()
 def test_the_lag_before_a_failure_is_part_of_what_is_predicted() -> None:
     predicted = []
     for lag in (0.0, 60_000.0):
-        analysed = told(30.0)
+        analysed = with_known_downtime(30.0)
         analysed.job.lag = lag
         analysed.turn()
         analysed.job.fail()
@@ -141,7 +141,7 @@ def test_the_lag_before_a_failure_is_part_of_what_is_predicted() -> None:
     assert predicted[1] > predicted[0] + 1.0
 
 
-def test_the_loss_of_an_executor_is_told_from_the_failure_of_a_query() -> None:
+def test_the_loss_of_an_executor_differs_from_the_failure_of_a_query() -> None:
     job = SteadyJob()
     job.fail()
     query_failed = job.reading()
@@ -151,7 +151,7 @@ def test_the_loss_of_an_executor_is_told_from_the_failure_of_a_query() -> None:
 
 
 def test_a_rescale_is_followed_from_when_it_was_asked_for() -> None:
-    analysed = told(60.0)
+    analysed = with_known_downtime(60.0)
     asked_s = analysed.job.at_s
     analysed.rescale(5)
     analysed.turns(30)
@@ -179,7 +179,7 @@ RATE = 500.0
 
 
 def batched(since_commit_s: float | None, batch_s: float = 6.0) -> Assessment:
-    """Every 10 s a batch of 6 s, the last of which committed so long ago."""
+    """Every 10 s a batch of 6 s, the last of which committed this many seconds ago."""
     seen = under(RATE, plant="micro_batch", batch_s=batch_s, batch_laws=LAWS)
     parts = BatchParts(total_s=batch_s)
     query = QueryReading(name="q", state="running", trigger=Trigger(interval_s=10.0), rate_limit_rows_per_s=None, since_commit_s=since_commit_s, batch=parts)
@@ -247,7 +247,7 @@ def test_a_query_that_died_begins_its_batch_anew() -> None:
 
 
 @given(delay_s=st.floats(0.0, 60.0), rate=st.floats(0.0, 700.0))
-def test_a_recovery_tells_the_longest_delay_that_explains_it(delay_s: float, rate: float) -> None:
+def test_a_recovery_gives_the_longest_delay_that_explains_it(delay_s: float, rate: float) -> None:
     arrivals, outage = Arrivals.constant(rate), outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "executor_loss")
     recovered_s = outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=delay_s))
     implied_s = implied_delay_s(LAW, arrivals, outage, recovered_s)
@@ -255,7 +255,7 @@ def test_a_recovery_tells_the_longest_delay_that_explains_it(delay_s: float, rat
     assert outage.at_s + recovery_by_batches_s(LAW, arrivals, replace(outage, downtime_s=implied_s)) <= recovered_s
 
 
-def test_a_recovery_that_came_too_soon_tells_nothing() -> None:
+def test_a_recovery_that_came_too_soon_is_ignored() -> None:
     outage = outage_of(batched(since_commit_s=9.0), 1, NOW_S - 2.0, "executor_loss")
     assert implied_delay_s(LAW, Arrivals.constant(RATE), outage, NOW_S - 1.0) is None
 
@@ -298,11 +298,11 @@ def failed_often() -> Fitting:
     return fitting
 
 
-def test_every_recovery_that_was_measured_alone_is_learnt_with_its_interval_rate_and_size(failed_often: Fitting) -> None:
+def test_every_recovery_that_was_measured_alone_is_learnt_with_its_interval_rate_and_executors(failed_often: Fitting) -> None:
     recovered, model = failed_often.analysed.said(Recovered), failed_often.learnt.recoveries["query_restart"]
     assert len(recovered) == len(model.seen) == model.rows == 7 and set(failed_often.learnt.recoveries) == {"query_restart"}
     assert [each.recovery_s for each in model.seen] == [each.took_s for each in recovered]
-    assert {(each.interval_s, each.scaleout) for each in model.seen} == {(10.0, 4)}
+    assert {(each.interval_s, each.executors) for each in model.seen} == {(10.0, 4)}
     assert {round(each.rate_rows_per_s, -1) for each in model.seen} == {1500.0, 1750.0, 2000.0, 2250.0}
 
 
@@ -370,6 +370,6 @@ def test_a_failure_that_is_counted_after_readings_have_shown_it_is_learnt_as_tha
 
 
 def test_what_is_kept_is_bounded_and_the_count_goes_on() -> None:
-    seen = RecoverySeen(interval_s=10.0, rate_rows_per_s=100.0, recovery_s=50.0, scaleout=4)
+    seen = RecoverySeen(interval_s=10.0, rate_rows_per_s=100.0, recovery_s=50.0, executors=4)
     model = RecoveryRegression(most_seen=MOST_RECOVERIES).learn([seen] * 300)
     assert len(model.seen) == MOST_RECOVERIES and model.rows == 300

@@ -7,19 +7,19 @@ from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.learn import batch_measured, cost_of, profile_row, workers_reading
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import BatchParts, ExecutorReading, Quantiles, QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.policy import Need
 from penstock.core.models.capacity.batch_law import BatchLaw
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.estimate import Estimate
 from penstock.runtime.fakes import blank_reading
 
 PROFILE: frozenset[Need] = frozenset({"load", "profile"})
-ROWS = tuple(ProfileSeen(scaleout=size, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate < size) for size in (2, 4, 8) for rate in (1, 3, 5, 9))
-CLAIMED = ScaleoutCapacity().learn([ScaleoutMeasured(scaleout=size, throughput_rows_per_s=1000.0 * size) for size in (2, 4, 8)])
+ROWS = tuple(ProfileSeen(executors=each, rate_rows_per_s=1000.0 * rate, latency_s=1.0, valid=rate < each) for each in (2, 4, 8) for rate in (1, 3, 5, 9))
+CLAIMED = CapacityByExecutors().learn([CapacityMeasured(executors=executors, throughput_rows_per_s=1000.0 * executors) for executors in (2, 4, 8)])
 
 
 def analysed(*, each: float = 1000.0, downtime_s: float = 30.0) -> Analysed:
@@ -38,7 +38,7 @@ def row_now(job: Analysed) -> ProfileSeen | None:
 
 def test_a_healthy_moment_is_a_row_that_kept_up() -> None:
     row = row_now(analysed())
-    assert row is not None and (row.scaleout, row.rate_rows_per_s, row.valid) == (8, 2000.0, True)
+    assert row is not None and (row.executors, row.rate_rows_per_s, row.valid) == (8, 2000.0, True)
 
 
 def test_a_recovery_is_no_row() -> None:
@@ -56,7 +56,7 @@ def test_overload_after_a_rescale_is_a_row_that_did_not_keep_up_and_t_max_is_wha
     job.turns(12)
     assert job.knowledge.learnt.health.open
     row, seen = row_now(job), job.seen()
-    assert row is not None and (row.scaleout, row.valid) == (3, False)
+    assert row is not None and (row.executors, row.valid) == (3, False)
     assert seen.t_max[3].value == pytest.approx(1500.0, rel=0.01) and seen.t_max[8].value == pytest.approx(4000.0, rel=0.01)
     assert row.rate_rows_per_s == pytest.approx(4000.0, rel=0.01), "2,000 rows/s are at half the pace what 4,000 are to the profile"
 
@@ -109,7 +109,7 @@ NEEDS: frozenset[Need] = frozenset({"load", "capacity", "latency", "stages"})
 def batched(number: int, executors: int, rate: float) -> Reading:
     """The reading of a job of one query under this law that keeps up; its tasks fill the executors evenly but for the last wave."""
     batch_s = LAW.duration_s(rate * INTERVAL_S, executors)
-    latency_s = latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=INTERVAL_S, scaleout=executors, quantile=0.95)
+    latency_s = latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=INTERVAL_S, executors=executors, quantile=0.95)
     tasks = [12 // executors + (worker < 12 % executors) for worker in range(executors)]
     stage = StageReading(position=0, name="scan", tasks=12.0, rows_per_s=rate, run_time_s_per_s=rate * LAW.row_s, busyness=0.5)
     query = QueryReading(
@@ -139,7 +139,7 @@ def learnt_from(needs: frozenset[Need] = NEEDS, turns: int = 40) -> Analysed:
 def test_a_batch_has_the_rows_of_its_cycle() -> None:
     reading = batched(1, 3, 900.0)
     measured = batch_measured(reading.queries[0], reading, warming=False)
-    assert measured is not None and (measured.rows, measured.tasks, measured.scaleout) == (4500.0, 12, 3)
+    assert measured is not None and (measured.rows, measured.tasks, measured.executors) == (4500.0, 12, 3)
     overloaded = batch_measured(replace(reading.queries[0], batch=BatchParts(total_s=20.0)), reading, warming=False)
     assert overloaded is not None and overloaded.rows == 18_000.0
 
@@ -156,11 +156,11 @@ def test_the_cost_of_batches_is_found_with_its_waves() -> None:
     analysed = learnt_from()
     cost, seen = analysed.knowledge.learnt.capacity.by_batches, analysed.seen()
     assert cost is not None and seen.plant == "micro_batch" and seen.stops == frozenset() and seen.batch_s is not None
-    for size in (3, 4, 5, 6, 8):
-        found = cost.capacity(size, INTERVAL_S)
-        assert isinstance(found, Estimate) and found.value == pytest.approx(LAW.capacity_rows_per_s(size, INTERVAL_S), rel=0.02), size
-    for size in (3, 4):
-        assert seen.capacities[size].value == pytest.approx(LAW.capacity_rows_per_s(size, INTERVAL_S), rel=0.05), size
+    for executors in (3, 4, 5, 6, 8):
+        found = cost.capacity(executors, INTERVAL_S)
+        assert isinstance(found, Estimate) and found.value == pytest.approx(LAW.capacity_rows_per_s(executors, INTERVAL_S), rel=0.02), executors
+    for executors in (3, 4):
+        assert seen.capacities[executors].value == pytest.approx(LAW.capacity_rows_per_s(executors, INTERVAL_S), rel=0.05), executors
 
 
 def test_the_cost_of_batches_answers_for_a_policy_that_asks_for_the_papers_regression_too() -> None:
@@ -173,9 +173,9 @@ def test_latency_is_that_of_the_law_at_the_load() -> None:
     seen = learnt_from().seen()
     load = seen.load_rows_per_s
     assert load is not None and set(seen.latencies) == set(range(1, 9))
-    for size in (3, 4, 6):
-        truth_s = latency_by_law_s(LAW, rate_rows_per_s=load, interval_s=INTERVAL_S, scaleout=size, quantile=0.95)
-        assert seen.latencies[size].value == pytest.approx(truth_s, rel=0.05)
+    for executors in (3, 4, 6):
+        truth_s = latency_by_law_s(LAW, rate_rows_per_s=load, interval_s=INTERVAL_S, executors=executors, quantile=0.95)
+        assert seen.latencies[executors].value == pytest.approx(truth_s, rel=0.05)
 
 
 def test_a_batch_is_learnt_once() -> None:
@@ -199,7 +199,7 @@ def test_the_cost_of_batches_is_not_that_of_a_job_with_two_queries() -> None:
     assert analysed.knowledge.learnt.capacity.by_batches is None and set(analysed.knowledge.learnt.batches) == {"q", "r"}
 
 
-def test_stages_tell_what_a_busy_slot_does() -> None:
+def test_stages_show_what_a_busy_slot_does() -> None:
     (stage,) = learnt_from().seen().stages
     assert stage.name == "scan" and stage.rate_rows_per_s == pytest.approx(500.0) and stage.selectivity == pytest.approx(1.0)
 

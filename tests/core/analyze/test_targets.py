@@ -1,14 +1,14 @@
 from dataclasses import replace
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from steady_job import TERMS, Analysed, SteadyJob
 
 from penstock.core.analyze.targets import targets, watch_targets
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import TargetFeasible, TargetInfeasible
+from penstock.core.domain.events.autopilot_events import TargetFeasible, TargetInfeasible
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge
@@ -35,7 +35,7 @@ def test_what_no_number_of_executors_can_keep_is_named_and_nothing_else(seen: As
     assert promised(replace(seen, load_rows_per_s=10_000.0, capacities=unsure)) == {}, "the bound may be in favour"
 
 
-def test_a_latency_below_the_trigger_or_of_the_largest_size_cannot_be_kept(seen: Assessment) -> None:
+def test_a_latency_below_the_trigger_or_of_the_most_executors_cannot_be_kept(seen: Assessment) -> None:
     queries = tuple(replace(query, trigger=Trigger(interval_s=5.0)) for query in seen.reading.queries)
     batched = replace(seen, plant="micro_batch", reading=replace(seen.reading, queries=queries))
     assert promised(batched, latency_s=4.0) == {"latency": "latency_below_trigger"}
@@ -44,7 +44,7 @@ def test_a_latency_below_the_trigger_or_of_the_largest_size_cannot_be_kept(seen:
 
 
 def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(seen: Assessment) -> None:
-    knowledge = Knowledge(declared=sized(4), desired=sized(4))
+    knowledge = Knowledge(declared=scaled_to(4), desired=scaled_to(4))
 
     def looks(*loads: float) -> list[str]:
         nonlocal knowledge
@@ -64,7 +64,7 @@ def test_a_target_that_is_out_of_reach_by_turns_is_named_only_when_it_stays_so(s
 
 
 def test_what_follows_from_what_was_declared_is_named_at_the_first_look(seen: Assessment) -> None:
-    knowledge = Knowledge(declared=sized(4), desired=sized(4))
+    knowledge = Knowledge(declared=scaled_to(4), desired=scaled_to(4))
     queries = tuple(replace(query, trigger=Trigger(interval_s=5.0)) for query in seen.reading.queries)
     batched = replace(seen, plant="micro_batch", reading=replace(seen.reading, queries=queries), promises=Promises(latency_p95_s=1.0))
     short = replace(seen, promises=Promises(recovery_s=10.0))
@@ -77,7 +77,7 @@ def test_what_follows_from_what_was_declared_is_named_at_the_first_look(seen: As
     assert named(short, Autopilot()) == [], "a downtime that is only supposed is looked at again"
 
 
-def test_a_target_no_size_can_meet_is_named_once_until_it_can() -> None:
+def test_a_target_no_executors_can_meet_is_named_once_until_they_can() -> None:
     terms = replace(TERMS, promises=Promises(recovery_s=20.0))
     analysed = Analysed(SteadyJob(), terms)
     analysed.turns(20)

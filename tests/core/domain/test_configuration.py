@@ -1,4 +1,4 @@
-from changes import changing, rescaled, sized
+from changes import changing, rescaled, scaled_to
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -6,7 +6,7 @@ from penstock.core.domain.configuration import Change, Configuration, QueryConfi
 from penstock.core.domain.trigger import Trigger
 
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
-NOW = sized(2, a="10s", b="10s")
+NOW = scaled_to(2, a="10s", b="10s")
 QUERIES = st.builds(QueryConfiguration, trigger=st.sampled_from([SLOW, FAST]), rate_limit_rows_per_s=st.none() | st.just(5.0), kept_share=st.floats(0.1, 1.0))
 CONFIGURATIONS = st.builds(Configuration, executors=st.integers(1, 4), queries=st.dictionaries(st.sampled_from("abc"), QUERIES))
 
@@ -21,14 +21,14 @@ def test_the_knobs_that_differ_are_listed_in_the_order_of_the_table() -> None:
 
 
 def test_a_kind_of_disturbance_counts_once_and_what_costs_nothing_not_at_all() -> None:
-    assert difference(NOW, sized(1, a="1s", b="1s")).costs == ("rescale_down", "reconfiguration")
+    assert difference(NOW, scaled_to(1, a="1s", b="1s")).costs == ("rescale_down", "reconfiguration")
     assert rescaled(1, 2).costs == ("rescale_up",)
     assert changing(1, "a", kept_share=(1.0, 0.6)).change.costs == ()
 
 
 def test_a_query_that_only_one_of_two_names_does_not_differ() -> None:
-    assert not difference(sized(2, a="10s"), sized(2, a="10s", b="1s"))
-    assert not difference(sized(2, a="10s", b="1s"), sized(2))
+    assert not difference(scaled_to(2, a="10s"), scaled_to(2, a="10s", b="1s"))
+    assert not difference(scaled_to(2, a="10s", b="1s"), scaled_to(2))
 
 
 def test_partitions_that_are_not_named_or_not_known_do_not_move() -> None:

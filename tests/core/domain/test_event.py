@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 
 from penstock.core.domain import events
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events import autopilot as said
+from penstock.core.domain.events import autopilot_events as said
 from penstock.core.domain.events.event import Event, event_classes
-from penstock.core.domain.events.executors import ExecutorsMissing
+from penstock.core.domain.events.executor_events import ExecutorsMissing
 from penstock.core.domain.events.meaning import is_routine
-from penstock.core.domain.events.queries import QueryFailed
-from penstock.core.domain.events.run import NothingToDo, RunStarted
-from penstock.core.domain.events.sources import SourceRateSet
-from penstock.core.domain.events.steering import CommandTaken, HoldEnded, InstructionDone
+from penstock.core.domain.events.query_events import QueryFailed
+from penstock.core.domain.events.run_events import NothingToDo, RunStarted
+from penstock.core.domain.events.source_events import SourceRateSet
+from penstock.core.domain.events.steering_events import CommandTaken, HoldEnded, InstructionDone
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reasons import REASONS
 from penstock.stores.codec import decode_event, encode
@@ -27,10 +27,10 @@ WHY = Comparison(code="partitions", value=2.0, limit=4.0)
 EXAMPLES: dict[str, Any] = {
     "str": "some words", "str | None": "some words", "int": 3, "float": 12.5, "bool": True, "float | None": 12.5, "int | None": 3, "Mode": "active",
     "Effect": "asked", "End": "expired", "RollbackReason": "blind", "PredictionKind": "capacity", "Phase": "plan", "Comparison": WHY,
-    "Change": rescaled(2, 3), "Configuration": sized(counts="5s"),
-    "Decision": Decision(policy="hpa", configuration=sized(3), current=sized(2), why=WHY, guards=(WHY,)),
+    "Change": rescaled(2, 3), "Configuration": scaled_to(counts="5s"),
+    "Decision": Decision(policy="hpa", configuration=scaled_to(3), current=scaled_to(2), why=WHY, guards=(WHY,)),
     "tuple[tuple[str, str, str], ...]": (("mode", "shadow", "active"),), "tuple[str, ...]": ("limits",),
-    "tuple[Prediction, ...]": (Prediction(kind="capacity", made_s=1.0, value=2.0, low=1.0, high=3.0, configuration=sized()),),
+    "tuple[Prediction, ...]": (Prediction(kind="capacity", made_s=1.0, value=2.0, low=1.0, high=3.0, configuration=scaled_to()),),
 }  # fmt: skip
 
 
@@ -83,15 +83,15 @@ AT: Any = {"at_s": 1000.0}
 
 def decided(effect: Any, executors: int = 3, current: int = 4, mode: Any = "active", code: str = "smallest_that_holds", guards: Any = ()) -> said.Decided:
     why = Comparison(code=code, value=900.0, limit=1200.0)
-    decision = Decision(policy="daedalus", configuration=sized(executors), current=sized(current), why=why, guards=guards)
+    decision = Decision(policy="daedalus", configuration=scaled_to(executors), current=scaled_to(current), why=why, guards=guards)
     return said.Decided(**AT, id=7, mode=mode, policy="auto:daedalus", decision=decision, effect=effect)
 
 
 def graded(kind: Any, about: str, predicted: float = 1234.5, actual: float = 1200.0) -> said.Graded:
-    return said.Graded(**AT, kind=kind, about=about, made_s=940.0, predicted=predicted, low=0.0, high=9e9, actual=actual, configuration=sized(4))
+    return said.Graded(**AT, kind=kind, about=about, made_s=940.0, predicted=predicted, low=0.0, high=9e9, actual=actual, configuration=scaled_to(4))
 
 
-TO_FOUR: Any = {"before": sized(2), "configuration": sized(4)}
+TO_FOUR: Any = {"before": scaled_to(2), "configuration": scaled_to(4)}
 QUOTA = (Comparison(code="quota", value=6.0, limit=4.0),)
 SAID: list[tuple[Event, str]] = [
     (decided("asked"), "auto:daedalus: executors 4 -> 3, the fewest executors that hold (applied)"),
@@ -119,7 +119,7 @@ SAID: list[tuple[Event, str]] = [
         "auto:daedalus was rolled back, executors 2 -> 4: 3 promises were broken after it had reduced the executors",
     ),
     (
-        said.RolledBack(**AT, reason="wrong_predictions", before=sized(4), configuration=sized(4), value=1.234, limit=1.0),
+        said.RolledBack(**AT, reason="wrong_predictions", before=scaled_to(4), configuration=scaled_to(4), value=1.234, limit=1.0),
         "rolled back, executors stay 4: its predictions were off by 123% on average",
     ),
     (said.RolledBack(**AT, **TO_FOUR, reason="blind", value=130.0, limit=120.0), "rolled back, executors 2 -> 4: no reading came for 130 s"),

@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import changing, rescaled, scaling, sized
+from changes import changing, rescaled, scaled_to, scaling
 from planned import knowing
 
-from penstock.core.domain.events.executors import ExecutorsMissing
-from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
+from penstock.core.domain.events.executor_events import ExecutorsMissing
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, Instruction, Outcome, joined
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import QueryReading
@@ -29,7 +29,7 @@ REFUSED = Outcome(number=4, done=False, took_s=1.0)
 
 
 def wishing(instruction: Instruction, wishes: Mapping[str, Any] | None = None) -> Knowledge:
-    desired = declared = sized(2, a="10s").having("rate-limit:a", 50.0)
+    desired = declared = scaled_to(2, a="10s").having("rate-limit:a", 50.0)
     for address, value in {**{move.address: move.after for move in instruction.change.moves}, **(wishes or {})}.items():
         desired = desired.having(address, value)
     holds = tuple(Hold(knob=knob, value="x", who="ann", until_s=1e9) for knob in ("executors", "trigger:a", "rate-limit:a", "partitions:a"))
@@ -48,14 +48,14 @@ def test_what_was_done_is_said_with_its_price_and_the_knob_is_free() -> None:
     assert after == replace(before, pending=())
 
 
-def test_an_outcome_that_nobody_waits_for_is_passed_over() -> None:
+def test_an_outcome_without_a_pending_instruction_is_ignored() -> None:
     assert take_outcomes(wishing(SCALE), [Outcome(number=9, done=False, took_s=0.0)], 10.0) == (wishing(SCALE), [])
     once = [Outcome(number=1, done=True, took_s=0.0)]
     assert len(take_outcomes(wishing(SCALE), [*once, *once], 10.0)[1]) == 1
 
 
 def test_a_rescale_that_was_not_carried_out_is_no_disturbance_and_its_prediction_is_not_graded() -> None:
-    made = Prediction(kind="recovery", made_s=1.0, value=1.0, low=1.0, high=1.0, configuration=sized(4), cause="instruction 1")
+    made = Prediction(kind="recovery", made_s=1.0, value=1.0, low=1.0, high=1.0, configuration=scaled_to(4), cause="instruction 1")
     health = RecoveryWatch().disturbed(3.0, "rescale_up", cause="instruction 1")
     applied = Applied(number=1, decision_id=6, change=SCALE.change, at_s=3.0)
     before = replace(wishing(SCALE), applied=(applied,), learnt=Learnt(health=health), predictions=(made, replace(made, cause="failure 1")))
@@ -80,7 +80,7 @@ def test_executors_that_have_not_come_are_still_desired() -> None:
 
 def test_a_query_that_could_not_be_changed_is_desired_as_it_is_and_a_value_it_has_stays_held() -> None:
     after, _ = take_outcomes(wishing(CHANGE), [Outcome(number=2, done=False, took_s=1.0, reason="boom")], 10.0)
-    assert after.desired == sized(2, a="10s").having("rate-limit:a", 50.0)
+    assert after.desired == scaled_to(2, a="10s").having("rate-limit:a", 50.0)
     assert held(after) == ["executors", "rate-limit:a"]
 
 

@@ -3,15 +3,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import changing, scaling, sized
+from changes import changing, scaled_to, scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.executor_events import ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
@@ -23,11 +23,11 @@ from penstock.runtime.fakes import blank_reading
 SLOW, FAST = Trigger(interval_s=10.0), Trigger(interval_s=1.0)
 SEEN = QueryReading(name="a", state="running", trigger=SLOW, rate_limit_rows_per_s=None, partitions=4)
 CONFIG = Config(executors_timeout_s=30.0)
-WANTED = Knowledge(declared=sized(3), desired=sized(3))
+WANTED = Knowledge(declared=scaled_to(3), desired=scaled_to(3))
 
 
 def knowing(wishes: Mapping[str, Any] | None = None, seen: QueryReading = SEEN, unable: dict[str, str] | None = None) -> Knowledge:
-    desired = is_now = sized(2, a="10s")
+    desired = is_now = scaled_to(2, a="10s")
     for address, value in (wishes or {}).items():
         desired = desired.having(address, value)
     reading = blank_reading(1.0, executors_running=2, executors_requested=2, queries=(seen,), unable=unable or {})
@@ -123,7 +123,7 @@ def test_several_knobs_are_turned_in_one_turn_with_numbers_of_their_own() -> Non
 def rescaling(mode: Mode = "active", **known: Any) -> Knowledge:
     """Knowledge that desires 5 executors of 3, after its next instruction was given."""
     last = blank_reading(10.0, **{"executors_running": 2, "executors_requested": 3, "throughput_rows_per_s": 100.0, **known})
-    return reconcile(Knowledge(declared=sized(3), desired=sized(5), last=last, schedule=Schedule(mode=mode), next_number=4), 10.0)[0]
+    return reconcile(Knowledge(declared=scaled_to(3), desired=scaled_to(5), last=last, schedule=Schedule(mode=mode), next_number=4), 10.0)[0]
 
 
 @pytest.mark.parametrize(("mode", "applied", "rescaled_s"), [("observe", 0, None), ("shadow", 1, None), ("ask", 1, 10.0), ("active", 1, 10.0)])

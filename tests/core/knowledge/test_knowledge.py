@@ -1,12 +1,12 @@
 from dataclasses import replace
 
-from changes import rescaled, scaling, sized
+from changes import rescaled, scaled_to, scaling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.analyze.disturbances import knowing_applied
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.knobs import knob_at
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.trigger import Trigger
@@ -141,11 +141,11 @@ def test_a_query_that_joins_again_finds_the_wish_that_an_earlier_controller_left
     assert started.holds == () and "b" not in started.desired.queries
     assert join(started, "b", OF_SLOW, left) == left
     changed = join(started, "b", QueryConfiguration(), left)
-    assert changed.desired == sized(2, a="10s", b="0s") and changed.holds == ()
+    assert changed.desired == scaled_to(2, a="10s", b="0s") and changed.holds == ()
 
 
 def test_a_query_that_is_declared_twice_keeps_what_was_desired_of_it_meanwhile() -> None:
     both = join(begin(desired(), None, LIMITS), "b", OF_SLOW, None)
-    steered = replace(both, desired=sized(2, a="1s", b="1s"), holds=(held("trigger:a", "1s"), held("trigger:b", "1s")))
+    steered = replace(both, desired=scaled_to(2, a="1s", b="1s"), holds=(held("trigger:a", "1s"), held("trigger:b", "1s")))
     assert join(steered, "b", OF_SLOW, None) == steered
     assert join(steered, "b", QueryConfiguration(), None).holds == (held("trigger:a", "1s"),)

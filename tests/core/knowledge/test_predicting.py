@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 from assessed import about, under
-from changes import sized
+from changes import scaled_to
 from steady_job import LEARNING, Analysed, SteadyJob, daily
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.policy import predicted_by
@@ -21,7 +21,7 @@ from penstock.core.policies.daedalus import Daedalus
 from penstock.core.policies.hpa import Hpa
 from penstock.core.policies.phoebe import Phoebe
 
-TABLE = LatencyTable(sizes=(1,), rates_rows_per_s=(0.0, 5000.0), latency_s=((1.5, 1.5),), valid=((True, True),), rows=50)
+TABLE = LatencyTable(executor_counts=(1,), rates_rows_per_s=(0.0, 5000.0), latency_s=((1.5, 1.5),), valid=((True, True),), rows=50)
 PROFILED: dict[str, Any] = {"table": TABLE, "t_max": {executors: about(80.0 * executors) for executors in range(1, 13)}}
 
 
@@ -33,36 +33,35 @@ def seen() -> Assessment:
 
 
 def predicted(policy: Any, seen: Assessment, executors: int, decider: str = "") -> dict[str, Prediction]:
-    return {each.kind: each for each in predicted_by(policy, seen, sized(executors), decider)}
+    return {each.kind: each for each in predicted_by(policy, seen, scaled_to(executors), decider)}
 
 
 def test_the_load_is_predicted_a_minute_five_and_fifteen_ahead(seen: Assessment) -> None:
-    loads = list(load_predictions(seen, sized(4)))
+    loads = list(load_predictions(seen, scaled_to(4)))
     assert [(each.about, each.due_s and each.due_s - seen.at_s) for each in loads] == [("60 s", 60.0), ("300 s", 300.0), ("900 s", 900.0)]
     assert all(each.kind == "forecast" and each.low <= each.value <= each.high for each in loads)
     assert loads[0].value == pytest.approx(daily(seen.at_s + 52.5), rel=0.05)
-    assert list(load_predictions(replace(seen, forecast=None), sized(4))) == []
+    assert list(load_predictions(replace(seen, forecast=None), scaled_to(4))) == []
 
 
 def test_latency_is_predicted_of_executors_that_keep_up_and_after_a_change_it_waits(seen: Assessment) -> None:
     known, endless = Estimate(value=2.0, low=1.5, high=3.0), Estimate(value=2.0, low=1.5, high=float("inf"))
-    (made,) = latency_prediction(seen, known, sized(4), about=AVERAGE, changes=False)
+    (made,) = latency_prediction(seen, known, scaled_to(4), about=AVERAGE, changes=False)
     assert (made.value, made.about, made.due_s, made.expires_s) == (2.0, "average", seen.at_s + 60.0, None)
-    (changed,) = latency_prediction(seen, known, sized(6), about=AVERAGE, changes=True)
+    (changed,) = latency_prediction(seen, known, scaled_to(6), about=AVERAGE, changes=True)
     assert (changed.due_s, changed.expires_s) == (seen.at_s + 60.0, seen.at_s + 180.0)
-    assert (
-        latency_prediction(seen, endless, sized(4), about=AVERAGE, changes=False) == () == latency_prediction(seen, None, sized(4), about="p95", changes=False)
-    )
+    for unknown, what in ((endless, AVERAGE), (None, "p95")):
+        assert latency_prediction(seen, unknown, scaled_to(4), about=what, changes=False) == ()
 
 
 def test_predictions_have_an_identity_of_the_decision_they_were_made_with(seen: Assessment) -> None:
-    made = identified(load_predictions(seen, sized(4)), "decision 7", decision=7, policy="auto:ds2")
+    made = identified(load_predictions(seen, scaled_to(4)), "decision 7", decision=7, policy="auto:ds2")
     assert [(each.id, each.decision, each.policy) for each in made] == [(f"decision 7.{number}", 7, "auto:ds2") for number in (1, 2, 3)]
 
 
 def test_daedalus_predicts_the_capacity_that_it_decides_by(seen: Assessment) -> None:
     capacity = predicted(Daedalus(), seen, 6)["capacity"]
-    assert capacity.configuration == sized(6) and capacity.value == pytest.approx(6000.0, rel=0.02) and capacity.expires_s == seen.at_s + 900.0
+    assert capacity.configuration == scaled_to(6) and capacity.value == pytest.approx(6000.0, rel=0.02) and capacity.expires_s == seen.at_s + 900.0
 
 
 def test_kept_executors_need_no_recovery_from_a_change_and_are_judged_by_a_failure() -> None:

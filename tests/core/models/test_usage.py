@@ -107,10 +107,10 @@ def test_other_queries_count_as_they_are_read() -> None:
 
 
 def test_what_a_row_costs_is_remembered_while_nothing_commits_and_forgotten_with_its_query() -> None:
-    told = row_costs(reading(query(batch=BatchParts(total_s=2.0), busyness=0.5, throughput_rows_per_s=2000.0)), {})
-    assert told == {"q": pytest.approx(0.001)}
-    assert row_costs(reading(query(busyness=0.0, throughput_rows_per_s=0.0)), told) == told
-    assert row_costs(reading(query(name="another")), told) == {}
+    costs = row_costs(reading(query(batch=BatchParts(total_s=2.0), busyness=0.5, throughput_rows_per_s=2000.0)), {})
+    assert costs == {"q": pytest.approx(0.001)}
+    assert row_costs(reading(query(busyness=0.0, throughput_rows_per_s=0.0)), costs) == costs
+    assert row_costs(reading(query(name="another")), costs) == {}
 
 
 def of_batch(**known: Any) -> Reading:

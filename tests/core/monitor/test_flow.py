@@ -108,7 +108,7 @@ def test_without_live_counts_throughput_is_unknown_though_batches_commit() -> No
     assert only(last).batch is not None and only(last).stages[0].rows_per_s == pytest.approx(100.0)
 
 
-def test_lag_counts_what_was_processed_since_the_executors_last_told() -> None:
+def test_lag_counts_what_was_processed_since_the_last_heartbeat() -> None:
     facts = [real_time(newest_rows=100.0 * at_s, processed_rows=100.0 * (at_s - 0.5), read_rows=100.0 * (at_s - 0.5), stale_s=0.3) for at_s in (10.0, 15.0)]
     first, second = looked(*(seen(at_s, each) for at_s, each in zip((10.0, 15.0), facts, strict=True)))
     assert first.lag_rows == pytest.approx(50.0)
@@ -236,16 +236,16 @@ class Heartbeats:
     def look(self, at_s: float) -> QueryFacts:
         last_s = [float(each[each <= at_s][-1]) for each in self.told_s]
         rows = {str(number): float(np.floor(self.read(told_s) / self.executors)) for number, told_s in enumerate(last_s)}
-        told = sum(rows.values())
+        counted = sum(rows.values())
         return real_time(
-            newest_rows=float(np.floor(self.arrival * at_s)), processed_rows=told, in_batch_rows=told, read_rows=told, executor_rows=rows,
+            newest_rows=float(np.floor(self.arrival * at_s)), processed_rows=counted, in_batch_rows=counted, read_rows=counted, executor_rows=rows,
             stale_s=at_s - float(np.mean(last_s)),
         )  # fmt: skip
 
 
 @pytest.mark.parametrize("capacity", [1e9, 1_700.0], ids=["keeps up", "falls behind"])
 @pytest.mark.parametrize("seed", range(5))
-def test_what_heartbeats_tell_is_within_three_percent_of_the_truth_nine_times_in_ten(seed: int, capacity: float) -> None:
+def test_counts_by_heartbeat_are_within_three_percent_of_the_truth_nine_times_in_ten(seed: int, capacity: float) -> None:
     config = Config(reading_interval_s=2.0, reading_window_s=10.0)
     source = Heartbeats(seed, arrival=2_000.0, capacity=capacity, executors=4, every_s=0.5, until_s=200.0)
     alive = tuple(str(each) for each in range(source.executors))

@@ -22,7 +22,7 @@ class Sawtooth:
 
     def __init__(self, rate: float, interval_s: float, batch_s: Callable[[int], float], *, phase_s: float = 0.0, name: str = "q") -> None:
         self.rate, self.interval_s, self.batch_s, self.phase_s, self.name = rate, interval_s, batch_s, phase_s, name
-        self.told = 0
+        self.reported = 0
 
     def start_s(self, number: int) -> float:
         return EPOCH_S + self.phase_s + number * self.interval_s
@@ -49,10 +49,10 @@ class Sawtooth:
 
     def look(self, at_s: float) -> QueryFacts:
         new = []
-        while self.commit_s(self.told) <= at_s:
-            new.append(self.batch(self.told))
-            self.told += 1
-        processed = self.rows_by(self.start_s(self.told - 1)) if self.told else 0.0
+        while self.commit_s(self.reported) <= at_s:
+            new.append(self.batch(self.reported))
+            self.reported += 1
+        processed = self.rows_by(self.start_s(self.reported - 1)) if self.reported else 0.0
         return QueryFacts(
             name=self.name, state="running", trigger=Trigger(interval_s=self.interval_s), rate_limit_rows_per_s=None, started_s=EPOCH_S, batches=tuple(new),
             newest_rows=self.rows_by(at_s), processed_rows=processed, partitions=4,
@@ -133,7 +133,7 @@ def test_the_rest_of_a_reading_is_as_the_batches_say() -> None:
     assert (reading.uptime_s, reading.executors_running, reading.executors_requested) == (60.0, 2, 2)
 
 
-def test_a_stalled_query_still_tells_of_its_last_batch_while_its_excess_grows() -> None:
+def test_a_stalled_query_still_shows_its_last_batch_while_its_excess_grows() -> None:
     found = readings(Sawtooth(100.0, 5.0, lambda number: 2.0 if number < 5 else 1e9), [EPOCH_S + 5.0 * each for each in range(1, 40)])
     last = only(found[-1])
     assert found[-1].throughput_rows_per_s == 0.0 and found[-1].busyness == 0.0
@@ -171,7 +171,7 @@ def test_slots_that_tasks_hold_all_the_time_ask_for_executors() -> None:
     assert observe(Memory(), seen(EPOCH_S, replace(held, slots_held=0), executors=executors), CONFIG)[1].least_executors == 0
 
 
-def test_what_one_query_does_not_tell_is_unknown_of_the_whole_job() -> None:
+def test_what_is_unknown_of_one_query_is_unknown_of_the_whole_job() -> None:
     tells, silent = Sawtooth(100.0, 5.0, lambda _: 1.0), Sawtooth(50.0, 5.0, lambda _: 2.0, name="silent")
     memory = Memory()
     for at_s in (EPOCH_S + 5.0 * each for each in range(1, 10)):
@@ -198,7 +198,7 @@ def test_the_job_has_the_worst_latency_and_the_longest_wait_of_its_queries() -> 
     _, reading = observe(Memory(), seen(at_s, with_latency(one, at_s, 3.0), with_latency(two, at_s, 8.0)), CONFIG)
     assert reading.latency is not None and reading.latency.p95_s == pytest.approx(8.0, abs=1e-5)
     assert reading.lag_s == 8.0
-    one.told = two.told = 0
+    one.reported = two.reported = 0
     _, reading = observe(Memory(), seen(at_s, with_latency(one, at_s, 3.0), with_latency(two, at_s, -60.0)), CONFIG)
     assert reading.queries[1].latency is None and reading.queries[1].clock_skew_s == pytest.approx(60.0, abs=1e-5)
     assert reading.latency is not None and reading.latency.p95_s == pytest.approx(3.0, abs=1e-5)
@@ -263,7 +263,7 @@ def test_each_partition_has_its_own_arrival_rate_however_often_it_is_read(trigge
 
 
 @pytest.mark.parametrize("trigger", MODES, ids=str)
-def test_the_lag_of_a_partition_is_what_waits_there_and_unknown_where_nobody_knows(trigger: Trigger) -> None:
+def test_the_lag_of_a_partition_is_what_waits_there_or_unknown(trigger: Trigger) -> None:
     facts = [PartitionFact(name=f"clicks-{i}", newest_rows=100.0, processed_rows=done) for i, done in enumerate((40.0, 100.0, 130.0, None))]
     _, found = look(Memory(), 1.0, trigger, *facts)
     assert [each.lag_rows for each in found] == [60.0, 0.0, 0.0, None]

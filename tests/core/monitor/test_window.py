@@ -113,7 +113,7 @@ def test_one_sample_is_no_rate_and_neither_are_two_of_the_same_moment() -> None:
     assert rate_per_s(sampled(once, 1.0, 11.0, LEAST_S), LEAST_S) is None
 
 
-def test_a_counter_that_does_not_tell_has_no_rate_and_begins_anew() -> None:
+def test_an_unknown_counter_has_no_rate_and_begins_anew() -> None:
     assert sampled(sampled(sampled((), 0.0, 0.0, LEAST_S), 5.0, 50.0, LEAST_S), 10.0, None, LEAST_S) == ()
 
 

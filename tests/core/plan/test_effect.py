@@ -2,14 +2,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import scaling, sized
+from changes import scaled_to, scaling
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import knowing, of, terms, trying
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import ScalingIneffective
+from penstock.core.domain.events.autopilot_events import ScalingIneffective
 from penstock.core.domain.hours import Hours
 from penstock.core.domain.reading import BatchParts, QueryReading, Reading
 from penstock.core.domain.trigger import Trigger
@@ -40,7 +40,7 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
     after, events = judged(reading())
     assert after.desired.executors == 2
     assert after.effects.trial is None
-    assert after.effects.blocked == Blocked(configuration=sized(2), until_s=SETTLED + Autopilot().blocked_s, bottleneck="partitions")
+    assert after.effects.blocked == Blocked(configuration=scaled_to(2), until_s=SETTLED + Autopilot().blocked_s, bottleneck="partitions")
     said = ScalingIneffective(
         at_s=SETTLED, decision_id=1, before=2, after=4, throughput_before_rows_per_s=1000.0, throughput_after_rows_per_s=1010.0, bottleneck=TOO_FEW
     )  # fmt: skip
@@ -49,7 +49,7 @@ def test_ineffective_scaling_is_reverted_and_its_bottleneck_named() -> None:
 
 
 @given(st.floats(0.0, 3000.0))
-def test_a_tenth_of_the_gain_of_a_size_in_proportion_is_enough(throughput: float) -> None:
+def test_a_tenth_of_the_proportional_gain_is_enough(throughput: float) -> None:
     after, events = judged(reading(throughput_rows_per_s=throughput))
     assert after.effects.trial is None
     assert bool(events) == (after.desired.executors == 2) == (throughput < 1100.0)
@@ -89,7 +89,7 @@ def test_nothing_is_taken_back_while_the_policy_is_paused() -> None:
 
 def test_where_the_owner_allows_a_step_at_a_time_it_is_taken_back_step_by_step() -> None:
     after, events = judged(reading(), max_step=1)
-    assert (after.desired.executors, after.effects.trial) == (3, replace(TRIAL, after=sized(3), since_s=SETTLED))
+    assert (after.desired.executors, after.effects.trial) == (3, replace(TRIAL, after=scaled_to(3), since_s=SETTLED))
     later = reading(2 * SETTLED, executors_running=3, executors_requested=3)
     after, again = watch_effect(replace(after, last=later), later.at_s, terms(max_step=1), lambda _: TOO_FEW)
     assert (after.desired.executors, after.effects.trial) == (2, None)
@@ -103,7 +103,7 @@ def test_a_query_for_which_nothing_waits_does_not_put_off_the_judgement() -> Non
     assert judged(reading(queries=(busy, idle)))[0].desired.executors == 2
 
 
-def test_what_the_readings_do_not_show_is_told_by_the_throughput() -> None:
+def test_an_unknown_bottleneck_is_judged_by_the_throughput() -> None:
     unknown = Comparison(code="unknown_bottleneck", value=1010.0)
     _, events = watch_effect(on_trial(reading()), SETTLED, terms(), lambda _: unknown)
     assert [each.words() for each in events if "throughput went from 1,000 to 1,010 rows/s" in each.words()]
@@ -111,11 +111,11 @@ def test_what_the_readings_do_not_show_is_told_by_the_throughput() -> None:
 
 def test_only_scale_ups_in_overload_are_a_trial_and_those_that_follow_each_other_are_judged_together() -> None:
     overloaded, healthy = reading(executors_running=2), reading(excess_lag_rows=0.0)
-    assert with_trial(Effects(), healthy, sized(2), sized(4), 1, 7.0).trial is None
-    assert with_trial(Effects(), reading(throughput_rows_per_s=None), sized(2), sized(4), 1, 7.0).trial is None
-    assert with_trial(Effects(trial=TRIAL), overloaded, sized(4), sized(3), 1, 7.0).trial is None
-    assert with_trial(Effects(), overloaded, sized(2), sized(4), 1, 7.0).trial == trying(2, 4, 1010.0, since_s=7.0)
-    assert with_trial(Effects(trial=TRIAL), reading(), sized(4), sized(6), 2, 60.0).trial == trying(2, 6, 1000.0, since_s=60.0, decision_id=2)
+    assert with_trial(Effects(), healthy, scaled_to(2), scaled_to(4), 1, 7.0).trial is None
+    assert with_trial(Effects(), reading(throughput_rows_per_s=None), scaled_to(2), scaled_to(4), 1, 7.0).trial is None
+    assert with_trial(Effects(trial=TRIAL), overloaded, scaled_to(4), scaled_to(3), 1, 7.0).trial is None
+    assert with_trial(Effects(), overloaded, scaled_to(2), scaled_to(4), 1, 7.0).trial == trying(2, 4, 1010.0, since_s=7.0)
+    assert with_trial(Effects(trial=TRIAL), reading(), scaled_to(4), scaled_to(6), 2, 60.0).trial == trying(2, 6, 1000.0, since_s=60.0, decision_id=2)
 
 
 @pytest.mark.parametrize(("batch_s", "since_commit_s", "is_judged"), [(20.0, 5.0, True), (20.0, 90.0, False), (200.0, 5.0, False), (None, 60.0, False)])

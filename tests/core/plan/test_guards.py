@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import LIMITS, Thumb, assessed, wants
@@ -10,25 +10,25 @@ from planned import LIMITS, Thumb, assessed, wants
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.decision import Comparison, Decision, Recommended
 from penstock.core.domain.hours import Hours
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.knowledge.steering import Applied, Blocked, Effects
 from penstock.core.models.estimate import Estimate
 from penstock.core.plan.guards import Guarding, guarded, guards_on
 from penstock.core.plan.owner import Allowed, owner_allows
 
 ALWAYS, NEVER = Hours(), Hours(days=())
-SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)
+EXECUTORS = st.integers(LIMITS.min_executors, LIMITS.max_executors)
 AUTOPILOTS = st.builds(
     Autopilot, mode=st.sampled_from(["shadow", "ask", "active"]), only=st.sampled_from(["both", "up", "down"]),
-    max_step=st.none() | st.integers(1, 4), quota_executors=st.none() | SIZES, hours=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
+    max_step=st.none() | st.integers(1, 4), quota_executors=st.none() | EXECUTORS, hours=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
     exclude=st.sampled_from([(), (ALWAYS,), (NEVER,)]),
     calendar=st.lists(st.builds(Floor, name=st.just("sale"), min_executors=st.integers(1, 10)), max_size=2).map(tuple),
 )  # fmt: skip
-CHANGES = st.builds(rescaled, SIZES, SIZES)
+CHANGES = st.builds(rescaled, EXECUTORS, EXECUTORS)
 RESCALES = st.none() | st.builds(Applied, number=st.just(1), decision_id=st.none(), change=CHANGES, at_s=st.floats(0, 1000))
-BLOCKED = st.none() | st.builds(Blocked, configuration=SIZES.map(sized), until_s=st.floats(0, 2000), bottleneck=st.just("partitions"))
-EARLIER = st.lists(st.builds(Recommended, at_s=st.floats(0, 999), configuration=SIZES.map(sized)), max_size=4).map(tuple)
-LATENCIES = st.dictionaries(SIZES, st.floats(0.1, 10.0).map(lambda s: Estimate(value=s, low=s, high=s)), max_size=8)
+BLOCKED = st.none() | st.builds(Blocked, configuration=EXECUTORS.map(scaled_to), until_s=st.floats(0, 2000), bottleneck=st.just("partitions"))
+EARLIER = st.lists(st.builds(Recommended, at_s=st.floats(0, 999), configuration=EXECUTORS.map(scaled_to)), max_size=4).map(tuple)
+LATENCIES = st.dictionaries(EXECUTORS, st.floats(0.1, 10.0).map(lambda s: Estimate(value=s, low=s, high=s)), max_size=8)
 WANTED = st.integers(-3, 20)
 
 
@@ -43,7 +43,7 @@ def asked(before: int, after: int, at_s: float) -> Applied:
     return Applied(number=1, decision_id=None, change=rescaled(before, after), at_s=at_s)
 
 
-@given(AUTOPILOTS, RESCALES, BLOCKED, EARLIER, LATENCIES, SIZES, WANTED, st.booleans())
+@given(AUTOPILOTS, RESCALES, BLOCKED, EARLIER, LATENCIES, EXECUTORS, WANTED, st.booleans())
 def test_the_target_stays_within_limits_and_quota(
     autopilot: Autopilot, rescale: Applied | None, blocked: Blocked | None, earlier: Any, latencies: Any, current: int, wanted: int, on: bool
 ) -> None:
@@ -54,7 +54,7 @@ def test_the_target_stays_within_limits_and_quota(
     assert (final.executors == wanted) or final.guards, "a guard that changed the executors is named"
 
 
-@given(AUTOPILOTS, SIZES, WANTED)
+@given(AUTOPILOTS, EXECUTORS, WANTED)
 def test_a_guard_never_widens_what_a_stronger_one_allows(autopilot: Autopilot, current: int, wanted: int) -> None:
     final = owner_allows(wants(wanted, current), Allowed(autopilot=autopilot, limits=LIMITS, at_s=0.0)).executors
     if autopilot.quota_executors is not None and current > autopilot.quota_executors:
@@ -68,7 +68,7 @@ def test_a_guard_never_widens_what_a_stronger_one_allows(autopilot: Autopilot, c
             assert final == current
 
 
-@given(AUTOPILOTS, SIZES, WANTED)
+@given(AUTOPILOTS, EXECUTORS, WANTED)
 def test_what_the_owner_allows_is_allowed_again(autopilot: Autopilot, current: int, wanted: int) -> None:
     allowed = Allowed(autopilot=autopilot, limits=LIMITS, at_s=0.0)
     once = owner_allows(wants(wanted, current), allowed)
@@ -98,7 +98,7 @@ def test_each_wish_of_the_owner_has_its_own_code(autopilot: Any, wanted: int, le
 
 
 def test_down_waits_for_the_most_that_was_recommended_within_the_window() -> None:
-    earlier = tuple(Recommended(at_s=at_s, configuration=sized(executors)) for at_s, executors in ((500.0, 6), (800.0, 4), (900.0, 2)))
+    earlier = tuple(Recommended(at_s=at_s, configuration=scaled_to(executors)) for at_s, executors in ((500.0, 6), (800.0, 4), (900.0, 2)))
     final = settled(wants(1, 5), known={"earlier": earlier})
     assert (final.executors, final.guards) == (4, (Comparison(code="slower_down", value=1.0, limit=4.0),))
     assert settled(wants(1, 5), known={"earlier": earlier}, time_scale=0.5).executors == 2, "days of half the length, windows of half the length"
@@ -111,8 +111,8 @@ def test_nothing_is_given_away_soon_after_a_scale_up() -> None:
         assert settled(wants(1, 5), rescale=rescale).executors == left
 
 
-def test_the_first_size_that_keeps_the_promised_latency_is_taken_if_there_is_one() -> None:
-    latencies = {size: Estimate(value=seconds, low=seconds, high=seconds) for size, seconds in ((3, 9.0), (4, 5.0), (5, 1.5), (6, 1.0))}
+def test_the_fewest_executors_that_keep_the_promised_latency_are_taken_if_any_do() -> None:
+    latencies = {executors: Estimate(value=seconds, low=seconds, high=seconds) for executors, seconds in ((3, 9.0), (4, 5.0), (5, 1.5), (6, 1.0))}
     final = settled(wants(3), known={"latencies": latencies, "promises": Promises(latency_p95_s=2.0)})
     assert (final.executors, final.guards) == (5, (Comparison(code="latency", value=9.0, limit=2.0),))
     assert settled(wants(3), known={"latencies": latencies, "promises": Promises(latency_p95_s=0.5)}).executors == 3, "no number of executors keeps it"
@@ -121,7 +121,7 @@ def test_the_first_size_that_keeps_the_promised_latency_is_taken_if_there_is_one
 
 
 def test_more_than_what_brought_nothing_is_not_tried_again_until_its_time() -> None:
-    blocked = Blocked(configuration=sized(4), until_s=1500.0, bottleneck="partitions")
+    blocked = Blocked(configuration=scaled_to(4), until_s=1500.0, bottleneck="partitions")
     final = settled(wants(7, 2), blocked=blocked)
     assert (final.executors, final.guards) == (4, (Comparison(code="ineffective", value=7.0, limit=4.0),))
     assert settled(wants(7, 6), blocked=blocked).executors == 6, "what an operator set above it is not taken back"

@@ -1,16 +1,16 @@
 from dataclasses import replace
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import knowing, of, proposing, terms, trying, wants
 
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
 from penstock.core.domain.decision import Recommended
-from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed, ProposalEnded
-from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded
-from penstock.core.domain.job import Limits
+from penstock.core.domain.events.autopilot_events import Decided, PolicyPaused, PolicyResumed, ProposalEnded
+from penstock.core.domain.events.steering_events import CommandRefused, CommandTaken, HoldEnded
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.reading import QueryReading
 from penstock.core.domain.trigger import Trigger
@@ -23,7 +23,7 @@ from penstock.core.plan.settle import follow_owner
 from penstock.runtime.fakes import blank_reading
 
 ASK, NARROW = terms("ask"), Terms(limits=Limits(min_executors=2, max_executors=4))
-DECLARED = sized(2, a="0s", b="0s")
+DECLARED = scaled_to(2, a="0s", b="0s")
 FRESH = Knowledge(declared=DECLARED, desired=DECLARED)
 ATTACHED = QueryReading(name="a", state="running", trigger=Trigger(), rate_limit_rows_per_s=None, unable={"trigger": "give restart=..."})
 PROPOSAL = proposing()
@@ -57,7 +57,7 @@ def proposing_instead(**other: object) -> Knowledge:
 @given(HOLDS, st.floats(0, 100))
 @settings(deadline=None)
 def test_a_hold_ends_when_its_time_has_run_out_and_its_value_stays(holds: list[Hold], at_s: float) -> None:
-    before = replace(FRESH, desired=sized(3), holds=tuple(holds))
+    before = replace(FRESH, desired=scaled_to(3), holds=tuple(holds))
     after, events = hear(before, [], at_s, NARROW)
     assert all(each.until_s > at_s for each in after.holds)
     assert {event.knob for event in of(HoldEnded, events) if event.expired} == {each.knob for each in before.holds if each.until_s <= at_s}
@@ -84,7 +84,7 @@ def test_a_wish_for_no_query_in_particular_is_one_for_every_query() -> None:
 def test_each_kind_of_wish_reaches_its_knob_of_one_query() -> None:
     commands = [wish("trigger", "5s", "a"), wish("rate-limit", "7/s", "a"), wish("rate-limit", "none", "a"), wish("partitions", "8", "a")]
     knowledge, _ = hear(FRESH, commands, 10.0, NARROW)
-    assert knowledge.desired == sized(2, a="5s", b="0s").having("partitions:a", 8)
+    assert knowledge.desired == scaled_to(2, a="5s", b="0s").having("partitions:a", 8)
     assert {hold.knob: hold.value for hold in knowledge.holds} == {"trigger:a": "5s", "rate-limit:a": "none", "partitions:a": "8"}
 
 
@@ -105,7 +105,7 @@ def test_a_value_out_of_bounds_is_refused_with_the_bounds(knob: str, value: str,
 
 
 def test_a_rate_limit_and_real_time_mode_do_not_go_together_whichever_comes_second() -> None:
-    flowing = replace(FRESH, desired=sized(2, a="realtime:5s", b="0s"))
+    flowing = replace(FRESH, desired=scaled_to(2, a="realtime:5s", b="0s"))
     limited = replace(FRESH, desired=DECLARED.having("rate-limit:a", 9.0))
     [said] = refusals(flowing, wish("rate-limit", "9/s", "a"))
     assert "Spark keeps to no rate limit in Real-Time Mode" in said
@@ -117,7 +117,7 @@ def test_a_rate_limit_and_real_time_mode_do_not_go_together_whichever_comes_seco
 
 def test_a_query_that_is_not_there_is_refused_with_those_that_are() -> None:
     assert refusals(FRESH, wish("trigger", "0s", "c")) == ["there is no query 'c'; there are: a, b"]
-    assert refusals(Knowledge(declared=sized(2), desired=sized(2)), wish("trigger", "0s")) == ["there is no query ''; there are: none"]
+    assert refusals(Knowledge(declared=scaled_to(2), desired=scaled_to(2)), wish("trigger", "0s")) == ["there is no query ''; there are: none"]
 
 
 def test_what_the_plant_cannot_do_is_refused_with_what_would_change_that() -> None:
@@ -142,20 +142,20 @@ def test_a_release_ends_all_holds_and_leaves_the_values() -> None:
 @pytest.mark.parametrize("number", [None, 7])
 def test_an_approval_makes_the_proposed_configuration_the_desired_one(number: int | None) -> None:
     after, events = hear(OPEN, [Approve(at_s=10.0, who="ann", proposal=number)], 10.0, ASK)
-    assert (after.desired, after.proposals.open, after.authors) == (sized(5), None, {"executors": Author(decision_id=4, policy="thumb")})
+    assert (after.desired, after.proposals.open, after.authors) == (scaled_to(5), None, {"executors": Author(decision_id=4, policy="thumb")})
     assert events[0] == ProposalEnded(at_s=10.0, policy="thumb", decision_id=4, proposal=7, how="approved", who="ann")
     assert isinstance(events[1], Decided) and (events[1].id, events[1].effect, events[1].decision) == (4, "approved", wants(5))
 
 
 def test_an_approved_scale_down_is_the_policys_own() -> None:
-    assert hear(proposing_instead(configuration=sized(2)), [APPROVE], 10.0, ASK)[0].trust.own_scale_down_s == 10.0
+    assert hear(proposing_instead(configuration=scaled_to(2)), [APPROVE], 10.0, ASK)[0].trust.own_scale_down_s == 10.0
     assert hear(OPEN, [APPROVE], 10.0, ASK)[0].trust.own_scale_down_s is None
 
 
 def test_a_rejected_configuration_is_remembered_for_a_while() -> None:
     after, events = hear(OPEN, [REJECT], 10.0, terms("ask", ask_quiet_s=300.0, time_scale=0.1))
     assert events == [ProposalEnded(at_s=10.0, policy="thumb", decision_id=4, proposal=7, how="rejected", who="ann")]
-    assert (after.desired, after.proposals) == (sized(3), Proposals(rejected=(replace(PROPOSAL, expires_s=40.0),)))
+    assert (after.desired, after.proposals) == (scaled_to(3), Proposals(rejected=(replace(PROPOSAL, expires_s=40.0),)))
 
 
 def test_a_second_rejection_does_not_free_the_configuration_of_the_first() -> None:
@@ -163,7 +163,7 @@ def test_a_second_rejection_does_not_free_the_configuration_of_the_first() -> No
         return hear(replace(knowledge, proposals=replace(knowledge.proposals, open=proposal)), [REJECT], at_s, ASK)[0]
 
     both = rejected(rejected(OPEN, 10.0, PROPOSAL), 20.0, proposing(6, number=8))
-    assert [quiet_for_s(both.proposals, sized(each), 30.0) for each in (4, 5, 6)] == [0.0, 580.0, 590.0]
+    assert [quiet_for_s(both.proposals, scaled_to(each), 30.0) for each in (4, 5, 6)] == [0.0, 580.0, 590.0]
     kept = rejected(both, 615.0, proposing(7, number=9, expires_s=1e4)).proposals.rejected
     assert [each.configuration.executors for each in kept] == [6, 7], "one whose time is over is forgotten"
 
@@ -197,22 +197,22 @@ def test_a_proposal_without_an_answer_expires() -> None:
 
 
 def test_a_proposal_is_withdrawn_when_the_configuration_it_was_to_change_is_another_one() -> None:
-    after, events = hear(proposing_instead(before=sized(2)), [Approve(at_s=10.0, who="ann", proposal=7)], 10.0, ASK)
+    after, events = hear(proposing_instead(before=scaled_to(2)), [Approve(at_s=10.0, who="ann", proposal=7)], 10.0, ASK)
     assert events[0] == ProposalEnded(at_s=10.0, policy="thumb", decision_id=4, proposal=7, how="withdrawn")
     assert after.desired.executors == 3 and isinstance(events[1], CommandRefused), "who approved 2 -> 5 has not approved 3 -> 5"
     assert hear(OPEN, [APPROVE], 10.0, ASK)[0].desired.executors == 5
 
 
 def test_a_proposal_about_executors_outlives_a_change_of_a_trigger_and_does_not_take_it_back() -> None:
-    now = sized(3, a="10s")
-    before = replace(proposing_instead(before=now, configuration=sized(5, a="10s")), declared=now, desired=now)
+    now = scaled_to(3, a="10s")
+    before = replace(proposing_instead(before=now, configuration=scaled_to(5, a="10s")), declared=now, desired=now)
     turned, events = hear(before, [wish("trigger", "5s", "a")], 10.0, ASK)
     assert [type(event) for event in events] == [CommandTaken] and hear(turned, [], 20.0, ASK) == (turned, [])
-    assert hear(turned, [APPROVE], 20.0, ASK)[0].desired == sized(5, a="5s"), "what is approved is the change, not the trigger of back then"
+    assert hear(turned, [APPROVE], 20.0, ASK)[0].desired == scaled_to(5, a="5s"), "what is approved is the change, not the trigger of back then"
     allowed, _ = follow_owner(replace(turned, last=blank_reading(19.0)), 20.0, terms("ask", quota_executors=4), "thumb")
-    assert allowed.proposals.open is not None and allowed.proposals.open.configuration == sized(4, a="5s")
+    assert allowed.proposals.open is not None and allowed.proposals.open.configuration == scaled_to(4, a="5s")
     rejected = hear(turned, [REJECT], 20.0, ASK)[0].proposals
-    assert [quiet_for_s(rejected, sized(executors, a="5s"), 30.0) for executors in (4, 5)] == [0.0, 590.0]
+    assert [quiet_for_s(rejected, scaled_to(executors, a="5s"), 30.0) for executors in (4, 5)] == [0.0, 590.0]
 
 
 def test_an_approval_does_not_reach_beyond_what_the_owner_allows_by_then() -> None:
@@ -223,11 +223,11 @@ def test_an_approval_does_not_reach_beyond_what_the_owner_allows_by_then() -> No
 
 def test_a_policy_that_is_resumed_goes_by_what_comes_from_then_on() -> None:
     """A pause may be long: what was seen and wanted before it must not give executors away in the first turn after it."""
-    loads, earlier = {"": MeanLoad(count=700, mean_rows_per_s=10.0)}, (Recommended(at_s=1.0, configuration=sized(1)),)
+    loads, earlier = {"": MeanLoad(count=700, mean_rows_per_s=10.0)}, (Recommended(at_s=1.0, configuration=scaled_to(1)),)
     paused = knowing("active", executors=6, paused=PAUSED, loads=loads, memory=OwnMemory(), earlier=earlier, analyze_from_s=9e9)
     resumed = hear(paused, [Resume(at_s=3600.0, who="ann")], 3600.0, terms())[0].schedule
     assert (resumed.loads, resumed.memory, resumed.analyze_from_s) == ({}, None, None)
-    assert resumed.earlier[-1] == Recommended(at_s=3600.0, configuration=sized(6))
+    assert resumed.earlier[-1] == Recommended(at_s=3600.0, configuration=scaled_to(6))
 
 
 def test_a_pause_lasts_until_its_time_or_until_somebody_resumes() -> None:

@@ -2,15 +2,15 @@ from dataclasses import dataclass, replace
 
 import pytest
 from assessed import about, under
-from changes import sized
+from changes import scaled_to
 from planned import Fixed, Play, assessed, knowing, of, terms
 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.command import Approve
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Candidate
-from penstock.core.domain.events.autopilot import Decided, PhaseFailed, ProposalEnded, Proposed
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.autopilot_events import Decided, PhaseFailed, ProposalEnded, Proposed
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.domain.prediction import Prediction
 from penstock.core.knowledge.assessment import Assessment
@@ -35,7 +35,7 @@ def test_nothing_is_asked_without_a_reading_in_a_pause_or_where_executors_cannot
 
 
 def test_what_failed_is_tried_again_at_the_reading_at_which_the_policy_is_asked_again() -> None:
-    """Else a policy would be asked in between, of models that nobody has looked at."""
+    """Else a policy would be asked in between, with models that were not assessed."""
     for at_s in (100.0, 127.0, 127.5, 130.0):
         assert has_come(130.0, at_s, terms()) is is_due(knowing(last=LAST, next_s=130.0), at_s, terms())
     assert has_come(None, 0.0, terms())
@@ -72,8 +72,8 @@ class Sure(Fixed):
 
 
 def test_of_candidates_with_equal_executors_only_the_chosen_one_carries_the_predictions() -> None:
-    now, wanted = sized(3, a="10s"), sized(4, a="1s")
-    candidates = tuple(Candidate(configuration=each) for each in (sized(4), wanted, sized(4, a="10s")))
+    now, wanted = scaled_to(3, a="10s"), scaled_to(4, a="1s")
+    candidates = tuple(Candidate(configuration=each) for each in (scaled_to(4), wanted, scaled_to(4, a="10s")))
     policy = Sure(wanted=wanted, more={"candidates": candidates})
     knowledge, (decided, *_) = decide(replace(knowing(), desired=now), replace(assessed(), current=now), terms(), policy)
     assert isinstance(decided, Decided) and [len(each.predictions) for each in decided.decision.candidates] == [0, 1, 0]
@@ -95,6 +95,6 @@ def test_a_decision_that_repeats_the_open_proposal_takes_it_over() -> None:
     ("memory", "says"), [(None, None), (OwnMemory(), None), ({"steps": 2}, "TypeError: Decision.memory is a dict: a policy of your own remembers an OwnMemory")]
 )
 def test_a_memory_that_no_history_can_hold_fails_the_plan_with_what_to_use_instead(memory: object, says: str | None) -> None:
-    knowledge, events = decide(knowing(), assessed(), terms(), Fixed(wanted=sized(5), more={"memory": memory}))
+    knowledge, events = decide(knowing(), assessed(), terms(), Fixed(wanted=scaled_to(5), more={"memory": memory}))
     assert [event.error for event in of(PhaseFailed, events)] == ([] if says is None else [says])
-    assert knowledge.desired == sized(3 if says else 5)
+    assert knowledge.desired == scaled_to(3 if says else 5)

@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import LIMITS, Thumb, assessed, knowing, proposing, terms, trying, wants
@@ -10,7 +10,7 @@ from planned import LIMITS, Thumb, assessed, knowing, proposing, terms, trying, 
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Comparison, Decision, Recommended
-from penstock.core.domain.events.autopilot import ProposalEnded, Proposed
+from penstock.core.domain.events.autopilot_events import ProposalEnded, Proposed
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.knowledge.knowledge import Hold, Knowledge
 from penstock.core.knowledge.steering import MeanLoad, Proposals
@@ -19,7 +19,7 @@ from penstock.core.plan.settle import Settled, settle, with_recommended
 from penstock.core.plan.trust import settle_mode
 from penstock.runtime.fakes import blank_reading
 
-SIZES = st.integers(LIMITS.min_executors, LIMITS.max_executors)
+EXECUTORS = st.integers(LIMITS.min_executors, LIMITS.max_executors)
 HELD = (Hold(knob="executors", value="3", who="ann", until_s=1e9),)
 PROPOSAL = proposing(at_s=900.0, expires_s=1500.0)
 
@@ -30,7 +30,7 @@ def settled(knowledge: Knowledge, decision: Decision, under: Terms | None = None
 
 
 @pytest.mark.parametrize(
-    ("mode", "effect", "desired", "shadow"), [("shadow", "shadow", 3, sized(5)), ("ask", "proposed", 3, None), ("active", "asked", 5, None)]
+    ("mode", "effect", "desired", "shadow"), [("shadow", "shadow", 3, scaled_to(5)), ("ask", "proposed", 3, None), ("active", "asked", 5, None)]
 )
 def test_the_same_decision_has_the_effect_that_the_mode_lets_it_have(mode: Mode, effect: str, desired: int, shadow: Configuration | None) -> None:
     done = settled(knowing(mode), wants(5))
@@ -38,14 +38,14 @@ def test_the_same_decision_has_the_effect_that_the_mode_lets_it_have(mode: Mode,
     assert (done.decision, done.is_news) == (wants(5), True)
 
 
-@given(st.sampled_from(["shadow", "ask", "active"]), SIZES, SIZES)
+@given(st.sampled_from(["shadow", "ask", "active"]), EXECUTORS, EXECUTORS)
 def test_whatever_is_decided_the_timers_run_from_it(mode: Mode, current: int, wanted: int) -> None:
     memory = OwnMemory(numbers={"step": 2.0})
     knowledge = knowing(mode, executors=current, loads={"": MeanLoad(count=3, mean_rows_per_s=5.0)}, failed_in_a_row=2)
     after = settled(knowledge, wants(wanted, current, memory=memory)).knowledge
     schedule = after.schedule
     assert (schedule.decided_s, schedule.next_s, schedule.memory, schedule.loads, after.trust.failed_in_a_row) == (1000.0, 1030.0, memory, {}, 0)
-    assert schedule.earlier == (Recommended(at_s=1000.0, configuration=sized(wanted)),)
+    assert schedule.earlier == (Recommended(at_s=1000.0, configuration=scaled_to(wanted)),)
     assert schedule.last is not None and schedule.last.executors == wanted
 
 
@@ -70,10 +70,10 @@ def test_what_is_compared_with_an_operators_executors_in_shadow_is_not_held_by_i
 
 
 def test_a_shadow_follows_what_operators_change_besides() -> None:
-    now, other = sized(3, a="10s"), sized(3, a="5s")
+    now, other = scaled_to(3, a="10s"), scaled_to(3, a="5s")
     begun, _ = settle_mode(replace(knowing("observe"), declared=now, desired=now), 10.0, terms("shadow"))
-    done = settled(begun, replace(wants(5), configuration=sized(5, a="10s"), current=now)).knowledge
-    assert [each.wanting(other).steered("shadow") for each in (begun, done)] == [other, sized(5, a="5s")]
+    done = settled(begun, replace(wants(5), configuration=scaled_to(5, a="10s"), current=now)).knowledge
+    assert [each.wanting(other).steered("shadow") for each in (begun, done)] == [other, scaled_to(5, a="5s")]
     assert done.wanting(other).steered("active") == other
 
 
@@ -97,7 +97,7 @@ def test_a_proposal_stays_for_the_same_configuration_gives_way_to_another_and_is
 
 
 def test_a_configuration_that_was_rejected_is_not_proposed_again_for_a_while() -> None:
-    rejected = knowing("ask", rejected=(PROPOSAL, replace(PROPOSAL, number=8, configuration=sized(4))))
+    rejected = knowing("ask", rejected=(PROPOSAL, replace(PROPOSAL, number=8, configuration=scaled_to(4))))
     quiet = settled(rejected, wants(5))
     assert (quiet.effect, quiet.events, quiet.decision.guards) == ("guarded", (), (Comparison(code="rejected", value=5.0, limit=500.0),))
     assert settled(rejected, wants(4)).effect == "guarded", "the one before it as well"
@@ -110,7 +110,7 @@ def test_a_scale_up_in_overload_begins_a_trial_and_a_scale_down_is_remembered() 
     trial = trying(3, 5, 200.0, since_s=1000.0)
     guards = terms(guards="on")
     assert settled(knowing(), wants(5), guards, reading=overloaded).knowledge.effects.trial == trial
-    assert settled(knowing(), wants(5), reading=overloaded).knowledge.effects.trial is None, "nobody would judge it"
+    assert settled(knowing(), wants(5), reading=overloaded).knowledge.effects.trial is None, "it would not be judged"
     assert settled(knowing(), wants(5), guards).knowledge.effects.trial is None
     fewer = settled(knowing(trial=trial), wants(2), guards).knowledge
     assert (fewer.trust.own_scale_down_s, fewer.effects.trial) == (1000.0, None)
@@ -130,14 +130,14 @@ def test_a_decision_that_repeats_the_last_is_news_once_a_minute() -> None:
     assert again(wants(4, code="too_soon"), 1.0, only="down"), "another guard"
 
 
-@given(st.lists(st.tuples(st.floats(0.1, 900.0), SIZES), min_size=1, max_size=30), st.floats(1.0, 3600.0))
+@given(st.lists(st.tuples(st.floats(0.1, 900.0), EXECUTORS), min_size=1, max_size=30), st.floats(1.0, 3600.0))
 def test_the_largest_of_what_was_recommended_within_any_window_is_not_forgotten(steps: list[tuple[float, int]], window_s: float) -> None:
     kept: tuple[Recommended, ...] = ()
     said: list[Recommended] = []
     at_s = 0.0
-    for waited_s, size in steps:
+    for waited_s, executors in steps:
         at_s += waited_s
-        said.append(Recommended(at_s=at_s, configuration=sized(size)))
+        said.append(Recommended(at_s=at_s, configuration=scaled_to(executors)))
         kept = with_recommended(kept, said[-1], 3600.0)
         since_s = at_s - window_s
         assert max(each.executors for each in kept if each.at_s > since_s) == max(each.executors for each in said if each.at_s > since_s)

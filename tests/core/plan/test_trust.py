@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import knowing, late, proposing, terms, trying, wants
@@ -10,7 +10,7 @@ from planned import knowing, late, proposing, terms, trying, wants
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.decision import Recommended
 from penstock.core.domain.disturbance import Disturbance
-from penstock.core.domain.events.autopilot import PolicyPaused, PromiseBroken, PromiseKept, ProposalEnded, Recovered, RolledBack
+from penstock.core.domain.events.autopilot_events import PolicyPaused, PromiseBroken, PromiseKept, ProposalEnded, Recovered, RolledBack
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.policy_memory import OwnMemory
 from penstock.core.knowledge.knowledge import Author, Hold, Knowledge
@@ -119,7 +119,7 @@ def back(knowledge: Knowledge, at_s: float = 300.0, mode: Mode = "active", **aut
 def test_three_broken_promises_roll_back_to_more_executors() -> None:
     after, events = back(knowing(executors=2, authors={"executors": Author(decision_id=6, policy="thumb")}, **BROKEN))
     assert events == [
-        RolledBack(at_s=300.0, decision_id=6, reason="broken_promises", before=sized(2), configuration=sized(3), value=3.0, limit=3.0),
+        RolledBack(at_s=300.0, decision_id=6, reason="broken_promises", before=scaled_to(2), configuration=scaled_to(3), value=3.0, limit=3.0),
         PolicyPaused(at_s=300.0, who="penstock", until_s=3900.0, reason="broken promises"),
     ]
     assert after.desired.executors == 3
@@ -156,7 +156,7 @@ def test_no_readings_roll_back() -> None:
     assert back(knowledge, 419.0)[1] == []
     after, events = back(knowledge, 420.0)
     assert (after.desired.executors, events[0].reason, events[0].value) == (3, "blind", 120.0)
-    assert back(knowing(), 1e9)[1] == [], "nobody said when it began"
+    assert back(knowing(), 1e9)[1] == [], "its start is unknown"
     assert back(knowledge, 310.0, time_scale=0.01)[1] == [], "however short the days, three readings may be missed"
 
 
@@ -186,11 +186,11 @@ def test_what_spoke_against_the_policy_does_not_speak_against_it_again() -> None
 
 
 def test_other_knobs_that_the_policy_decided_go_back_to_what_was_declared_unless_they_are_held() -> None:
-    declared, decided = sized(3, a="10s", b="10s"), sized(2, a="1s", b="1s")
+    declared, decided = scaled_to(3, a="10s", b="10s"), scaled_to(2, a="1s", b="1s")
     authors = dict.fromkeys(("executors", "trigger:a", "trigger:b"), Author(decision_id=6, policy="thumb"))
     holds = (Hold(knob="trigger:b", value="1s", who="ann", until_s=1e9),)
     after, _ = back(replace(knowing(**BROKEN), declared=declared, desired=decided, authors=authors, holds=holds))
-    assert after.desired == sized(3, a="10s", b="1s")
+    assert after.desired == scaled_to(3, a="10s", b="1s")
 
 
 def test_the_same_mode_changes_nothing() -> None:
@@ -206,9 +206,9 @@ def test_a_proposal_is_withdrawn_with_its_mode() -> None:
 
 def test_a_shadow_begins_at_the_configuration_of_the_job_and_ends_with_its_mode() -> None:
     shadow, _ = settle_mode(knowing("observe", executors=4), 10.0, terms("shadow"))
-    assert (shadow.schedule.shadow, shadow.schedule.earlier) == (sized(4), (Recommended(at_s=10.0, configuration=sized(4)),))
+    assert (shadow.schedule.shadow, shadow.schedule.earlier) == (scaled_to(4), (Recommended(at_s=10.0, configuration=scaled_to(4)),))
     applied = (Applied(number=1, decision_id=None, change=rescaled(2, 4), at_s=3.0),)
-    active, _ = settle_mode(knowing("shadow", shadow=sized(8), rescaled_s=9.0, applied=applied, memory=OwnMemory()), 10.0, terms("active"))
+    active, _ = settle_mode(knowing("shadow", shadow=scaled_to(8), rescaled_s=9.0, applied=applied, memory=OwnMemory()), 10.0, terms("active"))
     assert (active.schedule.shadow, active.schedule.rescaled_s, active.schedule.memory) == (None, 3.0, None)
 
 

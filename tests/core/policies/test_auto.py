@@ -5,7 +5,7 @@ import pytest
 from assessed import NOW_S, about, assessed, under
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.policy_memory import AutoMemory, Ds2Memory, Wanted
 from penstock.core.domain.reading import ExecutorReading, Reading
 from penstock.core.knowledge.assessment import Assessment, StageNeed
@@ -16,8 +16,8 @@ from penstock.core.policies.auto import Auto
 from penstock.core.policies.registry import POLICIES, policy_of
 from penstock.runtime.fakes import blank_reading
 
-TABLE = LatencyTable(sizes=(1,), rates_rows_per_s=(0.0, 5000.0), latency_s=((1.0, 1.0),), valid=((True, True),), rows=50)
-PROFILED: dict[str, Any] = {"table": TABLE, "t_max": {size: about(100.0 * size) for size in range(1, 13)}}
+TABLE = LatencyTable(executor_counts=(1,), rates_rows_per_s=(0.0, 5000.0), latency_s=((1.0, 1.0),), valid=((True, True),), rows=50)
+PROFILED: dict[str, Any] = {"table": TABLE, "t_max": {executors: about(100.0 * executors) for executors in range(1, 13)}}
 PROMISED = Promises(latency_p95_s=1.0)
 STAGE = StageNeed(position=0, name="source", rate_rows_per_s=100.0, selectivity=1.0)
 
@@ -88,7 +88,7 @@ def test_a_job_that_lags_longer_than_its_profile_predicts_is_not_left_to_phoebe(
     assert Auto().decide(seen).policy == policy
 
 
-def test_while_nothing_is_known_the_size_stays() -> None:
+def test_while_nothing_is_known_the_executors_stay() -> None:
     decision = Auto().decide(assessed(executors=3))
     assert (decision.policy, decision.executors, decision.why.code, decision.next_after_s) == ("auto", 3, "not_ready", None)
 

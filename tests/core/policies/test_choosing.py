@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import OwnMemory, Wanted
 from penstock.core.domain.reading import QueryReading, StageReading
 from penstock.core.domain.trigger import Trigger
@@ -16,7 +16,7 @@ STEP = OwnMemory(numbers={"step": 2.0})
 
 
 def refuses_below(least: float) -> Refuse:
-    def refuse(size: int, capacity: float) -> Comparison | None:
+    def refuse(executors: int, capacity: float) -> Comparison | None:
         return None if capacity >= least else Comparison(code="capacity_below_load", value=capacity, limit=least)
 
     return refuse
@@ -34,28 +34,28 @@ def test_keeping_says_why_and_forgets_nothing_nor_does_a_choice() -> None:
 def test_the_smallest_that_nothing_speaks_against_is_taken(load: float) -> None:
     seen = under(load)
     decision = smallest(seen, "mine", refuses_below(load))
-    suffice = [size for size in seen.choices if 100.0 * size >= load]
+    suffice = [executors for executors in seen.choices if 100.0 * executors >= load]
     assert decision.executors == (suffice[0] if suffice else 12)
     assert decision.why.code == ("smallest_that_holds" if suffice else "none_passes")
     assert [each.executors for each in decision.candidates] == list(range(1, decision.executors + 1))
-    assert [each.refused is None for each in decision.candidates] == [100.0 * size >= load for size in range(1, decision.executors + 1)]
+    assert [each.refused is None for each in decision.candidates] == [100.0 * executors >= load for executors in range(1, decision.executors + 1)]
 
 
-def test_a_size_of_unknown_capacity_is_passed_over() -> None:
+def test_executors_of_unknown_capacity_are_skipped() -> None:
     decision = smallest(under(150.0, capacities={1: about(100.0), 3: about(300.0)}), "mine", refuses_below(150.0))
     assert decision.executors == 3
     assert [each.refused and each.refused.code for each in decision.candidates] == ["capacity_below_load", "unknown_capacity", None]
 
 
-def test_without_a_load_or_any_capacity_the_size_stays() -> None:
+def test_without_a_load_or_any_capacity_the_executors_stay() -> None:
     for seen in (under(150.0, load_rows_per_s=None), under(150.0, capacities={}), assessed()):
         decision = smallest(seen, "mine", refuses_below(0.0))
         assert (decision.direction, decision.why.code) == ("keep", "not_ready")
 
 
-def test_a_size_beyond_the_limits_is_the_limit() -> None:
+def test_executors_beyond_the_limits_are_the_limit() -> None:
     seen = assessed(limits=Limits(min_executors=2, max_executors=6))
-    assert [allowed(seen, size) for size in (0, 2, 5, 6, 9)] == [2, 2, 5, 6, 6]
+    assert [allowed(seen, executors) for executors in (0, 2, 5, 6, 9)] == [2, 2, 5, 6, 6]
 
 
 def query(name: str, *tasks: float) -> QueryReading:
@@ -83,10 +83,10 @@ def test_unless_all_tasks_are_known_and_end_nothing_follows_from_them() -> None:
     assert filled(query("q", 4.0), plant="continuous") is None
 
 
-SIZES = st.integers(1, 12)
+EXECUTORS = st.integers(1, 12)
 
 
-@given(first=SIZES, wanted=st.lists(SIZES, min_size=1, max_size=40), window_s=st.sampled_from([1.0, 15.0, 100.0, 300.0]))
+@given(first=EXECUTORS, wanted=st.lists(EXECUTORS, min_size=1, max_size=40), window_s=st.sampled_from([1.0, 15.0, 100.0, 300.0]))
 def test_the_largest_of_the_window_is_remembered_and_the_first_number_counts_as_wanted(first: int, wanted: list[int], window_s: float) -> None:
     within: tuple[Wanted, ...] = ()
     for number, executors in enumerate(wanted):
@@ -97,14 +97,14 @@ def test_the_largest_of_the_window_is_remembered_and_the_first_number_counts_as_
         assert stabilised(12, executors, within) == max([*recent, *begun])
 
 
-@given(wanted=SIZES, window_s=st.sampled_from([0.0, 100.0]))
+@given(wanted=EXECUTORS, window_s=st.sampled_from([0.0, 100.0]))
 def test_asked_again_at_the_same_moment_it_remembers_the_same_and_without_a_window_nothing(wanted: int, window_s: float) -> None:
     once = wanted_within((), NOW_S, wanted, 4, window_s)
     assert wanted_within(once, NOW_S, wanted, 4, window_s) == once
     assert wanted_within((Wanted(at_s=NOW_S - 1.0, executors=9),), NOW_S, 2, 4, 0.0) == ()
 
 
-@given(current=SIZES, wanted=SIZES, within=st.lists(SIZES))
+@given(current=EXECUTORS, wanted=EXECUTORS, within=st.lists(EXECUTORS))
 def test_a_stable_number_lies_between_the_present_one_and_the_wanted_one(current: int, wanted: int, within: list[int]) -> None:
     stable = stabilised(current, wanted, tuple(Wanted(at_s=float(number), executors=each) for number, each in enumerate(within)))
     assert min(current, wanted) <= stable <= max(current, wanted)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.daedalus import Daedalus
 
@@ -16,15 +16,15 @@ BELOW, TARGET, UNTIL, LAG, PEAK = (
 CASES: dict[str, tuple[Assessment, int, str, list[str]]] = {
     "nothing is known": (assessed(), 4, "not_ready", []),
     "the grace is not over": (under(950.0, since_rescale_s=179.0), 4, "too_soon", []),
-    "a recent size suffices": (under(150.0, since_rescale_s=300.0), 4, "recently_rescaled", []),
-    "a recent size is too small": (under(450.0, since_rescale_s=300.0), 5, "smallest_that_holds", [BELOW] * 4),
-    "a recent size will be too small within a minute": (
+    "recent executors suffice": (under(150.0, since_rescale_s=300.0), 4, "recently_rescaled", []),
+    "recent executors are too few": (under(450.0, since_rescale_s=300.0), 5, "smallest_that_holds", [BELOW] * 4),
+    "recent executors will be too few within a minute": (
         expecting(350.0, [420.0] * 15, since_rescale_s=300.0),
         5,
         "smallest_that_holds",
         [*[BELOW] * 3, TARGET],
     ),
-    "the size is no longer recent": (under(150.0, since_rescale_s=600.0), 2, "smallest_that_holds", [BELOW]),
+    "the executors are no longer recent": (under(150.0, since_rescale_s=600.0), 2, "smallest_that_holds", [BELOW]),
     "a capacity that is just the load is too little": (under(400.0), 5, "smallest_that_holds", [BELOW] * 4),
     "a failure would take too long": (under(390.0), 5, "smallest_that_holds", [*[BELOW] * 3, TARGET]),
     "a promise takes the place of the target": (under(350.0, promises=Promises(recovery_s=100.0)), 6, "smallest_that_holds", [*[BELOW] * 3, TARGET, TARGET]),
@@ -34,13 +34,13 @@ CASES: dict[str, tuple[Assessment, int, str, list[str]]] = {
         "smallest_that_holds",
         [BELOW, BELOW, UNTIL, UNTIL],
     ),
-    "the present size is kept whatever comes after its recovery": (expecting(350.0, [*[350.0] * 10, *[450.0] * 5]), 4, "smallest_that_holds", [BELOW] * 3),
-    "a smaller size waits until the lag is gone": (under(150.0, executors=8, lag_rows=1000.0), 8, "smallest_that_holds", [BELOW, *[LAG] * 6]),
-    "a smaller size that carries the lag in a second will do": (under(150.0, executors=8, lag_rows=450.0), 5, "smallest_that_holds", [BELOW, *[LAG] * 3]),
-    "a new size must carry the peak of a quarter of an hour": (expecting(150.0, LATER, executors=8), 4, "smallest_that_holds", [BELOW, PEAK, PEAK]),
-    "no size carries the load": (under(1300.0), 12, "none_passes", [BELOW] * 12),
-    "a size that is not known is passed over": (
-        under(150.0, capacities={size: about(100.0 * size) for size in (1, 3, 4)}),
+    "the executors are kept whatever comes after their recovery": (expecting(350.0, [*[350.0] * 10, *[450.0] * 5]), 4, "smallest_that_holds", [BELOW] * 3),
+    "fewer executors wait until the lag is gone": (under(150.0, executors=8, lag_rows=1000.0), 8, "smallest_that_holds", [BELOW, *[LAG] * 6]),
+    "fewer executors that carry the lag in a second will do": (under(150.0, executors=8, lag_rows=450.0), 5, "smallest_that_holds", [BELOW, *[LAG] * 3]),
+    "new executors must carry the peak of a quarter of an hour": (expecting(150.0, LATER, executors=8), 4, "smallest_that_holds", [BELOW, PEAK, PEAK]),
+    "no executors carry the load": (under(1300.0), 12, "none_passes", [BELOW] * 12),
+    "executors of unknown capacity are skipped": (
+        under(150.0, capacities={executors: about(100.0 * executors) for executors in (1, 3, 4)}),
         3,
         "smallest_that_holds",
         [BELOW, "unknown_capacity"],
@@ -67,7 +67,7 @@ def test_a_refusal_names_the_numbers_that_were_compared() -> None:
     assert Daedalus().decide(under(950.0, since_rescale_s=179.0)).why.words() == "179 s since the last change, 180 s must pass"
 
 
-def test_the_recovery_of_the_present_size_is_that_of_a_failure() -> None:
+def test_the_recovery_of_the_present_executors_is_that_of_a_failure() -> None:
     assert Daedalus().decide(under(350.0)).candidates[-1].recovery_s == pytest.approx(30.0 + 40.0 * 350.0 / 50.0)
 
 
@@ -78,7 +78,7 @@ def test_within_the_grace_nothing_moves(load: float, since_s: float, current: in
 
 @given(load=st.floats(0, 1100), lag_rows=st.floats(0, 5000))
 def test_lag_never_makes_the_job_smaller_and_makes_it_larger_only_for_the_recovery(load: float, lag_rows: float) -> None:
-    """Compared with the same job without lag; a smaller size that is put off until the lag is gone makes it no larger than it is."""
+    """Compared with the same job without lag; fewer executors that are put off until the lag is gone make it no larger than it is."""
     clear = Daedalus().decide(under(load, executors=6))
     behind = Daedalus().decide(under(load, executors=6, lag_rows=lag_rows))
     assert behind.executors >= clear.executors
@@ -87,7 +87,7 @@ def test_lag_never_makes_the_job_smaller_and_makes_it_larger_only_for_the_recove
 
 
 @given(load=st.floats(1, 1100), least=st.integers(1, 6), most=st.integers(7, 12))
-def test_sizes_outside_of_the_limits_are_not_looked_at(load: float, least: int, most: int) -> None:
+def test_executors_outside_of_the_limits_are_not_weighed(load: float, least: int, most: int) -> None:
     decision = Daedalus().decide(under(load, executors=6, limits=Limits(min_executors=least, max_executors=most)))
     assert [each.executors for each in decision.candidates] == list(range(least, decision.executors + 1))
 
@@ -103,10 +103,10 @@ def test_where_failures_take_longer_the_paper_goes_to_and_fro_and_the_option_end
     downtimes_s = {"rescale_up": 10.0, "rescale_down": 10.0, "query_restart": 200.0}
 
     def visited(policy: Daedalus) -> list[int]:
-        sizes = [3]
+        chosen = [3]
         for _ in range(4):
-            sizes.append(policy.decide(under(250.0, executors=sizes[-1], downtimes_s=downtimes_s, promises=Promises(recovery_s=300.0))).executors)
-        return sizes
+            chosen.append(policy.decide(under(250.0, executors=chosen[-1], downtimes_s=downtimes_s, promises=Promises(recovery_s=300.0))).executors)
+        return chosen
 
     assert visited(Daedalus()) == [3, 4, 3, 4, 3]
     assert visited(Daedalus(failures_too=1)) == [3, 8, 8, 8, 8]

@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, assessed
-from changes import sized
+from changes import scaled_to
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import Ds2Memory, Wanted
 from penstock.core.domain.reading import QueryReading, Reading, StageReading
 from penstock.core.domain.trigger import Trigger
@@ -23,13 +23,13 @@ STAGES = (
 UPWARDS, DOWNWARDS = "utilization_above_target", "utilization_below_target"
 STAYS = {"within_boundary", "stabilised", "limits", "smallest_that_holds", "lag_above_backlog", "tasks_too_few"}
 LOADS = st.floats(0.0, 5000.0)
-SIZES = st.integers(1, 12)
+EXECUTORS = st.integers(1, 12)
 TASKS = st.none() | st.integers(1, 40)
 MANY = Limits(min_executors=1, max_executors=100)
 
 
 def under(load: float, **known: Any) -> Assessment:
-    """Micro-batches, whose size changes without a stop, unless told."""
+    """Micro-batches, whose executors change without a stop, unless given."""
     return assessed(**{"plant": "micro_batch", "stops": frozenset(), "load_rows_per_s": load, "stages": STAGES, **known})
 
 
@@ -81,12 +81,12 @@ def test_a_decision_names_its_reason_with_its_numbers(seen: Assessment, expected
 
 
 def test_fewer_are_taken_only_when_that_was_right_for_an_hour() -> None:
-    seen, sizes = under(300.0), []
+    seen, executor_counts = under(300.0), []
     for number in range(61):
         decision = Ds2().decide(replace(seen, at_s=NOW_S + 60.0 * number))
-        sizes.append(decision.executors)
+        executor_counts.append(decision.executors)
         seen = replace(seen, memory=decision.memory)
-    assert sizes == [4] * 60 + [2]
+    assert executor_counts == [4] * 60 + [2]
     assert explained(decision)[1:3] == (DOWNWARDS, pytest.approx(0.225))
 
 
@@ -144,18 +144,18 @@ def test_tasks_that_are_not_all_known_bound_nothing() -> None:
 
 
 @pytest.mark.parametrize("seen", [under(1000.0, stages=()), under(1000.0, load_rows_per_s=None), under(1.0, stages=(replace(STAGES[0], rate_rows_per_s=0.0),))])
-def test_without_a_load_or_the_rates_of_the_stages_the_size_stays(seen: Assessment) -> None:
+def test_without_a_load_or_the_rates_of_the_stages_the_executors_stay(seen: Assessment) -> None:
     assert (Ds2().decide(seen).executors, Ds2().decide(seen).why.code) == (4, "not_ready")
 
 
-@given(load=LOADS, more=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
+@given(load=LOADS, more=LOADS, current=EXECUTORS, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
 def test_more_load_never_means_fewer_executors(load: float, more: float, current: int, stops: set[str], tasks: int | None) -> None:
-    sizes = [settled(Ds2(), under(rate, executors=current, stops=frozenset(stops), reading=with_tasks(tasks))).executors for rate in (load, load + more)]
-    assert sizes[0] <= sizes[1]
+    chosen = [settled(Ds2(), under(rate, executors=current, stops=frozenset(stops), reading=with_tasks(tasks))).executors for rate in (load, load + more)]
+    assert chosen[0] <= chosen[1]
 
 
-@given(load=LOADS, current=SIZES, lag_rows=st.floats(0.0, 1e7), slots_each=st.integers(1, 4), target=st.floats(0.1, 1.0), boundary=st.floats(0.0, 1.0))
-def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
+@given(load=LOADS, current=EXECUTORS, lag_rows=st.floats(0.0, 1e7), slots_each=st.integers(1, 4), target=st.floats(0.1, 1.0), boundary=st.floats(0.0, 1.0))
+def test_the_executors_are_allowed_and_the_reason_agrees_with_the_direction(
     load: float, current: int, lag_rows: float, slots_each: int, target: float, boundary: float
 ) -> None:
     decision = settled(Ds2(target=target, boundary=boundary), under(load, executors=current, lag_rows=lag_rows, slots_each=slots_each))
@@ -163,9 +163,9 @@ def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
     assert decision.why.code in {"up": {UPWARDS}, "down": {DOWNWARDS}, "keep": STAYS}[decision.direction]
 
 
-@given(load=LOADS, current=SIZES, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
-def test_a_size_it_chose_holds_under_the_same_load(load: float, current: int, stops: set[str], tasks: int | None) -> None:
+@given(load=LOADS, current=EXECUTORS, stops=st.sets(st.sampled_from(["rescale_up", "rescale_down"])), tasks=TASKS)
+def test_the_executors_it_chose_hold_under_the_same_load(load: float, current: int, stops: set[str], tasks: int | None) -> None:
     seen = under(load, executors=current, stops=frozenset(stops), limits=MANY, reading=with_tasks(tasks))
     decision = settled(Ds2(down_factor=1.0), seen)
     assume(decision.direction != "keep")
-    assert settled(Ds2(down_factor=1.0), replace(seen, current=sized(decision.executors))).direction == "keep"
+    assert settled(Ds2(down_factor=1.0), replace(seen, current=scaled_to(decision.executors))).direction == "keep"

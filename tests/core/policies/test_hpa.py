@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, assessed
-from changes import sized
+from changes import scaled_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision, Recommended
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.policy_memory import HpaMemory, Wanted
 from penstock.core.domain.reading import BatchParts, ExecutorReading, QueryReading
 from penstock.core.domain.trigger import Trigger
@@ -19,7 +19,7 @@ from penstock.core.policies.hpa import Hpa, HpaPaper, Reactive
 from penstock.runtime.fakes import blank_reading
 
 SHARES = st.floats(0.0, 1.0)
-SIZES = st.integers(1, 12)
+EXECUTORS = st.integers(1, 12)
 UPWARDS, DOWNWARDS = "utilization_above_target", "utilization_below_target"
 STAYS = {"cpu_unknown", "within_tolerance", "stabilised", "limits", "executors_starting", "smallest_that_holds", "not_ready", "too_soon"}
 
@@ -29,7 +29,7 @@ def executor(number: int, **known: Any) -> ExecutorReading:
 
 
 def busy(shares: Sequence[float | None], *, starting: int = 0, at_s: float = NOW_S, **known: Any) -> Assessment:
-    """Executors that are so busy, some more that have just come, and as many wanted as there are unless told."""
+    """Executors that are so busy, some more that have just come, and as many wanted as there are unless given."""
     ready = (executor(number, cpu_cores=share, busyness=share) for number, share in enumerate(shares))
     listed = (*ready, *(executor(100 + number, cpu_cores=1.0, uptime_s=5.0) for number in range(starting)))
     asked, lag_rows = known.pop("requested", len(listed)), known.pop("lag_rows", None)
@@ -67,22 +67,22 @@ def test_twice_the_target_doubles_the_executors_up_to_the_limit(count: int, expe
 
 
 def test_fewer_are_taken_only_after_five_minutes() -> None:
-    seen, sizes = busy([0.1] * 4), []
+    seen, executor_counts = busy([0.1] * 4), []
     for number in range(21):
         decision = Hpa().decide(replace(seen, at_s=NOW_S + 15.0 * number))
-        sizes.append(decision.executors)
+        executor_counts.append(decision.executors)
         seen = replace(seen, memory=decision.memory)
-    assert sizes == [4] * 20 + [1]
+    assert executor_counts == [4] * 20 + [1]
 
 
 def test_a_busy_moment_within_the_window_puts_it_off() -> None:
     memory: Any = None
-    quiet, sizes = busy([0.1] * 4), dict[int, int]()
+    quiet, executor_counts = busy([0.1] * 4), dict[int, int]()
     for number in range(40):
         at_s = NOW_S + 15.0 * number
         decision = Hpa().decide(replace(busy([0.8] * 4) if number == 10 else quiet, at_s=at_s, memory=memory))
-        sizes[number], memory = decision.executors, decision.memory
-    assert [number for number in sizes if sizes[number] < 4] == list(range(30, 40))
+        executor_counts[number], memory = decision.executors, decision.memory
+    assert [number for number in executor_counts if executor_counts[number] < 4] == list(range(30, 40))
     assert len(memory.wanted) == 20, "what it remembers is bounded"
 
 
@@ -100,7 +100,7 @@ def test_executors_that_start_count_as_idle_before_more_are_added() -> None:
     assert Hpa(target=0.5).decide(busy([0.9, 0.9], requested=4, executors=4)).executors == 4
 
 
-def test_executors_that_tell_nothing_count_as_busy_before_some_are_taken() -> None:
+def test_executors_without_a_measurement_count_as_busy_before_a_scale_down() -> None:
     assert settled(Hpa(target=0.5), busy([0.2, 0.2])).executors == 1
     assert settled(Hpa(target=0.5), busy([0.2, 0.2, None, None])).executors == 4
 
@@ -117,11 +117,11 @@ def test_in_shadow_the_work_of_those_that_run_is_spread_over_those_that_would(cu
 
 
 @pytest.mark.parametrize(("seen", "code"), [(busy([]), "not_ready"), (busy([None, None]), "cpu_unknown"), (busy([], starting=3, executors=4), "not_ready")])
-def test_nothing_known_keeps_the_size_and_an_unknown_cpu_is_named(seen: Assessment, code: str) -> None:
+def test_nothing_known_keeps_the_executors_and_an_unknown_cpu_is_named(seen: Assessment, code: str) -> None:
     assert (Hpa().decide(seen).executors, Hpa().decide(seen).why.code) == (seen.executors, code)
 
 
-@given(shares=st.lists(SHARES, min_size=1, max_size=12), more=SHARES, starting=st.integers(0, 3), current=SIZES, wanted=st.lists(SIZES, max_size=5))
+@given(shares=st.lists(SHARES, min_size=1, max_size=12), more=SHARES, starting=st.integers(0, 3), current=EXECUTORS, wanted=st.lists(EXECUTORS, max_size=5))
 def test_more_utilisation_never_means_fewer_executors(shares: list[float], more: float, starting: int, current: int, wanted: list[int]) -> None:
     memory = HpaMemory(wanted=tuple(Wanted(at_s=NOW_S - 15.0 * (1 + number), executors=each) for number, each in enumerate(wanted)))
     less = Hpa().decide(busy(shares, starting=starting, executors=current, memory=memory))
@@ -130,10 +130,10 @@ def test_more_utilisation_never_means_fewer_executors(shares: list[float], more:
 
 
 @given(
-    shares=st.lists(st.none() | SHARES, max_size=12), starting=st.integers(0, 3), current=SIZES, target=st.floats(0.05, 1.0),
+    shares=st.lists(st.none() | SHARES, max_size=12), starting=st.integers(0, 3), current=EXECUTORS, target=st.floats(0.05, 1.0),
     since_s=st.none() | st.floats(0.0, 900.0),
 )  # fmt: skip
-def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
+def test_the_executors_are_allowed_and_the_reason_agrees_with_the_direction(
     shares: list[float | None], starting: int, current: int, target: float, since_s: float | None
 ) -> None:
     for policy in (Hpa(target=target), HpaPaper(target=target)):
@@ -144,15 +144,15 @@ def test_the_size_is_allowed_and_the_reason_agrees_with_the_direction(
 
 
 @settings(max_examples=40)
-@given(work=st.floats(0.0, 12.0), size=SIZES)
-def test_under_a_constant_load_it_comes_to_rest_at_the_target(work: float, size: int) -> None:
+@given(work=st.floats(0.0, 12.0), executors=EXECUTORS)
+def test_under_a_constant_load_it_comes_to_rest_at_the_target(work: float, executors: int) -> None:
     memory: Any = None
     for number in range(80):
-        decision = Hpa().decide(busy([min(1.0, work / size)] * size, at_s=NOW_S + 15.0 * number, memory=memory))
-        size, memory = decision.executors, decision.memory
+        decision = Hpa().decide(busy([min(1.0, work / executors)] * executors, at_s=NOW_S + 15.0 * number, memory=memory))
+        executors, memory = decision.executors, decision.memory
     assert decision.direction == "keep"
     wanted = min(12, max(1, ceil(round(work / 0.8, 9))))
-    assert size == wanted or abs(work / size / 0.8 - 1.0) <= 0.1 + 1e-9
+    assert executors == wanted or abs(work / executors / 0.8 - 1.0) <= 0.1 + 1e-9
 
 
 def test_the_paper_waits_five_minutes_between_two_actions_of_either_kind() -> None:
@@ -181,9 +181,9 @@ def batched(executors: tuple[ExecutorReading, ...], row_s: dict[str, float] | No
     usual = {"name": "q", "state": "running", "trigger": Trigger(interval_s=5.0), "rate_limit_rows_per_s": None, "batch_id": 3, "batches": 1}
     long = {"batch": BatchParts(total_s=90.0), "since_commit_s": 24.0, "lag_s": 115.0, "lag_rows": 5e6, "uptime_s": 3600.0}
     query = QueryReading(**{**usual, **long, **known})
-    size = len(executors)
-    seen = blank_reading(NOW_S, queries=(query,), executors=executors, executors_running=size, executors_requested=size)
-    return assessed(plant="micro_batch", reading=seen, executors=size, memory=HpaMemory(row_s=row_s or {}))
+    running = len(executors)
+    seen = blank_reading(NOW_S, queries=(query,), executors=executors, executors_running=running, executors_requested=running)
+    return assessed(plant="micro_batch", reading=seen, executors=running, memory=HpaMemory(row_s=row_s or {}))
 
 
 def flowing(share: float, **known: Any) -> Assessment:
@@ -216,16 +216,16 @@ def test_a_batch_that_runs_for_longer_than_a_reading_looks_back_is_work() -> Non
     stalled: dict[str, Any] = {"batch": None, "batches": 0, "busyness": 0.0, "since_commit_s": 200.0, "lag_s": 290.0, "excess_lag_rows": 9e6}
     unknown = Hpa().decide(batched(idle, **stalled))
     assert (unknown.executors, unknown.why.code) == (4, "not_ready"), "what a row costs was never seen"
-    for policy, size in ((Hpa(), 5), (HpaPaper(), 5), (Reactive(), 8)):
+    for policy, executors in ((Hpa(), 5), (HpaPaper(), 5), (Reactive(), 8)):
         decision = policy.decide(batched(idle, {"q": 0.0002}, **stalled))
-        assert (decision.executors, decision.why.code, decision.why.value) == (size, "utilization_above_target", 1.0)
+        assert (decision.executors, decision.why.code, decision.why.value) == (executors, "utilization_above_target", 1.0)
 
 
 def test_what_a_row_costs_is_kept_in_mind_whatever_is_decided() -> None:
-    told = batched((executor(1, busyness=0.8),), busyness=0.8, throughput_rows_per_s=4000.0)
+    measured = batched((executor(1, busyness=0.8),), busyness=0.8, throughput_rows_per_s=4000.0)
     cost = HpaMemory(row_s={"q": pytest.approx(0.0002)})
-    young = replace(told, reading=replace(told.reading, executors=(executor(1, busyness=0.8, uptime_s=1.0),)))
-    for seen, code in ((told, "within_tolerance"), (replace(told, since_rescale_s=1.0), "too_soon"), (young, "not_ready")):
+    young = replace(measured, reading=replace(measured.reading, executors=(executor(1, busyness=0.8, uptime_s=1.0),)))
+    for seen, code in ((measured, "within_tolerance"), (replace(measured, since_rescale_s=1.0), "too_soon"), (young, "not_ready")):
         decision = HpaPaper().decide(seen)
         assert (decision.why.code, decision.memory) == (code, cost)
 
@@ -239,13 +239,13 @@ def test_an_outage_is_not_idleness(state: str) -> None:
 
 
 @pytest.mark.parametrize(("uptime_s", "knows"), [(0.0, False), (14.0, False), (15.0, True)])
-def test_cpu_averaged_over_a_stop_tells_nothing(uptime_s: float, knows: bool) -> None:
+def test_cpu_averaged_over_a_stop_is_ignored(uptime_s: float, knows: bool) -> None:
     """The last decision, and the reading it was made from, are 15 s old."""
-    seen = replace(flowing(0.05, uptime_s=uptime_s), earlier=(Recommended(at_s=NOW_S - 15.0, configuration=sized(6)),))
+    seen = replace(flowing(0.05, uptime_s=uptime_s), earlier=(Recommended(at_s=NOW_S - 15.0, configuration=scaled_to(6)),))
     assert (HpaPaper().decide(replace(seen, reading=replace(seen.reading, since_disturbance_s=uptime_s))).why.code != "not_ready") == knows
 
 
-def test_a_window_of_batches_that_overlaps_a_stop_tells_nothing() -> None:
+def test_a_window_of_batches_that_overlaps_a_stop_is_ignored() -> None:
     one = (executor(1, busyness=0.1),)
     calm: dict[str, Any] = {"batch": BatchParts(total_s=3.0), "batches": 2, "busyness": 0.1, "since_commit_s": 0.0, "lag_rows": 0.0}
     assert HpaPaper().decide(batched(one, uptime_s=8.0, **calm)).why.code == "not_ready"

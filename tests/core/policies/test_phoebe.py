@@ -6,23 +6,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.policies.phoebe import Phoebe
 
-SIZES = tuple(range(1, 13))
+EXECUTOR_COUNTS = tuple(range(1, 13))
 RATES = tuple(30.0 * number for number in range(50))
 FALLING = [800.0 - 50.0 * number for number in range(10)]
 UNBOUND = Promises(recovery_s=86400.0)
 
 
 def table(share: float = 0.9) -> LatencyTable:
-    valid = tuple(tuple(rate <= share * 100.0 * size for rate in RATES) for size in SIZES)
+    valid = tuple(tuple(rate <= share * 100.0 * executors for rate in RATES) for executors in EXECUTOR_COUNTS)
     latency_s = tuple(tuple(1.0 if kept_up else 60.0 for kept_up in row) for row in valid)
-    return LatencyTable(sizes=SIZES, rates_rows_per_s=RATES, latency_s=latency_s, valid=valid, rows=600)
+    return LatencyTable(executor_counts=EXECUTOR_COUNTS, rates_rows_per_s=RATES, latency_s=latency_s, valid=valid, rows=600)
 
 
-PROFILED: dict[str, Any] = {"table": table(), "t_max": {size: about(100.0 * size) for size in SIZES}}
+PROFILED: dict[str, Any] = {"table": table(), "t_max": {executors: about(100.0 * executors) for executors in EXECUTOR_COUNTS}}
 
 
 def refusals(decision: Decision) -> list[str]:
@@ -30,7 +30,7 @@ def refusals(decision: Decision) -> list[str]:
 
 
 def average_of(decision: Decision) -> float | None:
-    """T_avg, as the last size that was refused for its latency tells it."""
+    """T_avg, as the last executors that were refused for their latency show it."""
     return next((each.refused.limit for each in reversed(decision.candidates) if each.refused and each.refused.code == "latency_invalid"), None)
 
 
@@ -42,7 +42,7 @@ def test_the_fewest_executors_that_recover_in_time_and_keep_up_are_chosen() -> N
     assert decision.candidates[-1].recovery_s == pytest.approx(30.0 + 40.0 * 350.0 / 150.0)
 
 
-def test_a_size_whose_latency_is_not_normal_is_refused() -> None:
+def test_executors_whose_latency_is_not_normal_are_refused() -> None:
     decision = Phoebe().decide(under(350.0, **{**PROFILED, "table": table(share=0.6)}))
     assert (decision.executors, refusals(decision)[-1]) == (6, "latency_invalid")
 
@@ -59,7 +59,7 @@ def test_below_its_period_it_waits_a_whole_one() -> None:
 
 
 @pytest.mark.parametrize("missing", ["table", "t_max", "arrivals"])
-def test_without_a_profile_or_a_load_it_keeps_the_size(missing: str) -> None:
+def test_without_a_profile_or_a_load_it_keeps_the_executors(missing: str) -> None:
     known = {**PROFILED, "arrivals": under(350.0).arrivals}
     decision = Phoebe().decide(assessed(**{key: value for key, value in known.items() if key != missing}))
     assert (decision.direction, decision.why.code) == ("keep", "not_ready")
@@ -98,5 +98,5 @@ def test_a_load_that_will_rise_is_met_before_by_the_worst_moment() -> None:
 
 
 @given(load=st.floats(1, 1100))
-def test_it_does_not_matter_which_size_the_job_has(load: float) -> None:
+def test_the_decision_does_not_depend_on_the_present_executors(load: float) -> None:
     assert len({Phoebe().decide(under(load, executors=current, **PROFILED)).executors for current in (1, 5, 12)}) == 1

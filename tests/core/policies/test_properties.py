@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S
-from changes import sized
+from changes import scaled_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import KINDS, PARTS, World, assessments, remembering, without, worlds
@@ -23,7 +23,7 @@ DIRECTIONS: dict[str, frozenset[str]] = {
     "uptime_below_period": KEEPS, "utilization_above_target": frozenset({"up"}), "utilization_below_target": frozenset({"down"}),
     "within_boundary": KEEPS, "within_tolerance": KEEPS,
 }  # fmt: skip
-"""Where a reason may lead; one that is not named may lead anywhere: the smallest size that holds, the size that was declared."""
+"""Where a reason may lead; one that is not named may lead anywhere: the fewest executors that hold, those that were declared."""
 ABOVE = {"backlogged_tasks", "lag_above_backlog", "latency_above_limit", "stabilised", "tasks_too_few", "utilization_above_target"}
 BELOW = {"no_backlog", "recently_rescaled", "too_soon", "uptime_below_period", "utilization_below_target"}
 """Reasons whose first number lies above, or below, the second."""
@@ -57,7 +57,7 @@ def test_candidates_ascend_until_one_passes_and_numbers_bear_refusals_out(seen: 
 
 
 def borne_out(refused: Comparison) -> bool:
-    """Whether the two numbers speak against a size as the reason says."""
+    """Whether the two numbers speak against the executors as the reason says."""
     if refused.value is None or refused.limit is None:
         return refused.code == "unknown_capacity"
     if refused.code == "recovery_above_target":
@@ -67,9 +67,9 @@ def borne_out(refused: Comparison) -> bool:
 
 @SOME
 @given(world=worlds(), declared=st.integers(1, 14))
-def test_where_nothing_is_known_the_size_stays(world: World, declared: int) -> None:
+def test_where_nothing_is_known_the_executors_stay(world: World, declared: int) -> None:
     """But for `static`, which knows all it needs: what was declared."""
-    seen = without(replace(world.seen(world.most), declared=sized(declared), memory=None), frozenset(PARTS))
+    seen = without(replace(world.seen(world.most), declared=scaled_to(declared), memory=None), frozenset(PARTS))
     for name, policy in EVERY.items():
         stays = min(max(declared, world.least), world.most) if name == "static" else world.most
         assert policy.decide(seen).executors == stays, name
@@ -82,7 +82,7 @@ def test_more_load_never_means_fewer_executors(world: World, more: float, data: 
 
     The exception: a job that lags longer than its profile predicts is not left to Phoebe, and Daedalus may be content with less.
     """
-    current = data.draw(st.sampled_from(world.sizes))
+    current = data.draw(st.sampled_from(world.executor_counts))
     usual, busier = world.seen(current), world.seen(current, more=more)
     for name, policy in EVERY.items():
         less, more_of_it = policy.decide(remembering(usual, name)), policy.decide(remembering(busier, name))
@@ -93,11 +93,11 @@ def test_more_load_never_means_fewer_executors(world: World, more: float, data: 
 @settings(max_examples=25)
 @given(world=worlds(steady=True), data=st.data())
 def test_under_a_constant_load_it_comes_to_rest(world: World, data: st.DataObject) -> None:
-    """A steady state is a fixed point, and is reached from every size.
+    """A steady state is a fixed point, and is reached from any executors.
 
     The exception: Daedalus as in the paper, where a failure takes longer than a rescale that stops the job (see its own tests); here downtimes are alike.
     """
-    current = data.draw(st.sampled_from(world.sizes))
+    current = data.draw(st.sampled_from(world.executor_counts))
     alike = replace(world, downtimes_s=dict.fromkeys(KINDS, world.downtimes_s["rescale_up"]))
     for name, policy in EVERY.items():
         decisions = followed(policy, alike if name == "daedalus" else world, current)

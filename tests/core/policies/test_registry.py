@@ -96,9 +96,9 @@ def test_the_page_of_policies_is_as_they_are_declared() -> None:
     assert PAGE.read_text() == renewed(PAGE.read_text()), "renew it: .venv/bin/python -m penstock.cli.generated_pages"
 
 
-def test_the_page_tells_of_every_policy() -> None:
-    told = PAGE.read_text()
-    assert [name for name in POLICIES if f"| `{name}` |" not in told] == []
+def test_the_page_lists_every_policy() -> None:
+    page = PAGE.read_text()
+    assert [name for name in POLICIES if f"| `{name}` |" not in page] == []
 
 
 def test_the_twenty_lines_of_the_page_run() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from assessed import NOW_S, assessed
-from changes import sized
+from changes import scaled_to
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from penstock.core.knowledge.assessment import Assessment
 from penstock.core.policies.spark_dra import SparkDra
 from penstock.runtime.fakes import blank_reading
 
-SIZES = st.integers(1, 12)
+EXECUTORS = st.integers(1, 12)
 
 
 def query(*tasks: float) -> QueryReading:
@@ -58,7 +58,7 @@ def test_a_decision_names_its_reason_with_its_numbers(seen: Assessment, expected
 
 
 @given(
-    tasks=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=SIZES, slots_each=st.integers(1, 4), ratio=st.sampled_from([0.25, 0.5, 1.0])
+    tasks=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=EXECUTORS, slots_each=st.integers(1, 4), ratio=st.sampled_from([0.25, 0.5, 1.0])
 )  # fmt: skip
 def test_it_never_asks_for_more_than_the_tasks_can_fill(tasks: int, batch_s: float, current: int, slots_each: int, ratio: float) -> None:
     decision = SparkDra(ratio=ratio).decide(batches(float(tasks), batch_s, executors=current, slots_each=slots_each))
@@ -67,10 +67,10 @@ def test_it_never_asks_for_more_than_the_tasks_can_fill(tasks: int, batch_s: flo
     assert decision.why.code in ({"backlogged_tasks"} if decision.direction == "up" else {"no_backlog", "limits"})
 
 
-@given(tasks=st.integers(0, 60), more=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=SIZES)
+@given(tasks=st.integers(0, 60), more=st.integers(0, 60), batch_s=st.floats(0.0, 600.0), current=EXECUTORS)
 def test_more_tasks_never_mean_fewer_executors(tasks: int, more: int, batch_s: float, current: int) -> None:
-    sizes = [SparkDra().decide(batches(float(each), batch_s, executors=current)).executors for each in (tasks, tasks + more)]
-    assert sizes[0] <= sizes[1]
+    executor_counts = [SparkDra().decide(batches(float(each), batch_s, executors=current)).executors for each in (tasks, tasks + more)]
+    assert executor_counts[0] <= executor_counts[1]
 
 
 def test_queries_run_beside_each_other_and_the_stages_of_one_do_not() -> None:
@@ -80,13 +80,13 @@ def test_queries_run_beside_each_other_and_the_stages_of_one_do_not() -> None:
 
 def follow(readings: Sequence[tuple[float, Sequence[float]]], *, tasks: float = 2.0, current: int | None = None) -> list[int]:
     memory: Any = None
-    sizes = []
+    executor_counts = []
     for after_s, shares in readings:
         seen = batches(tasks, shares=shares, at_s=NOW_S + after_s, memory=memory)
-        decision = SparkDra().decide(seen if current is None else replace(seen, current=sized(current)))
-        sizes.append(decision.executors)
+        decision = SparkDra().decide(seen if current is None else replace(seen, current=scaled_to(current)))
+        executor_counts.append(decision.executors)
         memory = decision.memory
-    return sizes
+    return executor_counts
 
 
 def test_an_executor_that_was_idle_for_a_minute_leaves() -> None:
@@ -131,7 +131,7 @@ def overdue(since_commit_s: float = 120.0, *, stages: bool = False, **known: Any
 
 
 def after_a_short_batch(late: QueryReading, **known: Any) -> Decision:
-    """What is decided while a batch is overdue, after one that took half a second; no task time is told before it commits."""
+    """What is decided while a batch is overdue, after one that took half a second; no task time is known before it commits."""
     before = SparkDra().decide(batches(24.0, 0.5, **known))
     assert before.why.code == "no_backlog"
     batch_s = 0.5 if late.stages else None
@@ -158,7 +158,7 @@ def test_a_query_that_is_down_has_no_tasks(state: str) -> None:
     assert (down.executors, down.why.code) == (4, "no_backlog")
 
 
-def test_in_a_batch_that_does_not_end_nobody_is_idle() -> None:
+def test_in_a_batch_that_does_not_end_no_executor_is_idle() -> None:
     decision = SparkDra().decide(batches(0.0, shares=(0.0,) * 4, queries=(overdue(),), memory=DraMemory(idle_since_s={str(each): 1.0 for each in range(4)})))
     assert (decision.executors, decision.why.code, decision.memory) == (4, "not_ready", DraMemory()), "nor is it known how many tasks there are"
 

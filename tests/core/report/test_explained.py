@@ -2,18 +2,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import rescaled, sized
+from changes import rescaled, scaled_to
 from planned import wants
 
 from penstock.core.domain.decision import Candidate
-from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, ProposalEnded, Proposed, RolledBack
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken, ProposalEnded, Proposed, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.prediction import Prediction
 from penstock.core.report.explained import decisions, explained, judged
 
-FORECAST = Prediction(id="decision 1.1", kind="forecast", made_s=100.0, value=50.0, low=40.0, high=60.0, configuration=sized(), due_s=160.0, about="60 s")
-CAPACITY = Prediction(id="decision 1.2", kind="capacity", made_s=100.0, value=900.0, low=800.0, high=990.0, configuration=sized(), expires_s=1000.0)
+FORECAST = Prediction(id="decision 1.1", kind="forecast", made_s=100.0, value=50.0, low=40.0, high=60.0, configuration=scaled_to(), due_s=160.0, about="60 s")
+CAPACITY = Prediction(id="decision 1.2", kind="capacity", made_s=100.0, value=900.0, low=800.0, high=990.0, configuration=scaled_to(), expires_s=1000.0)
 
 
 def decided(number: int = 1, at_s: float = 100.0, wanted: int = 3, current: int = 4, **more: Any) -> Decided:
@@ -22,7 +22,7 @@ def decided(number: int = 1, at_s: float = 100.0, wanted: int = 3, current: int 
 
 def graded(prediction: str, at_s: float, actual: float) -> Graded:
     """Of the same kind, about the same and made at the same time, whichever it is of."""
-    same: dict[str, Any] = {"kind": "forecast", "about": "60 s", "made_s": 100.0, "predicted": 50.0, "low": 40.0, "high": 60.0, "configuration": sized()}
+    same: dict[str, Any] = {"kind": "forecast", "about": "60 s", "made_s": 100.0, "predicted": 50.0, "low": 40.0, "high": 60.0, "configuration": scaled_to()}
     return Graded(at_s=at_s, prediction=prediction, decision_id=1, actual=actual, **same)
 
 
@@ -48,13 +48,13 @@ def test_one_without_a_grade_is_not_yet_due_or_void(now_s: float, fate: str) -> 
 
 
 def test_a_capacity_is_replaced_by_a_newer_prediction_of_the_same_configuration() -> None:
-    newer, of_another = (decided(2, 160.0, others=(replace(CAPACITY, made_s=160.0, configuration=sized(each)),)) for each in (3, 4))
+    newer, of_another = (decided(2, 160.0, others=(replace(CAPACITY, made_s=160.0, configuration=scaled_to(each)),)) for each in (3, 4))
     assert judged(CAPACITY, [newer], 200.0).fate == "replaced"
     assert judged(CAPACITY, [of_another], 200.0).fate == "not yet due"
 
 
 def test_the_predictions_of_a_decision_are_those_of_the_load_and_of_the_candidate_that_was_chosen() -> None:
-    chosen = replace(wants(3, 4), candidates=(Candidate(configuration=sized(2)), Candidate(configuration=sized(3), predictions=(CAPACITY,))))
+    chosen = replace(wants(3, 4), candidates=(Candidate(configuration=scaled_to(2)), Candidate(configuration=scaled_to(3), predictions=(CAPACITY,))))
     one = decided(decision=chosen, others=(FORECAST,))
     assert [each.made for each in explained(one, [one], None, 110.0).predictions] == [FORECAST, CAPACITY]
 
@@ -67,7 +67,7 @@ def test_an_approval_is_no_decision() -> None:
 def test_what_follows_from_a_decision_bears_its_id_whatever_comes_in_between() -> None:
     first, second, keeps = decided(), decided(3, 110.0, wanted=5, current=3), decided(2, 105.0, 3, 3, effect="kept")
     broken = PromiseBroken(at_s=300.0, promise="latency p95", value=3.0, limit=2.0, decision_id=1)
-    back = RolledBack(at_s=310.0, reason="blind", before=sized(5), configuration=sized(4), decision_id=3)
+    back = RolledBack(at_s=310.0, reason="blind", before=scaled_to(5), configuration=scaled_to(4), decision_id=3)
     by_operator = rescale(120.0, 4, 3, decision_id=None)
     mine, its = rescale(112.0, 4, 3), rescale(111.0, 3, 5, decision_id=3)
     events = [first, keeps, second, *its, *mine, *by_operator, broken, graded("decision 1.1", 305.0, 1.0), back]

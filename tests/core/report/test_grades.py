@@ -1,17 +1,17 @@
 import pytest
-from changes import sized
+from changes import scaled_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.domain.events.autopilot import Graded
-from penstock.core.domain.events.run import NothingToDo
+from penstock.core.domain.events.autopilot_events import Graded
+from penstock.core.domain.events.run_events import NothingToDo
 from penstock.core.domain.prediction import PredictionKind
 from penstock.core.report.grades import grades
 
 
 def graded(kind: PredictionKind, about: str, predicted: float, actual: float, spread: float = 5.0) -> Graded:
     low, high = predicted - spread, predicted + spread
-    return Graded(at_s=100.0, kind=kind, about=about, made_s=0.0, predicted=predicted, low=low, high=high, actual=actual, configuration=sized(2))
+    return Graded(at_s=100.0, kind=kind, about=about, made_s=0.0, predicted=predicted, low=low, high=high, actual=actual, configuration=scaled_to(2))
 
 
 def test_without_predictions_there_are_no_grades() -> None:

@@ -3,13 +3,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import sized
+from changes import scaled_to
 from hypothesis import given
 from hypothesis import strategies as st
 from planned import terms, wants
 
 from penstock.core.domain.decision import Candidate
-from penstock.core.domain.events.autopilot import Decided, Graded, PromiseBroken, Recovered
+from penstock.core.domain.events.autopilot_events import Decided, Graded, PromiseBroken, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading
@@ -31,11 +31,11 @@ def decided(at_s: float, wanted: int, current: int, **more: Any) -> Decided:
 
 
 def latency(value: float) -> tuple[Prediction, ...]:
-    return (Prediction(kind="latency", made_s=0.0, value=value, low=value, high=value, configuration=sized(3), due_s=60.0),)
+    return (Prediction(kind="latency", made_s=0.0, value=value, low=value, high=value, configuration=scaled_to(3), due_s=60.0),)
 
 
 def graded(kind: Any, predicted: float, count: int) -> list[Event]:
-    one = Graded(at_s=100.0, kind=kind, about="", made_s=0.0, predicted=predicted, low=0.0, high=9.0, actual=1.0, configuration=sized(3))
+    one = Graded(at_s=100.0, kind=kind, about="", made_s=0.0, predicted=predicted, low=0.0, high=9.0, actual=1.0, configuration=scaled_to(3))
     return [one] * count
 
 
@@ -78,7 +78,7 @@ def test_readiness_says_why_not() -> None:
 
 def test_a_shadow_that_proved_nothing_is_not_ready() -> None:
     """hpa, reactive, static, spark_dra and ds2 predict nothing; Daedalus in a calm Real-Time Mode predicts what nothing shows."""
-    capacity = Prediction(kind="capacity", made_s=0.0, value=300.0, low=250.0, high=350.0, configuration=sized(3), expires_s=900.0)
+    capacity = Prediction(kind="capacity", made_s=0.0, value=300.0, low=250.0, high=350.0, configuration=scaled_to(3), expires_s=900.0)
     assert codes(decided(0.0, 3, 4)) == [("", "nothing_proven")]
     assert codes(decided(0.0, 3, 4, others=(capacity,)), *graded("forecast", 1.0, 99)) == [("", "nothing_proven")]
     assert codes(decided(0.0, 3, 4, others=(capacity,)), *PROVEN) == []
@@ -124,12 +124,12 @@ def test_a_policy_is_not_credited_with_the_shadow_of_the_one_before_it() -> None
 
 def test_a_recovery_longer_than_promised_is_a_promise_that_the_shadow_would_break() -> None:
     under = terms("shadow", recovery_s=60.0)
-    weighed = (Candidate(configuration=sized(2), recovery_s=90.0), Candidate(configuration=sized(3), recovery_s=50.0))
+    weighed = (Candidate(configuration=scaled_to(2), recovery_s=90.0), Candidate(configuration=scaled_to(3), recovery_s=50.0))
     lost = Recovered(at_s=200.0, kind="executor_loss", started_s=120.0, took_s=30.0, alone=True)
     slow = replace(lost, took_s=80.0)
 
-    def breaks(size: int, *recovered: Recovered, **more: Any) -> int:
-        first = decided(0.0, size, 4, **more)
+    def breaks(executors: int, *recovered: Recovered, **more: Any) -> int:
+        first = decided(0.0, executors, 4, **more)
         first = replace(first, decision=replace(first.decision, candidates=weighed))
         return judged(run(), [first, *recovered], under).shadow.broken
 
@@ -138,7 +138,7 @@ def test_a_recovery_longer_than_promised_is_a_promise_that_the_shadow_would_brea
     assert (breaks(4, lost), breaks(4, slow)) == (0, 1), "the configuration that ran shows what it takes"
     assert (breaks(5, lost), breaks(5, slow)) == (0, 1), "nothing was predicted"
     assert breaks(2, replace(lost, kind="rescale_up"), replace(lost, kind="unannounced")) == 0, "rescales of the job are not those of the shadow"
-    rescale = Prediction(kind="recovery", made_s=0.0, value=70.0, low=70.0, high=70.0, configuration=sized(3), about="rescale_down")
+    rescale = Prediction(kind="recovery", made_s=0.0, value=70.0, low=70.0, high=70.0, configuration=scaled_to(3), about="rescale_down")
     assert breaks(3, others=(rescale,)) == 1
     assert judged(run(), [decided(0.0, 3, 4, others=(rescale,)), lost], terms("shadow")).shadow.broken == 0, "nothing is promised"
 
@@ -174,13 +174,13 @@ def test_agreement_is_by_time() -> None:
 
 
 def test_what_is_predicted_of_the_configuration_that_runs_breaks_no_promise_of_the_one_in_shadow() -> None:
-    of_both = (*latency(1.0), replace(latency(2.5)[0], configuration=sized(4)))
+    of_both = (*latency(1.0), replace(latency(2.5)[0], configuration=scaled_to(4)))
     assert codes(decided(0.0, 3, 4, others=of_both), *graded("latency", 1.0, 20)) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 8)), min_size=1, max_size=8))
 def test_executor_seconds_are_those_of_the_steps(steps: list[tuple[int, int]]) -> None:
     minutes = dict(sorted({0: 4, **dict(steps)}.items()))
-    events = [decided(60.0 * minute, size, 4) for minute, size in minutes.items()]
-    truth = sum(60.0 * (end - minute) * size for (minute, size), end in zip(minutes.items(), [*list(minutes)[1:], 60], strict=True))
+    events = [decided(60.0 * minute, executors, 4) for minute, executors in minutes.items()]
+    truth = sum(60.0 * (end - minute) * executors for (minute, executors), end in zip(minutes.items(), [*list(minutes)[1:], 60], strict=True))
     assert judged(run(3600), events).shadow.executor_s == pytest.approx(truth)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from steady_job import READING_S, SteadyJob
 
-from penstock.core.domain.events.executors import ExecutorLost
-from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.executor_events import ExecutorLost
+from penstock.core.domain.events.query_events import QueryFailed, QueryRestarted
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.report.run_report import Recovery, RunReport, Violation, covered_s, held_s, recoveries_of, run_report, violation_of
 from penstock.runtime.fakes import blank_reading
@@ -28,7 +28,7 @@ def late(seconds: float) -> Quantiles:
 
 
 def failing(normal: int, *, after: int, downtime_s: float = 60.0) -> list[Reading]:
-    """A job at half of its capacity for so many readings, then one failure, and so many readings after it."""
+    """A job at half of its capacity for some readings, then one failure, and some readings after it."""
     job = SteadyJob(downtime_s=downtime_s)
     readings = [job.reading() for _ in range(normal)]
     job.fail()
@@ -138,8 +138,8 @@ def test_latencies_of_spans_that_are_left_out_do_not_count_and_executors_do() ->
 
 
 def test_executors_that_ran_are_paid_for_and_those_asked_for_are_rescales() -> None:
-    sizes = [(2, 2), (2, 3), (3, 3), (2, 3), (3, 3), (4, 3), (3, 1), (1, 1)]
-    found = of(every(10.0, *({"executors_running": ran, "executors_requested": asked} for ran, asked in sizes)))
+    executor_counts = [(2, 2), (2, 3), (3, 3), (2, 3), (3, 3), (4, 3), (3, 1), (1, 1)]
+    found = of(every(10.0, *({"executors_running": ran, "executors_requested": asked} for ran, asked in executor_counts)))
     assert (found.executor_s, found.rescales, found.executors_used) == (190.0, 2, 3) and of([]).rescales == 0
     seldom = of(every(10.0, *[{}] * 50, {"executors_running": 9}, *[{}] * 50))
     assert seldom.executors_used == 1, "a number counts as used from a twentieth of the time on"

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import wants
 
-from penstock.core.domain.events.autopilot import AutopilotChanged, Decided
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, Decided
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo, RunStarted
+from penstock.core.domain.events.run_events import NothingToDo, RunStarted
 from penstock.core.report.shadow import last_shadow
 
 MODES = st.sampled_from(["observe", "shadow", "ask", "active"])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.shape import parse_shape
-from penstock.core.shapes.terms import TERMS
+from penstock.core.shapes.shape_terms import TERMS
 
 DAY_S = 86_400.0
 MOMENTS = st.lists(st.floats(0, 1e8), min_size=1, max_size=20)

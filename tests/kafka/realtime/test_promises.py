@@ -13,7 +13,7 @@ import pytest
 from ledgers import positions_in
 from topic_reader import read_messages
 
-from penstock.core.domain.events.queries import QueryRestarted
+from penstock.core.domain.events.query_events import QueryRestarted
 from penstock.kafka.broker import EmbeddedBroker
 from penstock.kafka.topics import end_offsets
 from penstock.runtime.home import JobFolder

@@ -36,7 +36,7 @@ def heard(said):
 """
 
 
-def test_a_job_through_tls_and_a_login_is_observed_as_any_other_and_tells_no_secret(
+def test_a_job_through_tls_and_a_login_is_observed_as_any_other_and_shows_no_secret(
     java: dict[str, str], stores: Path, job_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKA_LOGIN", java["sasl.jaas.config"])

@@ -7,7 +7,7 @@ from jobfiles import RIGHT, loaded
 
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.hours import Hours
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
 from penstock.core.policies.registry import POLICIES
@@ -204,8 +204,8 @@ def test_wrong_limits_or_a_policy_that_does_not_exist_are_the_only_line_about_th
 def test_a_profile_is_read_beside_the_job_file_and_one_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "profile.csv").write_text("scaleout,rate,latency_ms,valid\n1,100,250,true\n2,400,900,\n")
     assert loaded(tmp_path, 'profile = "profile.csv"').spec.profile == (
-        ProfileSeen(scaleout=1, rate_rows_per_s=100.0, latency_s=0.25, valid=True),
-        ProfileSeen(scaleout=2, rate_rows_per_s=400.0, latency_s=0.9, valid=None),
+        ProfileSeen(executors=1, rate_rows_per_s=100.0, latency_s=0.25, valid=True),
+        ProfileSeen(executors=2, rate_rows_per_s=400.0, latency_s=0.9, valid=None),
     )
     assert said(tmp_path, 'profile = "none.csv"') == f"autopilot.profile: {tmp_path}/none.csv: No such file or directory"
     (tmp_path / "half.csv").write_text("scaleout,rate\n1,100\n")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.core.domain.job import EMBEDDED, CpuQuery, FeedSpec, KafkaSpec, SinkSpec
+from penstock.core.domain.job_spec import EMBEDDED, CpuQuery, FeedSpec, KafkaSpec, SinkSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile import LoadedJob, load_job

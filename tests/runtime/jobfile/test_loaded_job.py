@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.config import Config
-from penstock.core.domain.job import JobSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.job_spec import JobSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import Trigger
 from penstock.runtime.jobfile import LoadedJob, load_job
 

@@ -6,7 +6,7 @@ from jobfiles import HALF_FULL, RIGHT, loaded, write
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, AutopilotRefused
 from penstock.core.knowledge.terms import Terms
 from penstock.runtime.controller import Controller
 from penstock.runtime.fakes import EPOCH_S, FakeClock, FakePlant
@@ -163,7 +163,7 @@ def test_a_profile_that_comes_later_is_handed_over(tmp_path: Path) -> None:
     write(tmp_path, 'profile = "p.csv"')
     found = looking()
     assert changed(found).changes == (("profile", "none", "p.csv"),)
-    assert found is not None and found.profile is not None and [each.scaleout for each in found.profile] == [2]
+    assert found is not None and found.profile is not None and [each.executors for each in found.profile] == [2]
 
 
 def test_a_change_to_an_own_policy_waits_for_a_restart_and_the_rest_is_followed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from penstock.core.models.capacity.job_capacity import JobCapacity, Method, Work
 from penstock.core.models.capacity.worker_readings import WorkersReading, warm_ups, without
 from penstock.core.models.estimate import Estimate, NotReady
 from penstock.core.models.score import Score
-from penstock.tables.workers import read_workers
+from penstock.tables.worker_table import read_workers
 
 METHODS: dict[str, Method] = {"utilization_law": "utilization_law", "daedalus": "daedalus"}
 LOWEST, HIGHEST = 0.01, 1.2
@@ -53,12 +53,12 @@ def capacity(
     found, shares, model = answer.capacity, answer.shares, answer.model
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.fits import draw_capacity
+        from penstock.dashboard.fit_charts import draw_capacity
 
         busiest = max(model.workers(), key=lambda share: share.proportion).worker
         at_s = {each.at_s for each in used}
         points = [(utilization_of(busiest, each), total(each), each.at_s in at_s) for each in read]
-        draw_capacity(path, workers.name, points, at, lambda utilization: model.predict(at_utilization=utilization, scaleout=answer.workers))
+        draw_capacity(path, workers.name, points, at, lambda utilization: model.predict(at_utilization=utilization, executors=answer.workers))
 
     present(
         Report(
@@ -142,7 +142,7 @@ def answered(empty: JobCapacity, used: Sequence[WorkersReading], *, present: tup
         while left and left[-1].names == last:
             left.pop()
         model = empty.learn(left).settled()
-    capacity, skew = model.predict(at_utilization=at_utilization, scaleout=len(present)), model.skew(at_utilization=at_utilization)
+    capacity, skew = model.predict(at_utilization=at_utilization, executors=len(present)), model.skew(at_utilization=at_utilization)
     if model.stay is None or isinstance(skew, NotReady):
         why = whole.skew()
         return why if isinstance(why, NotReady) else NotReady(why="no workers were read")
@@ -151,7 +151,7 @@ def answered(empty: JobCapacity, used: Sequence[WorkersReading], *, present: tup
     if model.stay.names == present:
         shares = model.workers(at_utilization=at_utilization)
         return CapacityAnswer(model=model, workers=len(present), capacity=capacity, skew=skew, shares=shares, notes=())
-    return CapacityAnswer(model=model, workers=len(present), capacity=capacity, skew=skew, shares=(), notes=(scaled_note(len(present), model.stay.scaleout),))
+    return CapacityAnswer(model=model, workers=len(present), capacity=capacity, skew=skew, shares=(), notes=(scaled_note(len(present), model.stay.executors),))
 
 
 def scaled_note(present: int, before: int) -> str:

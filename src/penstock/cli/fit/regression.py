@@ -34,7 +34,7 @@ def recovery(
     """Fit the recovery time over interval and rate (Khaos's M_R)."""
     columns = read_csv(failures, (*INPUTS, RECOVERY))
     kept = thinned(columns)
-    seen = [RecoverySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, recovery_s=y) for i, r, s, y in rows_of(kept, "recovery_s")]
+    seen = [RecoverySeen(interval_s=i, rate_rows_per_s=r, executors=s, recovery_s=y) for i, r, s, y in rows_of(kept, "recovery_s")]
     notes = long_in_words(int((columns["recovery_s"] > TRUSTED_S).sum()), len(columns["recovery_s"]))
     present(report(failures, RecoveryRegression().learn(seen), columns, kept, "recovery_s", leave_out, notes), as_json, plot)
 
@@ -48,7 +48,7 @@ def latency(
     """Fit the latency over interval and rate (Khaos's M_L)."""
     columns = read_csv(runs, (*INPUTS, LATENCY))
     kept = thinned(columns)
-    seen = [LatencySeen(interval_s=i, rate_rows_per_s=r, scaleout=s, latency_s=y / MILLISECONDS) for i, r, s, y in rows_of(kept, "latency_ms")]
+    seen = [LatencySeen(interval_s=i, rate_rows_per_s=r, executors=s, latency_s=y / MILLISECONDS) for i, r, s, y in rows_of(kept, "latency_ms")]
     present(report(runs, LatencyRegression().learn(seen), columns, kept, "latency_ms", leave_out), as_json, plot)
 
 
@@ -59,9 +59,9 @@ def thinned(columns: Columns) -> Columns:
 
 
 def rows_of(columns: Columns, what: str) -> list[tuple[float, float, int | None, float]]:
-    """Return interval, rate, scale-out if known, and the measured value of each row."""
-    scaleouts = columns["scaleout"].astype(int).tolist() if "scaleout" in columns else [None] * len(columns["rate"])
-    return list(zip(columns["interval_s"].tolist(), columns["rate"].tolist(), scaleouts, columns[what].tolist(), strict=True))
+    """Return interval, rate, number of executors if known, and the measured value of each row."""
+    executor_counts = columns["scaleout"].astype(int).tolist() if "scaleout" in columns else [None] * len(columns["rate"])
+    return list(zip(columns["interval_s"].tolist(), columns["rate"].tolist(), executor_counts, columns[what].tolist(), strict=True))
 
 
 def long_in_words(long: int, rows: int) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def report(
         raise UserMistake(f"{path}: {score.why}")
 
     def draw(picture: Path) -> None:
-        from penstock.dashboard.fits import draw_regression
+        from penstock.dashboard.fit_charts import draw_regression
 
         draw_regression(picture, path.name, kept, what, model, MILLISECONDS if what == "latency_ms" else 1.0)
 

@@ -1,4 +1,4 @@
-"""`penstock fit scaleout` and `penstock fit profile`: Phoebe's models of capacity and latency over the scale-out."""
+"""`penstock fit scaleout` and `penstock fit profile`: Phoebe's models of capacity and latency over the number of executors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,39 +8,39 @@ import typer
 
 from penstock.cli.report import JsonOption, PlotOption, Report, present
 from penstock.core.errors import UserMistake
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.estimate import Estimate, NotReady
+from penstock.core.models.latency.latency_by_executors import LatencyByExecutors
 from penstock.core.models.latency.profile_fit import ProfileReading
-from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.tables.csv import Column, read_csv
 from penstock.tables.measurements import read_profile
 
 MOST = 10_000
-"""The maximum scale-out."""
+"""The maximum number of executors."""
 FAR = 2
-"""A prediction beyond this factor of the measured scale-outs is marked as far."""
+"""A prediction beyond this factor of the measured numbers of executors is marked as far."""
 COLUMNS = (Column(name="scaleout", lowest=1, highest=MOST, whole=True), Column(name="throughput", above=0))
 
 
 def scaleout(
     profiles: Annotated[Path, typer.Argument(help="CSV with the columns scaleout, throughput (rows/s).", metavar="PROFILES.CSV")],
-    at: Annotated[str, typer.Option(help="The scale-outs to predict, such as 12,24.", metavar="N,N...")] = "",
+    at: Annotated[str, typer.Option(help="The numbers of executors to predict, such as 12,24.", metavar="N,N...")] = "",
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Fit the capacity over scale-outs (Phoebe's T_max). The form is a line or a power law, chosen by leave-one-out."""
+    """Fit the capacity over executors (Phoebe's T_max). The form is a line or a power law, chosen by leave-one-out."""
     columns = read_csv(profiles, COLUMNS)
-    measured = [ScaleoutMeasured(scaleout=int(s), throughput_rows_per_s=float(t)) for s, t in zip(columns["scaleout"], columns["throughput"], strict=True)]
-    model = ScaleoutCapacity().learn(measured)
-    predictions = {wanted: answer for wanted in scaleouts_in(at) if isinstance(answer := model.predict(wanted), Estimate)}
-    scaleouts = [each.scaleout for each in model.seen]
+    measured = [CapacityMeasured(executors=int(s), throughput_rows_per_s=float(t)) for s, t in zip(columns["scaleout"], columns["throughput"], strict=True)]
+    model = CapacityByExecutors().learn(measured)
+    predictions = {wanted: answer for wanted in executor_counts_in(at) if isinstance(answer := model.predict(wanted), Estimate)}
+    executor_counts = [each.executors for each in model.seen]
     score = model.score()
     ties, plateau = [group for group in model.ties() if len(group) > 1], model.plateau
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.fits import draw_scaleout
+        from penstock.dashboard.fit_charts import draw_capacity_by_executors
 
-        draw_scaleout(path, profiles.name, measured, model, sorted(predictions))
+        draw_capacity_by_executors(path, profiles.name, measured, model, sorted(predictions))
 
     found = {
         "form": model.form,
@@ -55,17 +55,17 @@ def scaleout(
     rows = [
         (f"form up to {plateau.first}" if plateau else "form", f"{model.form}, {', '.join(f'{name} {value:.6g}' for name, value in model.parameters.items())}"),
         ("error, leaving one out", error),
-        *((f"at {wanted}", in_words(wanted, each, scaleouts)) for wanted, each in predictions.items()),
+        *((f"at {wanted}", in_words(wanted, each, executor_counts)) for wanted, each in predictions.items()),
         *(((f"from {plateau.first} on", f"{plateau.rows_per_s:,.0f} rows/s, capacity grows no more"),) if plateau else ()),
         *((("no difference between", "; ".join(", ".join(map(str, group)) for group in ties)),) if ties else ()),
     ]
-    present(Report(title="capacity over scale-outs", found=found, rows=rows, draw=draw), as_json, plot)
+    present(Report(title="capacity over executors", found=found, rows=rows, draw=draw), as_json, plot)
 
 
-def scaleouts_in(text: str) -> list[int]:
-    """Parse a list of scale-outs.
+def executor_counts_in(text: str) -> list[int]:
+    """Parse a list of numbers of executors.
 
-    >>> scaleouts_in("12, 24")
+    >>> executor_counts_in("12, 24")
     [12, 24]
     """
     try:
@@ -94,18 +94,18 @@ def profile(
     as_json: JsonOption = False,
     plot: PlotOption = None,
 ) -> None:
-    """Fit the latency over scale-out and rate (Phoebe's M_L). Also predicts whether a scale-out keeps up, and the rate at which it no longer does."""
+    """Fit the latency over executors and rate (Phoebe's M_L). Also predicts whether they keep up, and the rate at which they no longer do."""
     seen = read_profile(profile)
-    model = ScaleoutLatency(reading=ProfileReading(threshold_s=None if limit_ms is None else limit_ms / 1000)).learn(seen)
+    model = LatencyByExecutors(reading=ProfileReading(threshold_s=None if limit_ms is None else limit_ms / 1000)).learn(seen)
     forms = model.forms()
     if isinstance(forms, NotReady):
         raise UserMistake(f"{profile}: {forms.why}")
     score, accuracy, constant_accuracy = model.score(), model.validity_accuracy(), model.constant_validity_accuracy()
     assert not (isinstance(score, NotReady) or isinstance(accuracy, NotReady) or isinstance(constant_accuracy, NotReady))
-    knees = {knee.scaleout: model.t_max(knee.scaleout) for knee in model.knees()}
+    knees = {knee.executors: model.t_max(knee.executors) for knee in model.knees()}
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.fits import draw_profile
+        from penstock.dashboard.fit_charts import draw_profile
 
         draw_profile(path, profile.name, seen, model)
 
@@ -125,4 +125,4 @@ def profile(
         ("validity predicted", f"{accuracy:.0%}; a constant {constant_accuracy:.0%}"),
         *((f"t_max at {s}", f"{each.value:,.0f} rows/s" if isinstance(each, Estimate) else each.why) for s, each in knees.items()),
     ]
-    present(Report(title="latency over scale-out and rate", found=found, rows=rows, draw=draw), as_json, plot)
+    present(Report(title="latency over executors and rate", found=found, rows=rows, draw=draw), as_json, plot)

@@ -7,14 +7,14 @@ from penstock.core.analyze.assess import assess, downtimes
 from penstock.core.analyze.disturbances import Failure, failure_in, followed, is_calm, knowing_applied, knowing_failure, taught, with_recoveries
 from penstock.core.analyze.fits import ask_fit, take_fits
 from penstock.core.analyze.forecasts import current_forecast, forecast_due
-from penstock.core.analyze.grade import grade, unseen_s
+from penstock.core.analyze.grading import grade, unseen_s
 from penstock.core.analyze.learn import learn, prepared
 from penstock.core.analyze.predictions import caused_by, with_failure
 from penstock.core.analyze.targets import watch_targets
 from penstock.core.domain.disturbance import UNANNOUNCED
-from penstock.core.domain.events.autopilot import Recovered
+from penstock.core.domain.events.autopilot_events import Recovered
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.fitting import FitAsked

@@ -186,7 +186,7 @@ def with_latencies(
         answer = (
             None
             if model is None
-            else model.predict_each(rate_rows_per_s=rate.times(share_of(read, reading)), interval_s=query.trigger.interval_s, scaleouts=executors)
+            else model.predict_each(rate_rows_per_s=rate.times(share_of(read, reading)), interval_s=query.trigger.interval_s, executor_counts=executors)
         )
         found.append(query if answer is None or isinstance(answer, NotReady) else replace(query, latencies=answer))
     return tuple(found)

@@ -10,8 +10,8 @@ from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.arrays import Flags
 from penstock.core.models.capacity.batch_law import LikelyLaws, capacities_by_laws, least_alike
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.capacity.capacity_model import CapacityModel
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
 from penstock.core.models.estimate import Estimate, Estimates, NotReady
 from penstock.core.models.latency.latency_table import LatencyTable
 from penstock.core.models.usage import most_tasks, plant_of, slots_of
@@ -39,7 +39,7 @@ def say_something(capacities: Estimates) -> Flags:
 
 
 def by_executors(executors: Sequence[int], answers: Estimates, known: Flags) -> dict[int, Estimate]:
-    return {each: answer for each, answer, tells in zip(executors, answers.each(), known.tolist(), strict=True) if tells}
+    return {each: answer for each, answer, is_known in zip(executors, answers.each(), known.tolist(), strict=True) if is_known}
 
 
 def carried_by(seen: Assessment, executors: int) -> Estimate | None:
@@ -73,17 +73,17 @@ def t_max_of(learnt: Learnt, reading: Reading, executors: Sequence[int], interva
     return by_waves(learnt.t_max, executors, tasks_of(reading), slots_of(reading))
 
 
-def by_waves(t_max: ScaleoutCapacity, executors: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:
+def by_waves(t_max: CapacityByExecutors, executors: Sequence[int], tasks: int | None, slots_each: int) -> dict[int, Estimate]:
     """Return the capacities of a profile, where executors that run `tasks` in equally many waves count as one; unchanged where the tasks are not known.
 
-    >>> profile = [ScaleoutMeasured(scaleout=size, throughput_rows_per_s=rate) for size, rate in ((3, 300.0), (6, 600.0), (10, 600.0), (12, 1200.0))]
-    >>> found = by_waves(ScaleoutCapacity().learn(profile), [1, 10, 11], 12, 1)
-    >>> {size: round(each.value) for size, each in found.items()}
+    >>> profile = [CapacityMeasured(executors=executors, throughput_rows_per_s=rate) for executors, rate in ((3, 300.0), (6, 600.0), (10, 600.0), (12, 1200.0))]
+    >>> found = by_waves(CapacityByExecutors().learn(profile), [1, 10, 11], 12, 1)
+    >>> {executors: round(each.value) for executors, each in found.items()}
     {1: 100, 10: 600, 11: 600}
     """
     if tasks is not None:
-        alike = [ScaleoutMeasured(scaleout=least_alike(each.scaleout, tasks, slots_each), throughput_rows_per_s=each.mean) for each in t_max.seen]
-        t_max = ScaleoutCapacity().learn(alike)
+        alike = [CapacityMeasured(executors=least_alike(each.executors, tasks, slots_each), throughput_rows_per_s=each.mean) for each in t_max.seen]
+        t_max = CapacityByExecutors().learn(alike)
     found = {each: t_max.predict(each if tasks is None else least_alike(each, tasks, slots_each)) for each in executors}
     return {each: answer for each, answer in found.items() if isinstance(answer, Estimate)}
 
@@ -97,7 +97,7 @@ def table_of(learnt: Learnt, reading: Reading, t_max: Mapping[int, Estimate]) ->
     """Return the table of latencies at the pace that the job was seen to have; of micro-batches, a table knows no waves and T_max does."""
     if learnt.table is None or plant_of(reading) == "continuous":
         return paced(learnt)
-    return learnt.table.within({size: each.value for size, each in t_max.items()})
+    return learnt.table.within({executors: each.value for executors, each in t_max.items()})
 
 
 def paced(learnt: Learnt) -> LatencyTable | None:

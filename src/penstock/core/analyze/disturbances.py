@@ -88,7 +88,7 @@ def followed(learnt: Learnt, reading: Reading, window_s: float) -> tuple[Learnt,
 
 
 def taught(learnt: Learnt, measured: Iterable[RecoveryMeasured], seen: Assessment, executors: int, window_s: float) -> Learnt:
-    """Return models with the downtimes that failures must have had for these recoveries, by the arrivals measured; rescales tell theirs themselves.
+    """Return models with the downtimes that failures must have had for these recoveries, by the arrivals measured; those of rescales are measured.
 
     A recovery that no reading shows took less than a window, and so did its downtime: half of the longest that would not show, unless less is known.
     """
@@ -117,7 +117,7 @@ def _implied(learnt: Learnt, measured: RecoveryMeasured, seen: Assessment, execu
         return None if delay_s is None else DowntimeSeen(kind=measured.kind, downtime_s=delay_s)
     if capacity is None or capacity.value <= 0:
         return None
-    return downtime_lesson(measured, Surroundings(arrivals=arrivals, interval_s=repeats_s, scaleout=executors, capacity_rows_per_s=capacity.value))
+    return downtime_lesson(measured, Surroundings(arrivals=arrivals, interval_s=repeats_s, executors=executors, capacity_rows_per_s=capacity.value))
 
 
 SETTLED_S = 0.01
@@ -139,7 +139,7 @@ def laws_of(seen: Assessment) -> LikelyLaws | None:
 
 
 def last_start_s(seen: Assessment, failed_s: float) -> float:
-    """Return when the last batch before a failure started: batches start a cycle apart, and the last commit tells where; without any, the failure itself.
+    """Return when the last batch before a failure started: batches start a cycle apart, and the last commit shows where; without any, the failure itself.
 
     Only one batch can have started since that commit, however long ago it is.
     """
@@ -166,7 +166,7 @@ def outage_of(seen: Assessment, executors: int, failed_s: float, kind: Disturban
         at_s=stopped_s,
         downtime_s=0.0,
         interval_s=seen.interval_s,
-        scaleout=executors,
+        executors=executors,
         uncommitted_s=cycle_s + stopped_s - start_s,
         lag_rows=max(0.0, lag_rows - late_s * (seen.load_rows_per_s or 0.0)),
     )
@@ -200,7 +200,7 @@ def implied_delay_s(law: BatchLaw, arrivals: Arrivals, outage: BatchOutage, reco
     """Return by how much the batch that was hit must have been longer for the job to have recovered then; None if it would have been later without any delay.
 
     >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    >>> outage = BatchOutage(at_s=0.0, downtime_s=0.0, interval_s=10.0, scaleout=1, uncommitted_s=10.0)
+    >>> outage = BatchOutage(at_s=0.0, downtime_s=0.0, interval_s=10.0, executors=1, uncommitted_s=10.0)
     >>> round(implied_delay_s(law, Arrivals.constant(500.0), outage, recovered_s=7.5), 1)  # 5,500 rows in 6.5 s, 1 s late
     1.0
     """
@@ -235,7 +235,7 @@ def _lesson(learnt: Learnt, measured: RecoveryMeasured, seen: Assessment, execut
     points = points_since(learnt.load.series, measured.started_s - seen.interval_s)
     if not points or seen.interval_s <= 0:
         return None
-    return recovery_lesson(measured, Surroundings(arrivals=Arrivals.joined(points, ()), interval_s=seen.interval_s, scaleout=executors))
+    return recovery_lesson(measured, Surroundings(arrivals=Arrivals.joined(points, ()), interval_s=seen.interval_s, executors=executors))
 
 
 def tables_due(learnt: Learnt, interval_s: float) -> Mapping[DisturbanceKind, RecoveryRegression]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from penstock.core.analyze.disturbances import tables_due
-from penstock.core.domain.events.autopilot import FitFailed, FitTaken
+from penstock.core.domain.events.autopilot_events import FitFailed, FitTaken
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.fitting import FitAsked, FitDone
 from penstock.core.knowledge.inputs import Inputs
@@ -57,7 +57,7 @@ def ask_fit(knowledge: Knowledge, at_s: float, terms: Terms, needs: frozenset[Ne
     asked = FitAsked(number=fits.next_number, load=load, recoveries=recoveries, interval_s=interval_s or 0.0)
     if profile is not None:
         most = BEYOND * max(row.rate_rows_per_s for row in profile.observations)
-        asked = replace(asked, profile=profile, sizes=tuple(range(1, terms.limits.max_executors + 1)), most_rows_per_s=most)
+        asked = replace(asked, profile=profile, executor_counts=tuple(range(1, terms.limits.max_executors + 1)), most_rows_per_s=most)
     return replace(knowledge, fits=Fits(number=asked.number, asked_s=at_s, next_number=asked.number + 1)), asked
 
 
@@ -66,7 +66,7 @@ def table_due(learnt: Learnt, most_executors: int) -> bool:
     profile, table = learnt.profile, learnt.table
     if table is None:
         return points(profile.observations) >= FEWEST_POINTS
-    return table.sizes[-1] < most_executors or profile.rows - table.rows >= NEWS * len(profile.observations)
+    return table.executor_counts[-1] < most_executors or profile.rows - table.rows >= NEWS * len(profile.observations)
 
 
 def _with(learnt: Learnt, done: FitDone) -> Learnt:

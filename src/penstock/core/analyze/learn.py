@@ -6,7 +6,7 @@ from penstock.core.analyze.assess import downtimes_of, priors_of, tells_work
 from penstock.core.analyze.forecasts import ROUNDING_S
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.disturbance import UNANNOUNCED
-from penstock.core.domain.job import PROMISED_SHARE
+from penstock.core.domain.job_spec import PROMISED_SHARE
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.domain.reading import QueryReading, Reading
 from penstock.core.domain.trigger import rows_per_batch
@@ -17,18 +17,18 @@ from penstock.core.models.anomaly.keeping_up import HALF_LIFE_S as HEALTH_HALF_L
 from penstock.core.models.anomaly.keeping_up import KeepingUp
 from penstock.core.models.anomaly.recovery_watch import ABANDONED_AFTER_S, LAG_TOLERANCE_S, VISIBLE_WITHIN_S, RecoveryWatch
 from penstock.core.models.capacity.batch_cost import BatchCost, BatchMeasured
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors
 from penstock.core.models.capacity.capacity_model import CapacityModel, CapacitySeen
 from penstock.core.models.capacity.job_capacity import HALF_LIFE_S, WARM_UP_S, JobCapacity, Method
 from penstock.core.models.capacity.pace import Pace, PaceSeen
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity
 from penstock.core.models.capacity.worker_lines import AVERAGING_S
 from penstock.core.models.capacity.worker_readings import WorkerReading, WorkersReading
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import HISTORY_S, HORIZON_S, LoadForecast
 from penstock.core.models.forecast.series import STEP_S, LoadSeen, Series
 from penstock.core.models.latency.batch_latency import BatchLatency, LatencyMeasured
+from penstock.core.models.latency.latency_by_executors import LatencyByExecutors
 from penstock.core.models.latency.profile_fit import mark_of
-from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.core.models.stage_rates import StageRates
 from penstock.core.models.usage import is_stalled, most_tasks, plant_of, slots_of, utilization
 
@@ -74,7 +74,7 @@ def profile_row(learnt: Learnt, reading: Reading, terms: Terms) -> ProfileSeen |
     if recovering or learnt.is_warming(reading) or rate is None or latency is None or latency.p50_s <= 0 or waiting is None or reading.executors_running < 1:
         return None
     valid = waiting <= LAG_TOLERANCE_S * rate
-    return ProfileSeen(scaleout=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p50_s, valid=valid)
+    return ProfileSeen(executors=reading.executors_running, rate_rows_per_s=rate / learnt.pace.share, latency_s=latency.p50_s, valid=valid)
 
 
 def _with_work(learnt: Learnt, reading: Reading, autopilot: Autopilot, needs: frozenset[Need]) -> Learnt:
@@ -124,7 +124,7 @@ def profiled(learnt: Learnt, rows: tuple[ProfileSeen, ...]) -> Learnt:
     mark = mark_of(rows)
     if learnt.profile_mark == mark:
         return learnt
-    return replace(learnt, profile=ScaleoutLatency().learn(rows), t_max=ScaleoutCapacity(), table=None, pace=Pace(), profile_mark=mark)
+    return replace(learnt, profile=LatencyByExecutors().learn(rows), t_max=CapacityByExecutors(), table=None, pace=Pace(), profile_mark=mark)
 
 
 def fresh(reading: Reading, terms: Terms) -> Learnt:
@@ -166,7 +166,7 @@ def batch_measured(query: QueryReading, reading: Reading, *, warming: bool) -> B
     return BatchMeasured(
         rows=query.throughput_rows_per_s * query.cycle_s,
         duration_s=query.batch.total_s,
-        scaleout=reading.executors_running,
+        executors=reading.executors_running,
         tasks=most_tasks(query),
         warming=warming,
     )
@@ -194,7 +194,7 @@ def latency_of(query: QueryReading, reading: Reading, known: BatchLatency | None
     seen: list[LatencyMeasured | BatchMeasured] = [batch]
     rate, latency = query.arrival_rows_per_s, query.latency
     if rate is not None and latency is not None and latency.p95_s > 0 and query.excess_lag_rows == 0 and not batch.warming:
-        seen.append(LatencyMeasured(interval_s=query.trigger.interval_s, rate_rows_per_s=rate, latency_s=latency.p95_s, scaleout=batch.scaleout))
+        seen.append(LatencyMeasured(interval_s=query.trigger.interval_s, rate_rows_per_s=rate, latency_s=latency.p95_s, executors=batch.executors))
     return model.learn(seen)
 
 
@@ -210,7 +210,7 @@ def workers_reading(reading: Reading, autopilot: Autopilot) -> WorkersReading | 
         workers.append(WorkerReading(worker=executor.executor_id, utilization=busy, throughput_rows_per_s=executor.throughput_rows_per_s))
     if not workers:
         return None
-    return WorkersReading(at_s=reading.at_s, scaleout=len(workers), since_change_s=reading.since_disturbance_s, workers=tuple(workers))
+    return WorkersReading(at_s=reading.at_s, executors=len(workers), since_change_s=reading.since_disturbance_s, workers=tuple(workers))
 
 
 def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None:
@@ -218,10 +218,10 @@ def pace_seen(learnt: Learnt, reading: Reading, terms: Terms) -> PaceSeen | None
 
     The job is overloaded if more than a window of work waits, so that it does all it can, and yet more arrives; not while it warms up.
     """
-    done, size, window_s, since_s = reading.throughput_rows_per_s, reading.executors_running, terms.config.reading_window_s, _since_stop_s(learnt, reading)
-    if plant_of(reading) != "continuous" or not done or size < 1 or since_s < window_s:
+    done, executors, window_s, since_s = reading.throughput_rows_per_s, reading.executors_running, terms.config.reading_window_s, _since_stop_s(learnt, reading)
+    if plant_of(reading) != "continuous" or not done or executors < 1 or since_s < window_s:
         return None
-    profiled = learnt.t_max.predict(size)
+    profiled = learnt.t_max.predict(executors)
     if isinstance(profiled, NotReady):
         return None
     saturated = since_s >= learnt.capacity.by_utilization.warm_up_s and reading.has_work_for(window_s)

@@ -7,7 +7,7 @@ from penstock.core.analyze.assess import declared_downtimes
 from penstock.core.analyze.capacities import carried_by
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import THROUGHPUT, TargetFeasible, TargetInfeasible
+from penstock.core.domain.events.autopilot_events import THROUGHPUT, TargetFeasible, TargetInfeasible
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Knowledge

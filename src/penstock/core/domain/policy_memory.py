@@ -15,7 +15,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HpaMemory:
-    """`row_s` is the task time of one row in s, by query: it tells the load of a batch whose commit is overdue."""
+    """`row_s` is the task time of one row in s, by query: it gives the load of a batch whose commit is overdue."""
 
     kind: Literal["hpa"] = "hpa"
     wanted: tuple[Wanted, ...] = ()

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from penstock.core.domain.configuration import Change, Configuration
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorsMissing
-from penstock.core.domain.events.steering import InstructionDone, InstructionFailed
+from penstock.core.domain.events.executor_events import ExecutorsMissing
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionFailed
 from penstock.core.domain.instruction import MISSING, Outcome
 from penstock.core.knowledge.knowledge import Knowledge, Pending, still_held
 from penstock.core.knowledge.learnt import Learnt

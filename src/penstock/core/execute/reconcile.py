@@ -6,8 +6,8 @@ from dataclasses import replace
 from penstock.core.config import Config
 from penstock.core.domain.configuration import Change, Move, moved_in
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorsComplete, ExecutorsMissing
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.executor_events import ExecutorsComplete, ExecutorsMissing
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.instruction import Instruction
 from penstock.core.domain.knobs import KNOBS
 from penstock.core.domain.reading import Reading

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Recommended
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.prediction import Prediction, PredictionKind
 from penstock.core.domain.reading import Reading, total

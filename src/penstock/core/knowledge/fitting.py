@@ -4,24 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.core.domain.disturbance import DisturbanceKind
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.estimate import NotReady
 from penstock.core.models.forecast.combined import LoadForecast, fit
 from penstock.core.models.forecast.refit import Fits
+from penstock.core.models.latency.latency_by_executors import LatencyByExecutors
 from penstock.core.models.latency.latency_table import LatencyTable, tabulate
-from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoveryTable, tabulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitAsked:
-    """The models to be fitted, None or nothing for those that need no fit; a table of latencies is made for `sizes` and rates up to `most_rows_per_s`, tables
-    of recoveries for `interval_s`."""
+    """The models to be fitted, None or nothing for those that need no fit; a table of latencies is made for `executor_counts` and rates up to
+    `most_rows_per_s`, tables of recoveries for `interval_s`."""
 
     number: int
     load: LoadForecast | None = None
-    profile: ScaleoutLatency | None = None
-    sizes: tuple[int, ...] = ()
+    profile: LatencyByExecutors | None = None
+    executor_counts: tuple[int, ...] = field(default=(), metadata={"alias": "sizes"})
     most_rows_per_s: float = 0.0
     recoveries: Mapping[DisturbanceKind, RecoveryRegression] = field(default_factory=dict)
     interval_s: float = 0.0
@@ -31,14 +31,14 @@ class FitAsked:
 class FitDone:
     """The result of a fit; `error` says what failed, and why. `took_s` is 0 until the caller, who has a clock, sets it.
 
-    `t_max` is the capacity over sizes that the profile shows, made with its table.
+    `t_max` is the capacity over executors that the profile shows, made with its table.
     """
 
     number: int
     took_s: float
     fits: Fits | None = None
     table: LatencyTable | None = None
-    t_max: ScaleoutCapacity | None = None
+    t_max: CapacityByExecutors | None = None
     recovery_tables: Mapping[DisturbanceKind, RecoveryTable] = field(default_factory=dict)
     error: str = ""
 
@@ -50,10 +50,10 @@ def fitted(asked: FitAsked) -> FitDone:
     return done if asked.profile is None else _with_profile(done, asked.profile, asked)
 
 
-def _with_profile(done: FitDone, profile: ScaleoutLatency, asked: FitAsked) -> FitDone:
-    table = tabulate(profile, asked.sizes, asked.most_rows_per_s)
+def _with_profile(done: FitDone, profile: LatencyByExecutors, asked: FitAsked) -> FitDone:
+    table = tabulate(profile, asked.executor_counts, asked.most_rows_per_s)
     if isinstance(table, NotReady):
         return replace(done, error=table.why)
-    too_much = ((knee.scaleout, knee.first_unstable_rows_per_s) for knee in profile.knees())
-    measured = [ScaleoutMeasured(scaleout=scaleout, throughput_rows_per_s=rate) for scaleout, rate in too_much if rate]
-    return replace(done, table=table, t_max=ScaleoutCapacity().learn(measured))
+    too_much = ((knee.executors, knee.first_unstable_rows_per_s) for knee in profile.knees())
+    measured = [CapacityMeasured(executors=executors, throughput_rows_per_s=rate) for executors, rate in too_much if rate]
+    return replace(done, table=table, t_max=CapacityByExecutors().learn(measured))

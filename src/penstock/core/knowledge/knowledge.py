@@ -7,7 +7,7 @@ from typing import Self
 from penstock.core.domain.autopilot import Mode
 from penstock.core.domain.configuration import Configuration, QueryConfiguration
 from penstock.core.domain.instruction import Instruction
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.knobs import KNOBS, address_of, knob_at
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from penstock.core.domain.disturbance import DisturbanceKind
 from penstock.core.domain.reading import Reading
 from penstock.core.models.anomaly.recovery_watch import RecoveryWatch
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors
 from penstock.core.models.capacity.capacity_model import CapacityModel
 from penstock.core.models.capacity.pace import Pace
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.latency.batch_latency import BatchLatency
+from penstock.core.models.latency.latency_by_executors import LatencyByExecutors
 from penstock.core.models.latency.latency_table import LatencyTable
-from penstock.core.models.latency.scaleout_latency import ScaleoutLatency
 from penstock.core.models.recovery.downtime import Downtimes
 from penstock.core.models.recovery.recovery_regression import RecoveryRegression, RecoveryTable
 from penstock.core.models.stage_rates import StageRates
@@ -35,8 +35,8 @@ class Learnt:
     capacity: CapacityModel = field(default_factory=CapacityModel)
     batches: Mapping[str, BatchLatency] = field(default_factory=dict)
     stages: Mapping[str, StageRates] = field(default_factory=dict)
-    profile: ScaleoutLatency = field(default_factory=ScaleoutLatency)
-    t_max: ScaleoutCapacity = field(default_factory=ScaleoutCapacity)
+    profile: LatencyByExecutors = field(default_factory=LatencyByExecutors)
+    t_max: CapacityByExecutors = field(default_factory=CapacityByExecutors)
     table: LatencyTable | None = None
     pace: Pace = field(default_factory=Pace)
     profile_mark: int = 0

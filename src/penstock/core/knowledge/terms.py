@@ -5,7 +5,7 @@ from typing import Self
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import JobSpec, Limits, Promises
+from penstock.core.domain.job_spec import JobSpec, Limits, Promises
 from penstock.core.domain.profile import ProfileSeen
 
 

@@ -1,8 +1,8 @@
-"""What a reading tells of the job at work: its plant, its interval and slots, how busy executors are and were while they were there."""
+"""What a reading shows of the job at work: its plant, its interval and slots, how busy executors are and were while they were there."""
 
 from collections.abc import Mapping
 
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import ExecutorReading, QueryReading, Reading
 from penstock.core.domain.trigger import Plant, rows_per_batch
 

@@ -42,7 +42,7 @@ class ArrivalSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFact:
-    """One partition of a source, named like `clicks-0`; both counts are cumulative, `processed_rows` is None where it cannot be told."""
+    """One partition of a source, named like `clicks-0`; both counts are cumulative, `processed_rows` is None where it is unknown."""
 
     name: str
     newest_rows: float
@@ -84,9 +84,9 @@ class BatchFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFacts(QueryConfiguration):
-    """One query since the last look, with its configuration: `newest_rows` and `processed_rows` are cumulative, None where the source does not tell.
+    """One query since the last look, with its configuration: `newest_rows` and `processed_rows` are cumulative, None where the source does not report them.
 
-    Live task metrics tell `in_batch_rows`, which the running batch has read so far, and in Real-Time Mode, where `processed_rows` includes them,
+    Live task metrics have `in_batch_rows`, which the running batch has read so far, and in Real-Time Mode, where `processed_rows` includes them,
     also `read_rows` and `executor_rows`: all rows read, replays included, together and by executor. These counts are `stale_s` old on average.
     `outputs` are new since the last look; `replayed_rows` are all rows read again after restarts: the most that an unsafe sink can hold twice.
     `counted_s` is when all these were counted, None for the moment of the observation. `slots_held` are those that its tasks occupy all the time.
@@ -119,7 +119,7 @@ class QueryFacts(QueryConfiguration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorFact:
-    """One executor now; `cpu_s` is what it has taken since it began, `cpu_cores` what it takes now, where that is reported; None where unknown."""
+    """One executor now; `cpu_s` is what it has taken since it began, `cpu_cores` what it takes now, None where unknown."""
 
     executor_id: str
     host: str

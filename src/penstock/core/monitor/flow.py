@@ -26,7 +26,7 @@ def waiting_rows(newest: float | None, processed: float | None, *, rate_rows_per
 
 
 def lag_seconds(lag_rows: float | None, arrival_rows_per_s: float | None, oldest_waiting_s: float | None) -> float | None:
-    """Return how long the oldest waiting row has waited, where the source tells; else lag over arrival rate.
+    """Return how long the oldest waiting row has waited, where the source reports it; else lag over arrival rate.
 
     >>> lag_seconds(300.0, 100.0, None)
     3.0

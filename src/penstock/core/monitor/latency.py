@@ -64,9 +64,9 @@ def recent_outputs(earlier: Outputs, at_s: float, new: Sequence[OutputSample], w
     >>> recent_outputs(first, 30.0, [], window_s=15.0)
     ()
     """
-    told = [(told_s, sample) for told_s, sample in earlier if at_s - told_s <= window_s] + [(at_s, sample) for sample in new]
-    newest_s = max((sample.wall_s for _, sample in told), default=0.0)
-    return tuple(each for each in told if newest_s - each[1].wall_s <= window_s)
+    heard = [(heard_s, sample) for heard_s, sample in earlier if at_s - heard_s <= window_s] + [(at_s, sample) for sample in new]
+    newest_s = max((sample.wall_s for _, sample in heard), default=0.0)
+    return tuple(each for each in heard if newest_s - each[1].wall_s <= window_s)
 
 
 def latency_of_outputs(samples: Sequence[OutputSample]) -> tuple[Quantiles | None, float | None]:

@@ -25,8 +25,8 @@ def read_executors(seen: Observation, windows: Iterable[Window | None], continuo
     """
     batched = [window for window in windows if window is not None and window.length_s > 0]
     busy_s_per_s, batched_rows = batched_rates(batched)
-    told: list[Rates] = [batched_rows] if batched else []
-    told += [rows for rows in continuous_rows if rows]
+    known: list[Rates] = [batched_rows] if batched else []
+    known += [rows for rows in continuous_rows if rows]
     has_busyness = bool(batched) and not any(query.is_real_time for query in seen.queries)
     return tuple(
         ExecutorReading(
@@ -34,7 +34,7 @@ def read_executors(seen: Observation, windows: Iterable[Window | None], continuo
             host=executor.host,
             slots=executor.slots,
             uptime_s=seen.at_s - executor.added_s,
-            throughput_rows_per_s=total(rows.get(executor.executor_id, 0.0) for rows in told),
+            throughput_rows_per_s=total(rows.get(executor.executor_id, 0.0) for rows in known),
             busyness=min(1.0, busy_s_per_s.get(executor.executor_id, 0.0) / executor.slots) if has_busyness else None,
             cpu_cores=cpu_cores.get(executor.executor_id) if executor.cpu_cores is None else executor.cpu_cores,
         )

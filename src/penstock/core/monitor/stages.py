@@ -34,7 +34,7 @@ def stage_readings(window: Window, slots: int | None) -> tuple[StageReading, ...
 def executor_shares(batches: Sequence[BatchFact]) -> tuple[dict[str, float], dict[str, float]]:
     """Task time in seconds, and source rows, by executor.
 
-    A source scanned twice is counted twice by Spark: shares are scaled so that together they are the rows that offsets tell.
+    A source scanned twice is counted twice by Spark: shares are scaled so that together they are the rows by offsets.
     """
     task_time: dict[str, float] = defaultdict(float)
     rows: dict[str, float] = defaultdict(float)

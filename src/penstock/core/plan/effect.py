@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import ScalingIneffective
+from penstock.core.domain.events.autopilot_events import ScalingIneffective
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.knowledge import Knowledge

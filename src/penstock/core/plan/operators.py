@@ -7,9 +7,9 @@ from typing import Any
 from penstock.core.domain.command import Approve, Command, Pause, Reject, Release, Resume, SetKnob
 from penstock.core.domain.configuration import refuse_change, refuse_together
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, PolicyPaused, PolicyResumed
+from penstock.core.domain.events.autopilot_events import Decided, PolicyPaused, PolicyResumed
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import CommandRefused, CommandTaken, HoldEnded
+from penstock.core.domain.events.steering_events import CommandRefused, CommandTaken, HoldEnded
 from penstock.core.domain.knobs import KNOBS, Knob, address_of
 from penstock.core.errors import UserMistake
 from penstock.core.knowledge.knowledge import Author, Hold, Knowledge, Missing

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from penstock.core.domain.autopilot import Autopilot, Floor
 from penstock.core.domain.decision import Comparison, Decision
 from penstock.core.domain.hours import DAY_S, Hours
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.terms import Terms
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 from penstock.core.domain.configuration import Configuration, difference, refuse_change
 from penstock.core.domain.decision import Comparison, Decision, asked_policy
-from penstock.core.domain.events.autopilot import Decided, Recovered
+from penstock.core.domain.events.autopilot_events import Decided, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.policy_memory import PolicyMemory
 from penstock.core.domain.prediction import Prediction

@@ -5,7 +5,7 @@ from dataclasses import replace
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Change, Configuration
 from penstock.core.domain.decision import Decision
-from penstock.core.domain.events.autopilot import End, ProposalEnded, Proposed
+from penstock.core.domain.events.autopilot_events import End, ProposalEnded, Proposed
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.knowledge import Author, Knowledge
 from penstock.core.knowledge.steering import Proposal, Proposals

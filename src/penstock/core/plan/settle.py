@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Comparison, Decision, Effect, Recommended
-from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.assessment import Assessment
 from penstock.core.knowledge.knowledge import Author, Knowledge

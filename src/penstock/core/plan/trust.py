@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from penstock.core.domain.configuration import Configuration
 from penstock.core.domain.decision import Recommended, asked_policy
 from penstock.core.domain.disturbance import UNANNOUNCED
-from penstock.core.domain.events.autopilot import Phase, PhaseFailed, PromiseBroken, PromiseKept, Recovered, RollbackReason, RolledBack
+from penstock.core.domain.events.autopilot_events import Phase, PhaseFailed, PromiseBroken, PromiseKept, Recovered, RollbackReason, RolledBack
 from penstock.core.domain.events.event import Event
 from penstock.core.knowledge.knowledge import Knowledge
 from penstock.core.knowledge.steering import LAST_ERRORS, Paused, Trust

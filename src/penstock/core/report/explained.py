@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.core.domain.events.autopilot import Decided, Graded
+from penstock.core.domain.events.autopilot_events import Decided, Graded
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
-from penstock.core.domain.events.autopilot import Graded
+from penstock.core.domain.events.autopilot_events import Graded
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import PredictionKind
 

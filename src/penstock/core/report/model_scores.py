@@ -31,7 +31,7 @@ def _of_the_job(learnt: Learnt) -> Iterator[ModelScore]:
     if learnt.capacity.by_batches is not None:
         yield ModelScore(model="cost of micro-batches", paper="line without waves", score=learnt.capacity.by_batches.score())
     if learnt.t_max.seen:
-        yield ModelScore(model="capacity over sizes", paper="line", score=learnt.t_max.score())
+        yield ModelScore(model="capacity over executors", paper="line", score=learnt.t_max.score())
     if learnt.profile.observations:
         yield ModelScore(model="latency of the profile", paper="boosting alone", score=learnt.profile.score())
         yield ModelScore(model="pace beside the profile", paper="profile as it is", score=learnt.pace.score())

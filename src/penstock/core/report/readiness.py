@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from penstock.core.domain.decision import Comparison
-from penstock.core.domain.events.autopilot import Graded, PromiseBroken, Recovered
+from penstock.core.domain.events.autopilot_events import Graded, PromiseBroken, Recovered
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.job import Promises
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.prediction import FEWEST_GRADES, GOOD_ERROR, PredictionKind
 from penstock.core.domain.reading import Reading
 from penstock.core.domain.reasons import UNREADY
@@ -26,7 +26,7 @@ UNDECIDED = frozenset({*UNREADY, "between_decisions", "policy_paused"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steered:
-    """What one way to run the job took: executor-seconds, changes of size, and promises broken (or that would have been)."""
+    """What one way to run the job took: executor-seconds, rescales, and promises broken (or that would have been)."""
 
     executor_s: float
     ups: int
@@ -36,7 +36,7 @@ class Steered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Shares of the time in which the size in shadow was the one that was run, fewer executors, or more."""
+    """Shares of the time in which the shadow wanted as many executors as ran, fewer, or more."""
 
     same: float
     fewer: float
@@ -124,7 +124,7 @@ def as_run(seen: Sequence[Reading], broken: int) -> Steered:
 
 
 def agreement(shadow: Shadow, seen: Sequence[Reading]) -> Agreement | None:
-    """Return how the size in shadow compares with the one asked for, over time."""
+    """Return how the executors in shadow compare with those requested, over time."""
     all_s = float(held_s(seen).sum())
     if all_s <= 0:
         return None

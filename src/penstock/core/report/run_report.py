@@ -15,9 +15,9 @@ from penstock.core.analyze.disturbances import failure_in, followed, knowing_fai
 from penstock.core.config import EVEN
 from penstock.core.domain.disturbance import FAILURES, AnyDisturbance
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.executors import ExecutorLost
-from penstock.core.domain.events.queries import QueryFailed, QueryRestarted
-from penstock.core.domain.job import Promises
+from penstock.core.domain.events.executor_events import ExecutorLost
+from penstock.core.domain.events.query_events import QueryFailed, QueryRestarted
+from penstock.core.domain.job_spec import Promises
 from penstock.core.domain.reading import Quantiles, Reading, rescales
 from penstock.core.knowledge.learnt import Learnt
 from penstock.core.models.arrays import Floats

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.core.domain.disturbance import FAILURES
-from penstock.core.domain.events.autopilot import Decided, Recovered
+from penstock.core.domain.events.autopilot_events import Decided, Recovered
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import mode_in, policy_in
 from penstock.core.domain.reading import Reading
@@ -66,7 +66,7 @@ def in_force(steps: Sequence[tuple[float, int]], seen: Sequence[Reading]) -> lis
 
 
 def would_break(shadow: Shadow, seen: Sequence[Reading], terms: Terms) -> int:
-    """Return how often the size in shadow, by its own predictions, would have fallen short of the load or of the promised latency for long enough to break it.
+    """Return how often the executors in shadow, by their own predictions, would have fallen short of the load or promised latency for long enough to break it.
 
     Counted as for the job that ran: what stays broken is broken again every so often.
     """
@@ -102,12 +102,12 @@ def late_recoveries(shadow: Shadow, seen: Sequence[Reading], recovered: Sequence
 def recovery_s(shadow: Shadow, seen: Sequence[Reading], recovered: Recovered) -> float:
     """Return the seconds that the executors in shadow would have needed to recover from this failure: as predicted.
 
-    Where it is the size that ran, or nothing was predicted for it, what the job needed.
+    Where they are those that ran, or nothing was predicted for it, what the job needed.
     """
     before = [one for one in shadow.decided if one.at_s <= recovered.started_s] or shadow.decided[:1]
-    size = before[-1].decision.executors
+    executors = before[-1].decision.executors
     ran = next((reading.executors_requested for reading in reversed(seen) if reading.at_s <= recovered.started_s), None)
-    predicted_s = None if size == ran else predicted(before, size)
+    predicted_s = None if executors == ran else predicted(before, executors)
     return recovered.took_s if predicted_s is None else predicted_s
 
 

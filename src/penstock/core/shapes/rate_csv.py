@@ -9,7 +9,7 @@ from penstock.core.errors import UserMistake
 from penstock.core.shapes.chance import FloatArray
 from penstock.core.shapes.curve import Knots
 from penstock.core.shapes.shape import shortened
-from penstock.core.shapes.terms import MAX_ROWS_PER_S
+from penstock.core.shapes.shape_terms import MAX_ROWS_PER_S
 
 _MOST = {"t": 1e12, "rate": MAX_ROWS_PER_S}
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.core.errors import UserMistake
 from penstock.core.shapes.chance import FloatArray, key_of
-from penstock.core.shapes.terms import TERMS, Term
+from penstock.core.shapes.shape_terms import TERMS, Term
 
 _TERM = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<values>[^()]*)\))?\s*")
 

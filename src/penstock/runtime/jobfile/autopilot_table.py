@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot, Floor
-from penstock.core.domain.job import Limits
+from penstock.core.domain.job_spec import Limits
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
 from penstock.core.policies.registry import POLICIES, PROFILED, nearest, parameters_of

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from penstock.core.config import USUAL_READING_S, Config
-from penstock.core.domain.job import CpuQuery, FeedSpec, JobSpec, KafkaSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
+from penstock.core.domain.job_spec import CpuQuery, FeedSpec, JobSpec, KafkaSpec, Limits, Promises, QuerySpec, SinkSpec, SourceSpec
 from penstock.core.domain.trigger import SHORTEST_REAL_TIME_S
 from penstock.runtime.jobfile import kinds
 from penstock.runtime.jobfile.autopilot_table import AutopilotBuilder, limits_words

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import JobSpec, Limits, Promises
+from penstock.core.domain.job_spec import JobSpec, Limits, Promises
 from penstock.core.domain.profile import ProfileSeen
 from penstock.core.errors import UserMistake
 from penstock.runtime.jobfile.autopilot_table import TABLE, AutopilotBuilder

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.events.autopilot import AutopilotChanged, AutopilotRefused
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, AutopilotRefused
 from penstock.core.domain.units import duration_words
 from penstock.core.errors import UserMistake
 from penstock.ports import Clock

@@ -43,7 +43,7 @@ class Workers:
             cost = self.dearer ** (index / max(1, len(loads) - 1))
             times = 2.0 - period_s * index / self.warm_after_s if period_s * index < self.warm_after_s else 1.0
             workers = tuple(self._worker(chance, number, load, cost, noise, times) for number, noise in enumerate(off))
-            readings.append(WorkersReading(at_s=period_s * index, scaleout=len(workers), since_change_s=period_s * index + 60.0, workers=workers))
+            readings.append(WorkersReading(at_s=period_s * index, executors=len(workers), since_change_s=period_s * index + 60.0, workers=workers))
         return readings
 
     def _worker(self, chance: random.Random, number: int, load: float, cost: float, off: float, times: float) -> WorkerReading:

@@ -15,12 +15,12 @@ TRUE = BatchLaw(overhead_s=0.6, row_s=0.0012, partitions=12)
 EMPTY = BatchCost(partitions=12)
 
 
-def batch(law: BatchLaw, rows: float, scaleout: int, times: float = 1.0, **known: float) -> BatchMeasured:
-    return BatchMeasured(rows=rows, duration_s=law.duration_s(rows, scaleout) * times, scaleout=scaleout, **known)
+def batch(law: BatchLaw, rows: float, executors: int, times: float = 1.0, **known: float) -> BatchMeasured:
+    return BatchMeasured(rows=rows, duration_s=law.duration_s(rows, executors) * times, executors=executors, **known)
 
 
 def measured(law: BatchLaw, chance: random.Random, count: int = 60, noise: float = 0.06, warm_up: int = 6) -> list[BatchMeasured]:
-    """Batches of a job whose rate and scale-out change, the first of them slow."""
+    """Batches of a job whose rate and number of executors change, the first of them slow."""
     batches = []
     for number in range(count):
         rows, slow = chance.uniform(800, 6000), chance.uniform(1.5, 3.0) if number < warm_up else 1.0
@@ -60,36 +60,36 @@ def test_one_huge_cold_first_batch_does_not_decide_the_slope() -> None:
 
 @settings(max_examples=20)
 @given(st.integers(0, 100), st.floats(0, 20_000), st.floats(0, 20_000), st.integers(1, 12), st.integers(0, 12))
-def test_value_and_bounds_rise_with_rows_and_fall_with_executors(seed: int, rows: float, more: float, scaleout: int, added: int) -> None:
+def test_value_and_bounds_rise_with_rows_and_fall_with_executors(seed: int, rows: float, more: float, executors: int, added: int) -> None:
     model = EMPTY.learn(measured(TRUE, random.Random(seed), count=20))
-    answers = [model.predict(rows, scaleout), model.predict(rows + more, scaleout), model.predict(rows, scaleout + added)]
+    answers = [model.predict(rows, executors), model.predict(rows + more, executors), model.predict(rows, executors + added)]
     some, longer, wider = (np.array([each.value, each.low, each.high]) for each in answers)
     assert (some <= longer).all() and (wider <= some).all()
 
 
 def test_batches_of_one_size_only_are_not_enough_and_it_says_so() -> None:
     chance = random.Random(1)
-    model = EMPTY.learn([BatchMeasured(rows=1000, duration_s=chance.uniform(1, 1.1), scaleout=2) for _ in range(50)])
+    model = EMPTY.learn([BatchMeasured(rows=1000, duration_s=chance.uniform(1, 1.1), executors=2) for _ in range(50)])
     answer = model.capacity(2, 10.0)
     assert isinstance(answer, NotReady) and answer.why.startswith("batches of one size only")
-    stray = model.learn([BatchMeasured(rows=9000, duration_s=2.0, scaleout=2)])
+    stray = model.learn([BatchMeasured(rows=9000, duration_s=2.0, executors=2)])
     assert isinstance(stray.capacity(2, 10.0), NotReady)
 
 
-def test_one_size_on_two_scaleouts_tells_overhead_from_cost() -> None:
+def test_batches_of_one_size_on_two_numbers_of_executors_separate_overhead_from_cost() -> None:
     assert EMPTY.learn([batch(TRUE, 4000, s) for s in (2, 4) for _ in range(4)]).capacity(6, 5.0).value == pytest.approx(
         TRUE.capacity_rows_per_s(6, 5.0), rel=1e-4
     )
 
 
-def test_a_steady_day_does_not_push_out_the_sizes_that_tell_overhead_from_cost() -> None:
+def test_a_steady_day_does_not_push_out_the_batches_that_separate_overhead_from_cost() -> None:
     model = EMPTY.learn(measured(TRUE, random.Random(3), count=40, warm_up=0)).learn([batch(TRUE, 2000, 4)] * 9000)
     assert len(model.batches) <= 40 + MOST_ALIKE and isinstance(model.capacity(4, 5.0), Estimate)
 
 
 def test_it_keeps_a_bounded_number_of_batches_whatever_it_sees_and_in_any_batching() -> None:
     chance = random.Random(4)
-    seen = [BatchMeasured(rows=10 ** chance.uniform(0, 7), duration_s=1.0, scaleout=chance.randint(1, 50)) for _ in range(3000)]
+    seen = [BatchMeasured(rows=10 ** chance.uniform(0, 7), duration_s=1.0, executors=chance.randint(1, 50)) for _ in range(3000)]
     whole, pieces = EMPTY.learn(seen), EMPTY
     for start in range(0, len(seen), 70):
         pieces = pieces.learn(seen[start : start + 70])
@@ -98,22 +98,22 @@ def test_it_keeps_a_bounded_number_of_batches_whatever_it_sees_and_in_any_batchi
 
 def test_empty_batches_and_those_of_the_warm_up_teach_nothing() -> None:
     seen = measured(TRUE, random.Random(6))
-    idle = [BatchMeasured(rows=0, duration_s=0.01, scaleout=1)] * 50
-    cold = [BatchMeasured(rows=3000, duration_s=30.0, scaleout=1, warming=True)] * 50
+    idle = [BatchMeasured(rows=0, duration_s=0.01, executors=1)] * 50
+    cold = [BatchMeasured(rows=3000, duration_s=30.0, executors=1, warming=True)] * 50
     assert EMPTY.learn([*idle, *seen, *cold]) == EMPTY.learn(seen)
 
 
-@pytest.mark.parametrize("wrong", [{"rows": -1.0}, {"duration_s": 0.0}, {"scaleout": 0}, {"skew": 0.5}, {"rows": float("nan")}])
+@pytest.mark.parametrize("wrong", [{"rows": -1.0}, {"duration_s": 0.0}, {"executors": 0}, {"skew": 0.5}, {"rows": float("nan")}])
 def test_a_batch_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="cannot be"):
-        BatchMeasured(**{"rows": 1.0, "duration_s": 1.0, "scaleout": 1, **wrong})  # type: ignore[arg-type]
+        BatchMeasured(**{"rows": 1.0, "duration_s": 1.0, "executors": 1, **wrong})  # type: ignore[arg-type]
 
 
 def test_measured_skew_is_a_factor_on_the_cost_of_a_row() -> None:
     chance, seen, truth = random.Random(7), [], replace(TRUE, skew=2.0).capacity_rows_per_s(4, 5.0)
     for _ in range(60):
-        rows, scaleout, skew = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([1.6, 2.0, 2.4])
-        seen.append(batch(replace(TRUE, skew=skew), rows, scaleout, skew=skew))
+        rows, executors, skew = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([1.6, 2.0, 2.4])
+        seen.append(batch(replace(TRUE, skew=skew), rows, executors, skew=skew))
     assert EMPTY.learn(seen).capacity(4, 5.0).value == pytest.approx(truth, rel=1e-3)
     assert EMPTY.learn([replace(each, skew=1.0) for each in seen]).capacity(4, 5.0).value == pytest.approx(truth, rel=0.1), "skew was not measured"
 
@@ -125,8 +125,8 @@ def test_the_overhead_is_found_where_the_number_of_tasks_varies_whether_it_grows
 
     chance, seen = random.Random(8), []
     for _ in range(80):
-        rows, scaleout, each = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([4, 8, 16, 40])
-        seen.append(batch(law(each), rows, scaleout, chance.lognormvariate(0, 0.02), tasks=each))
+        rows, executors, each = chance.uniform(800, 6000), chance.randint(1, 4), chance.choice([4, 8, 16, 40])
+        seen.append(batch(law(each), rows, executors, chance.lognormvariate(0, 0.02), tasks=each))
     assert BatchCost(partitions=tasks).learn(seen).predict(100, 4).value == pytest.approx(law(tasks).duration_s(100, 4), rel=within)
 
 
@@ -142,7 +142,7 @@ def test_noise_that_lasts_over_many_batches_widens_the_bounds() -> None:
     fresh = measured(TRUE, chance, count=200, noise=0.06, warm_up=0)
     for each in fresh:
         drift = 0.9 * drift + chance.gauss(0, 0.06 * (1 - 0.81) ** 0.5)
-        lasting.append(batch(TRUE, each.rows, each.scaleout, 1 + drift))
+        lasting.append(batch(TRUE, each.rows, each.executors, 1 + drift))
     narrow, wide = (EMPTY.learn(seen).capacity(4, 5.0) for seen in (fresh, lasting))
     assert (wide.high - wide.low) / wide.value > 1.5 * (narrow.high - narrow.low) / narrow.value
 

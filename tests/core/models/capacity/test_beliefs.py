@@ -22,18 +22,18 @@ LINES = st.builds(
 )
 
 
-def elsewhere(known: Remembered, at_utilization: float, scaleout: int) -> tuple[float, float]:
-    """The average per worker times the scale-out, less certain the further away."""
-    times, value = scaleout / known.scaleout, known.line.value_at(at_utilization)
+def elsewhere(known: Remembered, at_utilization: float, executors: int) -> tuple[float, float]:
+    """The average per worker times the number of executors, less certain the further away."""
+    times, value = executors / known.executors, known.line.value_at(at_utilization)
     doubts = known.doubt(at_utilization), UNSEEN_SPREAD * math.log2(times)
     return value * times, times**2 * (known.line.variance_at(at_utilization) + sum((doubt * value) ** 2 for doubt in doubts))
 
 
 @given(LINES, st.integers(1, 50), st.floats(0.05, 1.0), st.lists(st.tuples(st.integers(1, 2000), st.floats(0.0, 1.0)), min_size=1, max_size=20))
-def test_each_scale_out_is_predicted_from_the_average_per_worker(line: CapacityLine, scaleout: int, highest: float, asked: list[tuple[int, float]]) -> None:
-    known = Remembered(scaleout=scaleout, at_s=0.0, readings=10.0, line=line, highest_utilization=highest)
-    beliefs = beliefs_elsewhere(known, np.array([busy for _, busy in asked]), np.array([size for size, _ in asked]))
-    expected = [elsewhere(known, busy, size) for size, busy in asked]
+def test_each_number_of_executors_is_predicted_from_the_average(line: CapacityLine, executors: int, highest: float, asked: list[tuple[int, float]]) -> None:
+    known = Remembered(executors=executors, at_s=0.0, readings=10.0, line=line, highest_utilization=highest)
+    beliefs = beliefs_elsewhere(known, np.array([busy for _, busy in asked]), np.array([executors for executors, _ in asked]))
+    expected = [elsewhere(known, busy, executors) for executors, busy in asked]
     assert beliefs.value.tolist() == pytest.approx([value for value, _ in expected], rel=1e-9)
     assert beliefs.variance.tolist() == pytest.approx([variance for _, variance in expected], rel=1e-9)
     for said, (value, variance) in zip(beliefs.estimates().each(), expected, strict=True):
@@ -41,19 +41,19 @@ def test_each_scale_out_is_predicted_from_the_average_per_worker(line: CapacityL
         assert [said.value, said.low, said.high] == pytest.approx([alone.value, alone.low, alone.high], rel=1e-9, abs=1e-6)
 
 
-def learnt(*scaleouts: int) -> JobCapacity:
+def learnt(*executor_counts: int) -> JobCapacity:
     """A job that stayed at each of these for a while, an hour after the one before and with other executors."""
     model = JobCapacity()
-    for number, scaleout in enumerate(scaleouts):
-        workers = Workers(proportions=(1.0,) * scaleout, speeds=(1000.0,) * scaleout, idle=0.0, utilization_noise=0.01, throughput_noise=0.01)
+    for number, executors in enumerate(executor_counts):
+        workers = Workers(proportions=(1.0,) * executors, speeds=(1000.0,) * executors, idle=0.0, utilization_noise=0.01, throughput_noise=0.01)
         model = model.learn(moved(workers.ramp(random.Random(number), rising(0.1, 0.5, 20)), later_s=3600.0 * number, prefix=f"{number}-"))
     return model
 
 
-def test_scale_outs_seen_before_and_never_are_answered_together_as_alone() -> None:
-    model, sizes = learnt(3, 6, 2, 6), [1, 2, 3, 4, 6, 60]
+def test_executors_seen_before_and_never_are_answered_together_as_alone() -> None:
+    model, executor_counts = learnt(3, 6, 2, 6), [1, 2, 3, 4, 6, 60]
     busy = np.array([0.9, 0.8, 1.0, 0.7, 0.95, 0.5])
-    assert [each.scaleout for each in model.remembered] == [2, 3, 6] and model.stay is not None and model.stay.scaleout == 6
-    together = model.predict_each(sizes, busy)
-    alone = [model.predict(at_utilization=float(at), scaleout=size) for size, at in zip(sizes, busy, strict=True)]
+    assert [each.executors for each in model.remembered] == [2, 3, 6] and model.stay is not None and model.stay.executors == 6
+    together = model.predict_each(executor_counts, busy)
+    alone = [model.predict(at_utilization=float(at), executors=executors) for executors, at in zip(executor_counts, busy, strict=True)]
     assert together.each() == alone

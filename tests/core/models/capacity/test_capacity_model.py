@@ -18,19 +18,19 @@ INTERVAL_S = 5.0
 EMPTY = CapacityModel(by_batches=BatchCost(partitions=12))
 
 
-def turn(chance: random.Random, at_s: float, rate: float, scaleout: int, *, cpu_noise: float = 0.01, time_noise: float = 0.02) -> CapacitySeen:
+def turn(chance: random.Random, at_s: float, rate: float, executors: int, *, cpu_noise: float = 0.01, time_noise: float = 0.02) -> CapacitySeen:
     """Three batches of a job whose tasks are spread evenly: the busiest executor has ceil(P/s) of them."""
     rows = rate * INTERVAL_S
-    times = [LAW.duration_s(rows, scaleout) * chance.lognormvariate(0.0, time_noise) for _ in range(3)]
-    tasks = [12 // scaleout + (worker < 12 % scaleout) for worker in range(scaleout)]
+    times = [LAW.duration_s(rows, executors) * chance.lognormvariate(0.0, time_noise) for _ in range(3)]
+    tasks = [12 // executors + (worker < 12 % executors) for worker in range(executors)]
     workers = [(max(0.0, count * rows / 12 * LAW.row_s / INTERVAL_S + chance.gauss(0.0, cpu_noise)), rate * count / 12) for count in tasks]
-    batches = tuple(BatchMeasured(rows=rows, duration_s=duration_s, scaleout=scaleout) for duration_s in times)
-    return CapacitySeen(workers=moment(at_s, *workers, prefix=f"{scaleout}-"), batches=batches)
+    batches = tuple(BatchMeasured(rows=rows, duration_s=duration_s, executors=executors) for duration_s in times)
+    return CapacitySeen(workers=moment(at_s, *workers, prefix=f"{executors}-"), batches=batches)
 
 
-def turns(chance: random.Random, scaleout: int = 3, count: int = 21, begin_s: float = 0.0, **noise: float) -> list[CapacitySeen]:
-    most = LAW.capacity_rows_per_s(scaleout, INTERVAL_S)
-    return [turn(chance, begin_s + 15.0 * number, most * chance.uniform(0.3, 0.8), scaleout, **noise) for number in range(count)]
+def turns(chance: random.Random, executors: int = 3, count: int = 21, begin_s: float = 0.0, **noise: float) -> list[CapacitySeen]:
+    most = LAW.capacity_rows_per_s(executors, INTERVAL_S)
+    return [turn(chance, begin_s + 15.0 * number, most * chance.uniform(0.3, 0.8), executors, **noise) for number in range(count)]
 
 
 def now_and_then(chance: random.Random) -> list[CapacitySeen]:
@@ -46,19 +46,19 @@ TestConformance = conforming(
 
 
 def rescaled(seed: int = 1) -> list[CapacitySeen]:
-    """A job that goes through scale-outs, some of which need the same waves as the one before."""
+    """A job that goes through numbers of executors, some of which need the same waves as the one before."""
     chance, seen = random.Random(seed), []
-    for stay, scaleout in enumerate((3, 5, 4, 11, 6, 7)):
-        seen += turns(chance, scaleout, count=8, begin_s=600.0 * stay)
+    for stay, executors in enumerate((3, 5, 4, 11, 6, 7)):
+        seen += turns(chance, executors, count=8, begin_s=600.0 * stay)
     return seen
 
 
-def test_waves_are_what_the_batch_cost_knows_and_so_it_answers_for_scale_outs_not_seen() -> None:
+def test_the_batch_cost_knows_waves_and_so_predicts_executors_not_seen() -> None:
     model = EMPTY.learn(rescaled())
     choice = model.choice(8, INTERVAL_S)
     assert choice.model == MICRO_BATCH and f"the {UTILIZATION} " in choice.why
     assert model.capacity(8, INTERVAL_S).value == pytest.approx(LAW.capacity_rows_per_s(8, INTERVAL_S), rel=0.05)
-    assert model.by_utilization.predict(scaleout=8).value > 1.1 * LAW.capacity_rows_per_s(8, INTERVAL_S)
+    assert model.by_utilization.predict(executors=8).value > 1.1 * LAW.capacity_rows_per_s(8, INTERVAL_S)
 
 
 def test_where_durations_are_noisy_the_regression_answers_and_stops_where_batches_fill_the_interval() -> None:
@@ -100,7 +100,7 @@ def test_without_batches_or_an_interval_the_regression_answers_for_a_busiest_wor
     seen = turns(random.Random(6))
     model = CapacityModel().learn(seen)
     assert model.choice(3, INTERVAL_S).model == UTILIZATION and "no batches" in model.choice(3, INTERVAL_S).why
-    assert model.capacity(3, None) == model.capacity(3, INTERVAL_S) == EMPTY.learn(seen).capacity(3, None) == model.by_utilization.predict(scaleout=3)
+    assert model.capacity(3, None) == model.capacity(3, INTERVAL_S) == EMPTY.learn(seen).capacity(3, None) == model.by_utilization.predict(executors=3)
 
 
 def test_a_limit_of_rows_caps_the_answer() -> None:
@@ -109,15 +109,15 @@ def test_a_limit_of_rows_caps_the_answer() -> None:
         assert earned.capacity(3, INTERVAL_S).value == 200.0
 
 
-def alike(at_s: float, utilization: float, rows_per_s: float, scaleout: int = 1) -> CapacitySeen:
-    return CapacitySeen(workers=moment(at_s, *[(utilization, rows_per_s / scaleout)] * scaleout, prefix=f"{scaleout}-"))
+def alike(at_s: float, utilization: float, rows_per_s: float, executors: int = 1) -> CapacitySeen:
+    return CapacitySeen(workers=moment(at_s, *[(utilization, rows_per_s / executors)] * executors, prefix=f"{executors}-"))
 
 
 def test_what_executors_have_carried_they_can_carry_however_unsure_their_line_is() -> None:
     chance = random.Random(8)
     few = [alike(5.0 * number, chance.uniform(0.2, 0.9), 45.0 + number) for number in range(8)]
-    model = CapacityModel().learn([*few, *(alike(60.0 + 5.0 * number, 0.5, 90.0, scaleout=2) for number in range(8))])
-    line = model.by_utilization.predict(scaleout=1)
+    model = CapacityModel().learn([*few, *(alike(60.0 + 5.0 * number, 0.5, 90.0, executors=2) for number in range(8))])
+    line = model.by_utilization.predict(executors=1)
     assert isinstance(line, Estimate) and line.low == 0.0, "the line alone leaves open whether it can carry anything"
     for interval_s in (10.0, None):
         known = model.capacity(1, interval_s)
@@ -128,7 +128,7 @@ def test_what_executors_have_carried_they_can_carry_however_unsure_their_line_is
 def test_what_executors_have_carried_is_half_forgotten_when_their_line_is() -> None:
     learnt = CapacityModel().by_utilization.learn([alike(15.0 * number, 0.5, 100.0).workers for number in range(8)])
     assert learnt.carried() == pytest.approx({1: 100.0})
-    later = learnt.learn([alike(learnt.half_life_s + 15.0 * number, 0.5, 150.0, scaleout=2).workers for number in range(9)])
+    later = learnt.learn([alike(learnt.half_life_s + 15.0 * number, 0.5, 150.0, executors=2).workers for number in range(9)])
     assert later.carried() == pytest.approx({1: 50.0, 2: 150.0}, rel=0.02)
 
 
@@ -149,17 +149,17 @@ def test_the_physical_form_answers_unless_the_regression_is_far_surer_and_not_ze
 SHORT_S = 2.0
 
 
-def batches(law: BatchLaw, rows: float, scaleout: int, count: int = 5) -> list[BatchMeasured]:
-    return [BatchMeasured(rows=rows, duration_s=law.duration_s(rows, scaleout), scaleout=scaleout, tasks=law.partitions)] * count
+def batches(law: BatchLaw, rows: float, executors: int, count: int = 5) -> list[BatchMeasured]:
+    return [BatchMeasured(rows=rows, duration_s=law.duration_s(rows, executors), executors=executors, tasks=law.partitions)] * count
 
 
-@given(overhead_s=st.floats(0.0, 1.5), row_us=st.floats(1.0, 5000.0), rows=st.floats(10.0, 1e5), scaleout=st.integers(1, 12), asked=st.integers(1, 16))
-def test_what_is_proven_is_never_more_than_what_is_true(overhead_s: float, row_us: float, rows: float, scaleout: int, asked: int) -> None:
+@given(overhead_s=st.floats(0.0, 1.5), row_us=st.floats(1.0, 5000.0), rows=st.floats(10.0, 1e5), executors=st.integers(1, 12), asked=st.integers(1, 16))
+def test_what_is_proven_is_never_more_than_what_is_true(overhead_s: float, row_us: float, rows: float, executors: int, asked: int) -> None:
     law = BatchLaw(overhead_s=overhead_s, row_s=row_us / 1e6, partitions=12)
-    if law.duration_s(rows, scaleout) > SHORT_S:
+    if law.duration_s(rows, executors) > SHORT_S:
         return
-    proven = proven_by(BatchCost(partitions=12).learn(batches(law, rows, scaleout)))
-    of_asked, of_seen = proven.rates(np.array([asked, scaleout]), SHORT_S)
+    proven = proven_by(BatchCost(partitions=12).learn(batches(law, rows, executors)))
+    of_asked, of_seen = proven.rates(np.array([asked, executors]), SHORT_S)
     assert of_asked <= law.capacity_rows_per_s(asked, SHORT_S) * (1 + 1e-9)
     assert of_seen >= rows / SHORT_S * (1 - 1e-9), "it has just done so much"
 
@@ -178,8 +178,8 @@ def test_executors_that_carry_their_load_are_not_said_to_fail_by_a_line_through_
     seen = []
     for number in range(12):
         rows = 2100.0 + 10.0 * number
-        batch = BatchMeasured(rows=rows, duration_s=1.35 - 0.005 * number, scaleout=4, tasks=12)
-        seen.append(replace(alike(2.0 * number, 0.75 - 0.01 * number, rows / SHORT_S, scaleout=4), batches=(batch,)))
+        batch = BatchMeasured(rows=rows, duration_s=1.35 - 0.005 * number, executors=4, tasks=12)
+        seen.append(replace(alike(2.0 * number, 0.75 - 0.01 * number, rows / SHORT_S, executors=4), batches=(batch,)))
     model = CapacityModel(by_batches=BatchCost(partitions=12)).learn(seen)
     answer = model.capacity(4, SHORT_S)
     assert answer.value >= 2100.0 * SHORT_S / 1.35 / SHORT_S and answer.low > 1200.0

@@ -77,7 +77,7 @@ def half_the_workers(chance: random.Random) -> World:
     return World(seen=whole.seen, truth=0.5 * whole.truth * (1.0 + chance.gauss(0.0, 0.08)))
 
 
-TestConformanceAtAnotherScaleout = conforming(empty=JobCapacity(), world=half_the_workers, ask=lambda model: model.predict(scaleout=6))
+TestConformanceAtOtherExecutors = conforming(empty=JobCapacity(), world=half_the_workers, ask=lambda model: model.predict(executors=6))
 TestConformanceOfThePaper = conforming(empty=JobCapacity(method="daedalus"), world=lambda chance: world(chance, utilization_noise=0.003), wide=STEADY)
 
 
@@ -162,26 +162,26 @@ def test_one_level_of_load_gives_the_ratio_with_wide_bounds() -> None:
     assert estimate.value == pytest.approx(2400.0) and estimate.low < 2200.0 and estimate.high > 2600.0
 
 
-def test_an_unseen_scaleout_is_the_average_and_less_sure_the_further_away() -> None:
+def test_an_unseen_number_of_executors_is_the_average_and_less_sure_the_further_away() -> None:
     model = JobCapacity().learn(QUIET.ramp(random.Random(0), rising(0.1, 0.9, 40)))
-    near, far = model.predict(scaleout=4), model.predict(scaleout=12)
+    near, far = model.predict(executors=4), model.predict(executors=12)
     assert [near.value, far.value] == pytest.approx([3200.0, 9600.0])
     assert near.high / near.low < far.high / far.low
 
 
-def test_a_scaleout_seen_before_is_remembered_and_fades_into_the_average() -> None:
+def test_a_number_of_executors_seen_before_is_remembered_and_fades_into_the_average() -> None:
     three = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
     pair = Workers(proportions=(1.0, 1.0), speeds=(1000.0, 1000.0), idle=0.0, utilization_noise=0.0, throughput_noise=0.0)
     two = moved(pair.ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="b")
     model = JobCapacity().learn([*three, *two])
     assert model.predict().value == pytest.approx(2000.0)
-    assert model.predict(scaleout=3).value == pytest.approx(2400.0, rel=0.02)
+    assert model.predict(executors=3).value == pytest.approx(2400.0, rel=0.02)
     much_later = model.learn(moved(two, later_s=model.half_life_s, prefix=""))
-    assert much_later.predict(scaleout=3).value == pytest.approx(2700.0, rel=0.02)
-    assert much_later.predict(scaleout=3).high > model.predict(scaleout=3).high
+    assert much_later.predict(executors=3).value == pytest.approx(2700.0, rel=0.02)
+    assert much_later.predict(executors=3).high > model.predict(executors=3).high
 
 
-def test_new_executors_at_the_same_scaleout_begin_anew_and_lean_on_memory() -> None:
+def test_as_many_new_executors_begin_anew_and_lean_on_memory() -> None:
     first = QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))
     second = moved(replace(QUIET, speeds=(900.0, 900.0, 900.0)).ramp(random.Random(0), rising(0.1, 0.5, 20)), later_s=1000.0, prefix="new")
     model = JobCapacity().learn(first)
@@ -191,23 +191,23 @@ def test_new_executors_at_the_same_scaleout_begin_anew_and_lean_on_memory() -> N
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 9), st.integers(0, 1000))
-def test_rescales_are_learnt_the_same_in_any_batching(scaleouts: list[int], size: int, seed: int) -> None:
+def test_rescales_are_learnt_the_same_in_any_batching(executor_counts: list[int], size: int, seed: int) -> None:
     chance = random.Random(seed)
     seen: list[WorkersReading] = []
-    for stay, scaleout in enumerate(scaleouts):
-        workers = skewed(chance, scaleout)
+    for stay, executors in enumerate(executor_counts):
+        workers = skewed(chance, executors)
         seen += moved(workers.ramp(chance, rising(0.1, 0.4, 12)), later_s=600.0 * stay, prefix=f"{stay}-")
     whole, pieces = JobCapacity().learn(seen), JobCapacity()
     for start in range(0, len(seen), size):
         pieces = pieces.learn(seen[start : start + size])
-    for scaleout in (1, 3, 5):
-        assert pieces.predict(scaleout=scaleout).value == pytest.approx(whole.predict(scaleout=scaleout).value, rel=1e-6)
+    for executors in (1, 3, 5):
+        assert pieces.predict(executors=executors).value == pytest.approx(whole.predict(executors=executors).value, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_workers_that_process_nothing_are_ignored_and_alone_give_no_capacity_of_zero(method: Method) -> None:
     idle = WorkerReading(worker="z", utilization=0.0, throughput_rows_per_s=0.0)
-    with_idle = [replace(reading, scaleout=4, workers=(*reading.workers, idle)) for reading in QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))]
+    with_idle = [replace(reading, executors=4, workers=(*reading.workers, idle)) for reading in QUIET.ramp(random.Random(0), rising(0.1, 0.5, 20))]
     assert JobCapacity(method=method).learn(with_idle).predict().value == pytest.approx(2400.0)
     assert isinstance(JobCapacity(method=method).learn([moment(15.0 * i, (0.0, 0.0)) for i in range(9)]).predict(), NotReady)
     busy = [moment(15.0 * i, (0.1 + 0.02 * i, 0.0)) for i in range(12)]
@@ -293,7 +293,7 @@ def measured() -> list[WorkersReading]:
         for row in csv.DictReader(lines):
             worker = WorkerReading(worker=row["worker"], utilization=float(row["cpu"]), throughput_rows_per_s=float(row["throughput"]))
             moments[float(row["t_s"])].append(worker)
-    return [WorkersReading(at_s=at_s, scaleout=len(each), since_change_s=None, workers=tuple(each)) for at_s, each in sorted(moments.items())]
+    return [WorkersReading(at_s=at_s, executors=len(each), since_change_s=None, workers=tuple(each)) for at_s, each in sorted(moments.items())]
 
 
 def total(reading: WorkersReading) -> float:

@@ -51,7 +51,7 @@ def test_what_is_kept_is_bounded_and_the_same_in_any_batching() -> None:
     assert pieces.samples == whole.samples and len(stay.samples) <= (PARTS + 1) * MOST_ALIKE
 
 
-def test_of_many_workers_a_few_are_kept_and_of_many_stays_the_last_that_tell_something() -> None:
+def test_of_many_workers_a_few_are_kept_and_of_many_stays_the_last_with_samples() -> None:
     chance, model = random.Random(4), JobCapacity()
     for number, moments in enumerate((30, 30, 2, 30, 30)):
         seen = skewed(chance, 20).ramp(chance, rising(0.1, 0.6, moments))
@@ -73,6 +73,6 @@ def test_readings_that_are_all_alike_have_no_error() -> None:
 def test_where_the_cost_of_batches_answers_its_error_is_reported() -> None:
     chance = random.Random(3)
     turns = [CapacitySeen(workers=reading) for reading in skewed(chance, 3).ramp(chance, rising(0.1, 0.6, 60))]
-    batches = tuple(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, scaleout=3) for rows in (500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0))
+    batches = tuple(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, executors=3) for rows in (500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0))
     without, model = CapacityModel().learn(turns), CapacityModel(by_batches=BatchCost(partitions=3)).learn([*turns[:-1], replace(turns[-1], batches=batches)])
     assert model.score() == model.by_batches.score() and without.score() == without.by_utilization.score()

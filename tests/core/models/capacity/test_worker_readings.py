@@ -66,7 +66,7 @@ def test_workers_that_are_warm_from_the_start_keep_nearly_all_their_readings(loa
     assert sum(map(bool, found)) <= 2
 
 
-def test_a_file_too_short_to_tell_is_kept_whole() -> None:
+def test_a_file_too_short_to_judge_is_kept_whole() -> None:
     assert warm_ups(seen(1, "rising", readings=12, warm_after_s=60.0)) == () and warm_ups([]) == ()
 
 

@@ -53,7 +53,7 @@ def grid(rates: tuple[float, ...]) -> Points:
 
 def by_law(points: Points) -> list[float]:
     pairs = zip(points.interval_s.tolist(), points.rate.tolist(), strict=True)
-    return [latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=interval_s, scaleout=1) for interval_s, rate in pairs]
+    return [latency_by_law_s(LAW, rate_rows_per_s=rate, interval_s=interval_s, executors=1) for interval_s, rate in pairs]
 
 
 def test_it_is_the_law_of_batches_also_where_a_batch_takes_longer_than_its_interval() -> None:

@@ -18,7 +18,7 @@ LAW = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
 def recovery(
     law: BatchLaw, arrivals: Arrivals, downtime_s: float = 30.0, interval_s: float = 10.0, uncommitted: float | None = None, lag_rows: float = 0.0
 ) -> float:
-    outage = BatchOutage(at_s=0.0, downtime_s=downtime_s, interval_s=interval_s, scaleout=1, uncommitted_s=uncommitted, lag_rows=lag_rows)
+    outage = BatchOutage(at_s=0.0, downtime_s=downtime_s, interval_s=interval_s, executors=1, uncommitted_s=uncommitted, lag_rows=lag_rows)
     return recovery_by_batches_s(law, arrivals, outage)
 
 
@@ -46,14 +46,14 @@ def test_it_agrees_with_the_batches_measured_on_spark_after_a_timeout() -> None:
 def test_the_worst_case_before_the_fault_is_a_cycle_and_a_batch_also_under_overload() -> None:
     worst, known, short = (recovery(LAW, Arrivals.constant(500.0), uncommitted=each) for each in (None, 10.0 + 6.0, 10.0))
     assert worst == known > short
-    assert worst_uncommitted_s(LAW, rate_rows_per_s=2000.0, interval_s=10.0, scaleout=1) == 42
+    assert worst_uncommitted_s(LAW, rate_rows_per_s=2000.0, interval_s=10.0, executors=1) == 42
 
 
 @given(LAWS, st.floats(0.0, 1e5), st.floats(0.01, 20.0), st.integers(1, 60))
-def test_elsewhere_it_has_left_a_cycle_and_a_settled_batch_uncommitted(law: BatchLaw, rate: float, interval_s: float, scaleout: int) -> None:
-    settled_s = float(settled_batches_s([law], rate_rows_per_s=rate, interval_s=interval_s, scaleouts=np.array([scaleout]))[0, 0])
-    batch_s = law.duration_s(rate * interval_s, scaleout) if settled_s == math.inf else settled_s
-    assert worst_uncommitted_s(law, rate_rows_per_s=rate, interval_s=interval_s, scaleout=scaleout) == uncommitted_s(interval_s, batch_s)
+def test_elsewhere_it_has_left_a_cycle_and_a_settled_batch_uncommitted(law: BatchLaw, rate: float, interval_s: float, executors: int) -> None:
+    settled_s = float(settled_batches_s([law], rate_rows_per_s=rate, interval_s=interval_s, executor_counts=np.array([executors]))[0, 0])
+    batch_s = law.duration_s(rate * interval_s, executors) if settled_s == math.inf else settled_s
+    assert worst_uncommitted_s(law, rate_rows_per_s=rate, interval_s=interval_s, executors=executors) == uncommitted_s(interval_s, batch_s)
 
 
 @settings(max_examples=40)

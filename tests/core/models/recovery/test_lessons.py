@@ -84,8 +84,8 @@ def test_without_a_capacity_or_with_one_that_explains_nothing_no_downtime_is_inf
 
 def test_the_rate_of_a_recovery_is_the_mean_from_the_last_commit_until_its_end() -> None:
     rising = Arrivals.through((290.0, 400.0), (100.0, 650.0))
-    lesson = recovery_lesson(LOST, Surroundings(arrivals=rising, interval_s=10.0, scaleout=3))
-    assert lesson.rate_rows_per_s == pytest.approx(375.0) and lesson.scaleout == 3
+    lesson = recovery_lesson(LOST, Surroundings(arrivals=rising, interval_s=10.0, executors=3))
+    assert lesson.rate_rows_per_s == pytest.approx(375.0) and lesson.executors == 3
 
 
 @pytest.mark.parametrize(("interval_s", "capacity"), [(0.0, 1.0), (1.0, 0.0), (float("nan"), 1.0)])

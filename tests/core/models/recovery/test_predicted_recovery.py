@@ -33,7 +33,7 @@ def load(*rates: float, spread: float = 0.0, step_s: float = 60.0) -> Forecast:
 def batch_laws() -> LikelyLaws:
     law, chance = BatchLaw(overhead_s=1.0, row_s=0.0009, partitions=1), random.Random(1)
     rows = [chance.uniform(500, 9000) for _ in range(40)]
-    seen = [BatchMeasured(rows=each, duration_s=law.duration_s(each, 1) * chance.lognormvariate(0, 0.05), scaleout=1) for each in rows]
+    seen = [BatchMeasured(rows=each, duration_s=law.duration_s(each, 1) * chance.lognormvariate(0, 0.05), executors=1) for each in rows]
     return BatchCost(partitions=1).learn(seen).laws()
 
 
@@ -44,7 +44,7 @@ def regression() -> RecoveryRegression:
 
 
 def by_batches(arrivals: Arrivals, at_s: float) -> Estimate:
-    outage = BatchOutage(at_s=at_s, downtime_s=DOWNTIME_S, interval_s=INTERVAL_S, scaleout=1, uncommitted_s=INTERVAL_S)
+    outage = BatchOutage(at_s=at_s, downtime_s=DOWNTIME_S, interval_s=INTERVAL_S, executors=1, uncommitted_s=INTERVAL_S)
     return LAWS.estimate(lambda law: recovery_by_batches_s(law, arrivals, outage))
 
 

@@ -66,10 +66,10 @@ def test_executors_that_take_equally_many_waves_recover_alike_and_each_as_it_wou
     law = BatchLaw(overhead_s=1.0, row_s=0.01, partitions=12, cores_per_executor=2)
     seen = batches(500.0, batch_laws=LikelyLaws(best=law, drawn=(law,)), downtimes_s={"executor_loss": 16.0})
     found = {}
-    for size in range(1, 15):
-        outage = BatchOutage(at_s=seen.at_s, downtime_s=16.0, interval_s=seen.interval_s, scaleout=size, lag_rows=seen.excess_lag_rows)
-        found[size] = recovery_by_batches_s(law, seen.arrivals, outage)
-        assert recovery_from_failure_s(seen, size, 900.0) == found[size]
+    for executors in range(1, 15):
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=16.0, interval_s=seen.interval_s, executors=executors, lag_rows=seen.excess_lag_rows)
+        found[executors] = recovery_by_batches_s(law, seen.arrivals, outage)
+        assert recovery_from_failure_s(seen, executors, 900.0) == found[executors]
     assert found[2] == math.inf > found[3] == found[5] > found[6]
 
 
@@ -83,10 +83,10 @@ def test_without_capacity_or_arrivals_nothing_is_charged() -> None:
     assert recovery_from_failure_s(assessed(), 4, 400.0) is None
 
 
-@given(load=st.floats(0, 390), more=st.floats(1, 3), size=st.integers(1, 12), live=st.booleans())
-def test_more_load_never_recovers_sooner(load: float, more: float, size: int, live: bool) -> None:
+@given(load=st.floats(0, 390), more=st.floats(1, 3), executors=st.integers(1, 12), live=st.booleans())
+def test_more_load_never_recovers_sooner(load: float, more: float, executors: int, live: bool) -> None:
     stops = frozenset() if live else frozenset({"rescale_up", "rescale_down"})
-    before, after = (recovery_after_s(under(each, stops=stops, downtimes_s=DOWNTIMES_S), size) for each in (load, more * load))
+    before, after = (recovery_after_s(under(each, stops=stops, downtimes_s=DOWNTIMES_S), executors) for each in (load, more * load))
     assert after >= before - 1e-6
 
 

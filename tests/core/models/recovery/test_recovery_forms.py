@@ -17,8 +17,8 @@ RATES = np.tile(np.linspace(150, 650, 12), 5)
 GRID = Points(interval_s=INTERVALS, rate=RATES)
 
 
-def recovery_s(job: PhysicalRecovery, interval_s: float, rate: float, scaleout: int | None = None) -> float:
-    return float(job.at(point(interval_s, rate, scaleout))[0])
+def recovery_s(job: PhysicalRecovery, interval_s: float, rate: float, executors: int | None = None) -> float:
+    return float(job.at(point(interval_s, rate, executors))[0])
 
 
 @given(JOBS, st.floats(5, 500), st.floats(0, 1), st.floats(0, 1))
@@ -75,17 +75,17 @@ def test_half_replayed_intervals_are_recognised_where_that_is_free() -> None:
     assert fit_physical(GRID, replace(JOB, replay=0.5).at(GRID), free_replay=True).replay == pytest.approx(0.5, abs=0.1)
 
 
-def test_capacity_grows_with_the_scaleout_as_it_was_seen_to() -> None:
-    sizes = np.tile([2.0, 4.0, 8.0], 20)
-    grid = Points(interval_s=INTERVALS, rate=RATES * sizes**0.8, scaleout=sizes)
+def test_capacity_grows_with_the_executors_as_it_was_seen_to() -> None:
+    executor_counts = np.tile([2.0, 4.0, 8.0], 20)
+    grid = Points(interval_s=INTERVALS, rate=RATES * executor_counts**0.8, executors=executor_counts)
     job = replace(JOB, power=0.8)
     found = fit_physical(grid, job.at(grid))
     assert found.power == pytest.approx(0.8, abs=0.05)
-    assert recovery_s(found, 60, 3000, scaleout=6) == pytest.approx(recovery_s(job, 60, 3000, scaleout=6), rel=0.1)
+    assert recovery_s(found, 60, 3000, executors=6) == pytest.approx(recovery_s(job, 60, 3000, executors=6), rel=0.1)
 
 
-def test_of_one_scaleout_capacity_is_taken_to_be_proportional_to_it() -> None:
-    grid = Points(interval_s=INTERVALS, rate=RATES, scaleout=np.full(60, 4.0))
+def test_with_constant_executors_capacity_is_proportional_to_them() -> None:
+    grid = Points(interval_s=INTERVALS, rate=RATES, executors=np.full(60, 4.0))
     found = fit_physical(grid, JOB.at(grid))
     assert 8 * found.capacity_rows_per_s == pytest.approx(2000, rel=0.05)
     assert recovery_s(found, 1e9, 7.99 * found.capacity_rows_per_s, 8) < math.inf == recovery_s(found, 1e9, 8.01 * found.capacity_rows_per_s, 8)

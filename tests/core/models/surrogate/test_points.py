@@ -30,7 +30,7 @@ def test_more_groups_than_rows_to_keep_are_thinned_too() -> None:
 
 
 def test_each_group_is_kept_over_its_own_range_of_rates() -> None:
-    """A small scale-out is profiled at rates that are all low for a large one."""
+    """Few executors are profiled at rates that are all low for many."""
     rng = np.random.default_rng(2)
     groups = rng.integers(0, 10, 20_000)
     shares = rng.uniform(0, 1, 20_000)

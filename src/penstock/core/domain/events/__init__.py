@@ -3,6 +3,6 @@
 All modules come with the package, so that every kind is known by its name.
 """
 
-from penstock.core.domain.events import autopilot, executors, memory, queries, run, sources, steering
+from penstock.core.domain.events import autopilot_events, executor_events, memory_events, query_events, run_events, source_events, steering_events
 
-__all__ = ["autopilot", "executors", "memory", "queries", "run", "sources", "steering"]
+__all__ = ["autopilot_events", "executor_events", "memory_events", "query_events", "run_events", "source_events", "steering_events"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from penstock.core.domain.decision import asked_policy
-from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, FitTaken, Graded
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, Decided, FitTaken, Graded
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import NothingToDo, RunStarted
+from penstock.core.domain.events.run_events import NothingToDo, RunStarted
 
 CHANGES = ("shadow", "approved", "asked")
 """Effects of decisions that changed something, if only in shadow."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Self
@@ -23,7 +23,7 @@ FEWEST_BATCHES = 5
 MOST_BATCHES = 600
 """Batches kept in all; the newest win."""
 MOST_ALIKE = 40
-"""Batches kept of one scale-out and one size (within a factor of sqrt(2)): a steady hour must not push out the sizes that separate overhead from cost."""
+"""Batches kept with equal executors and size (within a factor of sqrt(2)): a steady hour must not push out the sizes that separate overhead from cost."""
 APART = 1.25
 """Batches differ in size if the second largest is this many times the second smallest; a single stray batch does not count."""
 
@@ -36,7 +36,7 @@ class BatchMeasured:
 
     rows: float
     duration_s: float
-    scaleout: int
+    executors: int = field(metadata={"alias": "scaleout"})
     skew: float = 1.0
     """Longest task over the mean task."""
     tasks: int | None = None
@@ -44,7 +44,7 @@ class BatchMeasured:
     warming: bool = False
 
     def __post_init__(self) -> None:
-        if not (0 <= self.rows < math.inf and 0 < self.duration_s < math.inf and self.scaleout >= 1 and 1 <= self.skew < math.inf):
+        if not (0 <= self.rows < math.inf and 0 < self.duration_s < math.inf and self.executors >= 1 and 1 <= self.skew < math.inf):
             raise ValueError(f"a batch that cannot be: {self}")
 
 
@@ -52,7 +52,7 @@ class BatchMeasured:
 class BatchCost:
     """T(n,s) = a + b*skew*n*waves/P from measured batches, and from it the capacity C(s,i) (PAPER-NOTES "Micro-batch capacity").
 
-    >>> seen = [BatchMeasured(rows=n, duration_s=0.5 + 0.001 * n * 12 / s / 12, scaleout=s) for n in (1000, 2000, 4000) for s in (2, 4)]
+    >>> seen = [BatchMeasured(rows=n, duration_s=0.5 + 0.001 * n * 12 / s / 12, executors=s) for n in (1000, 2000, 4000) for s in (2, 4)]
     >>> cost = BatchCost(partitions=12).learn(seen)
     >>> round(cost.predict(8000, 4).value, 3), round(cost.capacity(4, 2.0).value)
     (2.5, 3000)
@@ -67,15 +67,15 @@ class BatchCost:
         taught = tuple(each for each in seen if each.rows > 0 and not each.warming)
         return replace(self, batches=newest_of_each(self.batches + taught)) if taught else self
 
-    def predict(self, rows: float, scaleout: int) -> Estimate | NotReady:
+    def predict(self, rows: float, executors: int) -> Estimate | NotReady:
         """Return the mean duration in seconds of a batch with this many rows."""
         laws = self.laws()
-        return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.duration_s(rows, scaleout))
+        return laws if isinstance(laws, NotReady) else laws.estimate(lambda law: law.duration_s(rows, executors))
 
-    def capacity(self, scaleout: int, interval_s: float) -> Estimate | NotReady:
+    def capacity(self, executors: int, interval_s: float) -> Estimate | NotReady:
         """Return the rows/s at which a batch just fills the interval, under the limit of rows a batch if there is one."""
         laws = self.laws()
-        return laws if isinstance(laws, NotReady) else capacities_by_laws(laws, [scaleout], interval_s).each()[0]
+        return laws if isinstance(laws, NotReady) else capacities_by_laws(laws, [executors], interval_s).each()[0]
 
     def laws(self) -> LikelyLaws | NotReady:
         """Return the fitted law, with others drawn from the uncertainty of the fit."""
@@ -87,7 +87,7 @@ class BatchCost:
         if isinstance(fit, NotReady):
             return fit
         durations = np.array([each.duration_s for each in self.batches])
-        slots = np.array([each.scaleout * self.cores_per_executor for each in self.batches])
+        slots = np.array([each.executors * self.cores_per_executor for each in self.batches])
         rows = np.array([each.rows for each in self.batches])
         plain = fit_durations(np.column_stack([np.ones(len(rows)), rows / slots]), durations)
         others = (durations.sum() - durations) / (len(durations) - 1)
@@ -100,16 +100,16 @@ class BatchCost:
 
 
 def newest_of_each(batches: tuple[BatchMeasured, ...]) -> tuple[BatchMeasured, ...]:
-    """Return the newest batches of each scale-out and size, in their order; the result does not depend on the batching.
+    """Return the newest batches by executors and size, in their order; the result does not depend on the batching.
 
-    >>> one, other = BatchMeasured(rows=10, duration_s=1, scaleout=1), BatchMeasured(rows=99, duration_s=2, scaleout=1)
+    >>> one, other = BatchMeasured(rows=10, duration_s=1, executors=1), BatchMeasured(rows=99, duration_s=2, executors=1)
     >>> [each.rows for each in newest_of_each((other,) + (one,) * 1000)].count(10)
     40
     """
     alike: Counter[tuple[int, int | None, int]] = Counter()
     kept: list[BatchMeasured] = []
     for each in reversed(batches):
-        kind = (each.scaleout, each.tasks, math.floor(2 * math.log2(each.rows)))
+        kind = (each.executors, each.tasks, math.floor(2 * math.log2(each.rows)))
         alike[kind] += 1
         if alike[kind] <= MOST_ALIKE and len(kept) < MOST_BATCHES:
             kept.append(each)
@@ -135,7 +135,7 @@ def _fit(cost: BatchCost) -> DurationFit | NotReady:
     if len(cost.batches) < FEWEST_BATCHES:
         return NotReady(why=f"{len(cost.batches)} batches with rows so far, {FEWEST_BATCHES} are needed")
     tasks = np.array([each.tasks or cost.partitions for each in cost.batches])
-    rounds = np.array([waves(int(count), each.scaleout * cost.cores_per_executor) for count, each in zip(tasks, cost.batches, strict=True)])
+    rounds = np.array([waves(int(count), each.executors * cost.cores_per_executor) for count, each in zip(tasks, cost.batches, strict=True)])
     loads = np.array([each.rows * each.skew for each in cost.batches]) * rounds / tasks
     durations = np.array([each.duration_s for each in cost.batches])
     unidentified = one_size_only(loads)

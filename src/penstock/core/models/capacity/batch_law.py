@@ -33,18 +33,18 @@ class BatchLaw:
     skew: float = 1.0
     limit_rows: float | None = None
 
-    def waves(self, scaleout: Count) -> Count:
+    def waves(self, executors: Count) -> Count:
         """Return how often each slot takes a task of one batch."""
-        return waves(self.partitions, scaleout * self.cores_per_executor)
+        return waves(self.partitions, executors * self.cores_per_executor)
 
-    def row_cost_s(self, scaleout: int) -> float:
+    def row_cost_s(self, executors: int) -> float:
         """Return the seconds by which one more row lengthens a batch: b*skew*waves/P."""
-        return self.row_s * self.skew * (self.waves(scaleout) / self.partitions)
+        return self.row_s * self.skew * (self.waves(executors) / self.partitions)
 
-    def duration_s(self, rows: float, scaleout: int) -> float:
-        return self.overhead_s + self.row_cost_s(scaleout) * rows
+    def duration_s(self, rows: float, executors: int) -> float:
+        return self.overhead_s + self.row_cost_s(executors) * rows
 
-    def capacity_rows_per_s(self, scaleout: int, interval_s: float) -> float:
+    def capacity_rows_per_s(self, executors: int, interval_s: float) -> float:
         """C(s,i) = (1 - a/i)*P/(b*skew*waves), the rate at which a batch just fills the interval, and at most m/max(i, T(m)) under a limit of m rows.
 
         `capacities_by_laws` gives the same for many laws and executors; for one, plain floats are ten times faster.
@@ -58,11 +58,11 @@ class BatchLaw:
         left_s = interval_s - self.overhead_s
         if left_s <= 0:
             return 0.0
-        cost_s = self.row_cost_s(scaleout) * interval_s
+        cost_s = self.row_cost_s(executors) * interval_s
         by_cost = left_s / cost_s if cost_s > 0 else math.inf
         if self.limit_rows is None:
             return by_cost
-        return min(by_cost, self.limit_rows / max(interval_s, self.duration_s(self.limit_rows, scaleout)))
+        return min(by_cost, self.limit_rows / max(interval_s, self.duration_s(self.limit_rows, executors)))
 
     def utilization_at_saturation(self, interval_s: float) -> float:
         """Return the share of the interval in which tasks run when a batch just fills it: 1 - a/T with T = i.
@@ -73,21 +73,21 @@ class BatchLaw:
         _check_interval(interval_s)
         return max(0.0, 1.0 - self.overhead_s / interval_s)
 
-    def busiest_at_saturation(self, interval_s: float, scaleouts: Ints) -> Floats:
+    def busiest_at_saturation(self, interval_s: float, executor_counts: Ints) -> Floats:
         """Return that share for the executor with the most tasks, ceil(P/s) of them over its cores and all waves: a regression on it extrapolates to this.
 
         >>> law = BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12, cores_per_executor=2)
         >>> law.busiest_at_saturation(5.0, np.array([6, 5])).round(3).tolist()
         [0.9, 0.675]
         """
-        tasks = waves(self.partitions, scaleouts)
-        return np.asarray(self.utilization_at_saturation(interval_s) * tasks / (self.waves(scaleouts) * self.cores_per_executor))
+        tasks = waves(self.partitions, executor_counts)
+        return np.asarray(self.utilization_at_saturation(interval_s) * tasks / (self.waves(executor_counts) * self.cores_per_executor))
 
-    def limited(self, answers: Estimates, scaleouts: Ints, interval_s: float) -> Estimates:
+    def limited(self, answers: Estimates, executor_counts: Ints, interval_s: float) -> Estimates:
         """Return capacities no higher than the limit of rows a batch allows."""
         if self.limit_rows is None:
             return answers
-        duration_s = self.overhead_s + LawColumns.of([self]).row_cost_s(scaleouts)[0] * self.limit_rows
+        duration_s = self.overhead_s + LawColumns.of([self]).row_cost_s(executor_counts)[0] * self.limit_rows
         return answers.at_most(self.limit_rows / np.maximum(interval_s, duration_s))
 
 
@@ -113,14 +113,14 @@ def least_alike(executors: int, tasks: int, slots_each: int) -> int:
     return waves(waves(tasks, rounds), slots_each)
 
 
-def alike(law: BatchLaw, scaleouts: Sequence[int]) -> tuple[Ints, Ints]:
-    """Return one scale-out for each number of waves, as a law gives the same answer for all of them, and for each that was asked its place among these.
+def alike(law: BatchLaw, executor_counts: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return one number of executors for each number of waves, as a law predicts the same for all of them, and the place of each that was asked among these.
 
     >>> some, which = alike(BatchLaw(overhead_s=0.5, row_s=0.001, partitions=12), [4, 5, 6])
     >>> some.tolist(), which.tolist()
     ([6, 4], [1, 1, 0])
     """
-    asked = np.array(scaleouts, dtype=np.int64)
+    asked = np.array(executor_counts, dtype=np.int64)
     _, first, which = np.unique(law.waves(asked), return_index=True, return_inverse=True)
     return asked[first], which
 
@@ -169,7 +169,7 @@ def _beyond(drawn: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LawColumns:
-    """Laws with the same partitions and cores, one in each row, so that a result has a column for each scale-out.
+    """Laws with the same partitions and cores, one in each row, so that a result has a column for each number of executors.
 
     `row_s` includes the skew; `limit_rows` is infinite without a limit.
     """
@@ -187,13 +187,13 @@ class LawColumns:
         first = laws[0]
         return cls(overhead_s=overhead_s, row_s=row_s, limit_rows=limit_rows, partitions=first.partitions, cores_per_executor=first.cores_per_executor)
 
-    def row_cost_s(self, scaleouts: Ints) -> Floats:
-        return np.asarray(self.row_s * (waves(self.partitions, scaleouts * self.cores_per_executor) / self.partitions))
+    def row_cost_s(self, executor_counts: Ints) -> Floats:
+        return np.asarray(self.row_s * (waves(self.partitions, executor_counts * self.cores_per_executor) / self.partitions))
 
-    def rates(self, scaleouts: Ints, interval_s: float) -> Floats:
+    def rates(self, executor_counts: Ints, interval_s: float) -> Floats:
         """Return the capacities in rows/s, as `BatchLaw.capacity_rows_per_s`."""
         _check_interval(interval_s)
-        row_cost_s = self.row_cost_s(scaleouts)
+        row_cost_s = self.row_cost_s(executor_counts)
         left_s, cost_s = interval_s - self.overhead_s, row_cost_s * interval_s
         # Without a limit the second is not a number, and the first counts.
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,14 +202,14 @@ class LawColumns:
         return np.where(left_s > 0, np.fmin(by_cost, by_limit), 0.0)
 
 
-def capacities_by_laws(laws: LikelyLaws, scaleouts: Sequence[int], interval_s: float) -> Estimates:
-    """Return the capacity of each scale-out in rows/s.
+def capacities_by_laws(laws: LikelyLaws, executor_counts: Sequence[int], interval_s: float) -> Estimates:
+    """Return the capacity with each number of executors in rows/s.
 
     >>> cheap, dear = (BatchLaw(overhead_s=0.5, row_s=each, partitions=12) for each in (0.001, 0.002))
     >>> capacities_by_laws(LikelyLaws(best=cheap, drawn=(cheap, dear)), [4, 6], 2.0).each()[0]
     Estimate(value=3000.0, low=1500.0, high=3000.0)
     """
-    some, which = alike(laws.best, scaleouts)
+    some, which = alike(laws.best, executor_counts)
     return likely_estimates(LawColumns.of((laws.best, *laws.drawn)).rates(some, interval_s)).at(which)
 
 

@@ -1,10 +1,10 @@
-"""Capacity measured at a scale-out, now or earlier, and what it implies for others."""
+"""Capacity measured with some number of executors, now or earlier, and what it implies for others."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,9 +18,9 @@ MODEL_SPREAD = 0.03
 EXTRAPOLATION_SPREAD = 0.03
 """Relative standard deviation added at twice the highest utilisation seen: no line is straight for ever."""
 UNSEEN_SPREAD = 0.1
-"""Relative standard deviation of the average per worker at twice or half the scale-out, where the data is split in another way."""
+"""Relative standard deviation of the average per worker with twice or half the executors, where the data is split in another way."""
 REVISIT_SPREAD = 0.05
-"""Relative standard deviation between two stays at the same scale-out, for the same reason."""
+"""Relative standard deviation between two stays with equally many executors, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,9 +52,9 @@ class Beliefs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """The line of capacity over utilisation at one scale-out, from `readings` readings, the newest of them at `at_s`."""
+    """The line of capacity over utilisation with one number of executors, from `readings` readings, the newest of them at `at_s`."""
 
-    scaleout: int
+    executors: int = field(metadata={"alias": "scaleout"})
     at_s: float
     readings: float
     line: CapacityLine
@@ -68,7 +68,7 @@ class Remembered:
         return spread
 
     def joined(self, newer: Remembered, half_life_s: float) -> Remembered:
-        """Return this stay and a newer one at the same scale-out as one, each weighted by its readings, the old ones decayed."""
+        """Return this stay and a newer one with as many executors as one, each weighted by its readings, the old ones decayed."""
         old = self.readings * math.exp2(-max(0.0, newer.at_s - self.at_s) / half_life_s)
         share = newer.readings / (old + newer.readings)
 
@@ -83,7 +83,7 @@ class Remembered:
             freedom=mixed(self.line.freedom, newer.line.freedom),
         )
         return Remembered(
-            scaleout=self.scaleout,
+            executors=self.executors,
             at_s=newer.at_s,
             readings=old + newer.readings,
             line=line,
@@ -102,15 +102,15 @@ def measured(known: Sequence[Remembered], at_utilization: Floats) -> Beliefs:
     )
 
 
-def beliefs_elsewhere(known: Remembered, at_utilization: Floats, scaleouts: Ints) -> Beliefs:
-    """Return the capacity at other scale-outs: the average per worker times the scale-out (Daedalus sec. 3.1), each at its utilisation of the busiest worker.
+def beliefs_elsewhere(known: Remembered, at_utilization: Floats, executor_counts: Ints) -> Beliefs:
+    """Return the capacity with other executors: the average of one times their number (Daedalus sec. 3.1), each at its utilisation of the busiest worker.
 
     >>> line = CapacityLine(intercept=0.0, slope=400.0, variance=(0.0, 0.0, 0.0), freedom=8.0)
-    >>> known = Remembered(scaleout=4, at_s=0.0, readings=10.0, line=line, highest_utilization=0.9)
+    >>> known = Remembered(executors=4, at_s=0.0, readings=10.0, line=line, highest_utilization=0.9)
     >>> beliefs_elsewhere(known, np.array([0.9, 0.5]), np.array([2, 8])).value.tolist()
     [180.0, 400.0]
     """
-    value, times = known.line.value_at(at_utilization), scaleouts / known.scaleout
+    value, times = known.line.value_at(at_utilization), executor_counts / known.executors
     carried, spread = value * times, UNSEEN_SPREAD * np.abs(np.log2(times))
     variance = (known.line.variance_at(at_utilization) + (known.doubt(at_utilization) * value) ** 2) * times * times + (spread * carried) ** 2
     return Beliefs(value=carried, variance=variance, freedom=np.full(len(carried), known.line.freedom))

@@ -52,8 +52,8 @@ class CapacityModel:
     >>> def turn(number: int) -> CapacitySeen:
     ...     rows = 1000.0 + 100.0 * number
     ...     worker = WorkerReading(worker="1", utilization=rows / 10_000.0, throughput_rows_per_s=rows / 5.0)
-    ...     workers = WorkersReading(at_s=15.0 * number, scaleout=1, since_change_s=None, workers=(worker,))
-    ...     return CapacitySeen(workers=workers, batches=(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, scaleout=1),))
+    ...     workers = WorkersReading(at_s=15.0 * number, executors=1, since_change_s=None, workers=(worker,))
+    ...     return CapacitySeen(workers=workers, batches=(BatchMeasured(rows=rows, duration_s=0.5 + rows / 2000.0, executors=1),))
     >>> model = CapacityModel(by_batches=BatchCost(partitions=1)).learn([turn(number) for number in range(20)])
     >>> round(model.capacity(1, 5.0).value), round(model.by_utilization.predict().value)
     (1800, 2000)
@@ -71,61 +71,61 @@ class CapacityModel:
             by_batches=self.by_batches.learn(batches) if self.by_batches and batches else self.by_batches,
         )
 
-    def capacity(self, scaleout: int, interval_s: float | None) -> Estimate | NotReady:
+    def capacity(self, executors: int, interval_s: float | None) -> Estimate | NotReady:
         """Return the capacity of this many executors in rows/s at a trigger interval; None is a query without an interval."""
-        answers = self.capacities([scaleout], interval_s)
+        answers = self.capacities([executors], interval_s)
         return answers if isinstance(answers, NotReady) else answers.each()[0]
 
-    def capacities(self, scaleouts: Sequence[int], interval_s: float | None) -> Estimates | NotReady:
+    def capacities(self, executor_counts: Sequence[int], interval_s: float | None) -> Estimates | NotReady:
         """Return the capacity of several numbers of executors, which costs little more than one."""
         laws = self._laws()
-        regression = self._by_utilization(scaleouts, interval_s, laws)
+        regression = self._by_utilization(executor_counts, interval_s, laws)
         if interval_s is None or isinstance(laws, NotReady):
-            return regression if isinstance(regression, NotReady) else self._proven(regression, np.array(scaleouts), interval_s)
-        cost = capacities_by_laws(laws, scaleouts, interval_s)
+            return regression if isinstance(regression, NotReady) else self._proven(regression, np.array(executor_counts), interval_s)
+        cost = capacities_by_laws(laws, executor_counts, interval_s)
         surer = cost if isinstance(regression, NotReady) else cost.or_else(regression, are_overruled(cost, regression))
-        return self._proven(surer, np.array(scaleouts), interval_s)
+        return self._proven(surer, np.array(executor_counts), interval_s)
 
     def score(self) -> Score | NotReady:
         """Return the error of the cost of micro-batches where it is known, else of the regression."""
         laws = self._laws()
         return self.by_utilization.score() if isinstance(laws, NotReady) or self.by_batches is None else self.by_batches.score()
 
-    def choice(self, scaleout: int, interval_s: float) -> CapacityChoice:
+    def choice(self, executors: int, interval_s: float) -> CapacityChoice:
         """Return the more certain model for this many executors, or the only one that is ready, why, and the proven capacity."""
-        surer, least = self._surer(scaleout, interval_s), self._least(np.array([scaleout]), interval_s)
+        surer, least = self._surer(executors, interval_s), self._least(np.array([executors]), interval_s)
         by_what = "it has carried" if self.by_batches is None else "the batches prove"
         return surer if least is None else replace(surer, why=f"{surer.why}; {by_what} at least {least[0]:,.0f} rows/s")
 
-    def _surer(self, scaleout: int, interval_s: float) -> CapacityChoice:
+    def _surer(self, executors: int, interval_s: float) -> CapacityChoice:
         laws = self._laws()
         if isinstance(laws, NotReady):
             return CapacityChoice(model=UTILIZATION, why=f"no micro-batch cost: {laws.why}")
-        regression = self._by_utilization([scaleout], interval_s, laws)
+        regression = self._by_utilization([executors], interval_s, laws)
         if isinstance(regression, NotReady):
             return CapacityChoice(model=MICRO_BATCH, why=f"no utilisation regression: {regression.why}")
-        return choose_capacity_model(capacities_by_laws(laws, [scaleout], interval_s), regression)
+        return choose_capacity_model(capacities_by_laws(laws, [executors], interval_s), regression)
 
-    def _proven(self, answers: Estimates, scaleouts: Ints, interval_s: float | None) -> Estimates:
+    def _proven(self, answers: Estimates, executor_counts: Ints, interval_s: float | None) -> Estimates:
         """Raise the answers to what is proven; a line through few utilisations may be lower.
 
         Without batches, fewer executors are credited with the throughput that each of more executors had: else only the present number would be known of a
         job that is nearly idle.
         """
-        least = self._least(scaleouts, interval_s)
+        least = self._least(executor_counts, interval_s)
         if least is None:
             return answers
         known = at_least(answers, least)
-        return known if self._by_cost(interval_s) else surely(known, carried_by_share(self.by_utilization.carried(), scaleouts))
+        return known if self._by_cost(interval_s) else surely(known, carried_by_share(self.by_utilization.carried(), executor_counts))
 
-    def _least(self, scaleouts: Ints, interval_s: float | None) -> Floats | None:
+    def _least(self, executor_counts: Ints, interval_s: float | None) -> Floats | None:
         """Rows/s proven by the newest batches, or without them by the throughput seen with as many executors or fewer; None without proof."""
         if not self._by_cost(interval_s):
             carried = self.by_utilization.carried()
-            return carried_by_fewer(carried, scaleouts) if carried else None
+            return carried_by_fewer(carried, executor_counts) if carried else None
         assert self.by_batches is not None and interval_s is not None
         proven = proven_by(self.by_batches)
-        return proven.rates(scaleouts, interval_s) if proven else None
+        return proven.rates(executor_counts, interval_s) if proven else None
 
     def _by_cost(self, interval_s: float | None) -> bool:
         """Return whether batches are the proof."""
@@ -135,7 +135,7 @@ class CapacityModel:
         laws = self.by_batches.laws() if self.by_batches else NotReady(why="the query has no batches that could fill an interval")
         return NotReady(why="rows do not lengthen a batch") if isinstance(laws, LikelyLaws) and laws.best.row_s <= 0.0 else laws
 
-    def _by_utilization(self, scaleouts: Sequence[int], interval_s: float | None, laws: LikelyLaws | NotReady) -> Estimates | NotReady:
+    def _by_utilization(self, executor_counts: Sequence[int], interval_s: float | None, laws: LikelyLaws | NotReady) -> Estimates | NotReady:
         """The regression at the utilisation at which batches fill the interval (PAPER-NOTES "Micro-batch capacity"), 1 if unknown, under the limit of rows.
 
         With micro-batches, the regression is not used before there are enough batches to check it.
@@ -143,9 +143,9 @@ class CapacityModel:
         if isinstance(laws, NotReady) and self.by_batches is not None and len(self.by_batches.batches) < FEWEST_BATCHES:
             return laws
         if interval_s is None or isinstance(laws, NotReady):
-            return self.by_utilization.predict_each(scaleouts, np.ones(len(scaleouts)))
-        asked = np.array(scaleouts)
-        answers = self.by_utilization.predict_each(scaleouts, laws.best.busiest_at_saturation(interval_s, asked))
+            return self.by_utilization.predict_each(executor_counts, np.ones(len(executor_counts)))
+        asked = np.array(executor_counts)
+        answers = self.by_utilization.predict_each(executor_counts, laws.best.busiest_at_saturation(interval_s, asked))
         return answers if isinstance(answers, NotReady) else laws.best.limited(answers, asked, interval_s)
 
 
@@ -186,15 +186,15 @@ class Proven:
     law: BatchLaw
     largest: int
 
-    def rates(self, scaleouts: Ints, interval_s: float) -> Floats:
+    def rates(self, executor_counts: Ints, interval_s: float) -> Floats:
         """Return the rows/s at which a batch fills the interval; beyond the most executors seen, the rate of the most seen."""
-        return np.asarray(LawColumns.of([self.law]).rates(np.minimum(scaleouts, self.largest), interval_s)[0])
+        return np.asarray(LawColumns.of([self.law]).rates(np.minimum(executor_counts, self.largest), interval_s)[0])
 
 
 def proven_by(cost: BatchCost) -> Proven | None:
     """Return what the newest batches prove; None where there are too few.
 
-    >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, scaleout=4)] * 3))
+    >>> proven = proven_by(BatchCost(partitions=12).learn([BatchMeasured(rows=2000, duration_s=1.0, executors=4)] * 3))
     >>> proven.rates(np.array([2, 4, 6]), 2.0).tolist()
     [1000.0, 2000.0, 2000.0]
     """
@@ -203,15 +203,15 @@ def proven_by(cost: BatchCost) -> Proven | None:
         return None
     row_s = sorted(_row_s_without_overhead(batch, cost) for batch in newest)[PROVEN_BY - 1]
     law = BatchLaw(overhead_s=0.0, row_s=row_s, partitions=cost.partitions, cores_per_executor=cost.cores_per_executor, limit_rows=cost.limit_rows)
-    return Proven(law=law, largest=max(batch.scaleout for batch in newest))
+    return Proven(law=law, largest=max(batch.executors for batch in newest))
 
 
 def _row_s_without_overhead(batch: BatchMeasured, cost: BatchCost) -> float:
     tasks = batch.tasks or cost.partitions
-    return batch.duration_s * tasks / (batch.rows * waves(tasks, batch.scaleout * cost.cores_per_executor))
+    return batch.duration_s * tasks / (batch.rows * waves(tasks, batch.executors * cost.cores_per_executor))
 
 
-def carried_by_fewer(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
+def carried_by_fewer(carried: Mapping[int, float], executor_counts: Ints) -> Floats:
     """Return the highest throughput in rows/s seen with as many executors or fewer.
 
     >>> carried_by_fewer({4: 900.0, 2: 500.0, 6: 700.0}, np.array([1, 2, 3, 6])).tolist()
@@ -219,16 +219,16 @@ def carried_by_fewer(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
     """
     seen = sorted(carried)
     most = np.maximum.accumulate([0.0, *(carried[each] for each in seen)])
-    return np.asarray(most[np.searchsorted(seen, scaleouts, side="right")])
+    return np.asarray(most[np.searchsorted(seen, executor_counts, side="right")])
 
 
-def carried_by_share(carried: Mapping[int, float], scaleouts: Ints) -> Floats:
+def carried_by_share(carried: Mapping[int, float], executor_counts: Ints) -> Floats:
     """Return the rows/s if each executor processes what each of more executors has processed; 0 where more were never seen.
 
     >>> carried_by_share({4: 900.0, 2: 500.0}, np.array([1, 2, 3, 6])).tolist()
     [250.0, 450.0, 675.0, 0.0]
     """
-    shares = [np.where(scaleouts < seen, scaleouts / seen * rows_per_s, 0.0) for seen, rows_per_s in carried.items()]
+    shares = [np.where(executor_counts < seen, executor_counts / seen * rows_per_s, 0.0) for seen, rows_per_s in carried.items()]
     return np.asarray(np.max(shares, axis=0))
 
 

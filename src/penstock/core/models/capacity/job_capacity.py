@@ -1,4 +1,4 @@
-"""Capacity of a job from the utilisation of its workers, at this scale-out and at others."""
+"""Capacity of a job from the utilisation of its workers, with as many executors as now and with others."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ WARM_UP_S = 60.0
 """Readings of this long after a change are left out (Daedalus sec. 3.1)."""
 
 HALF_LIFE_S = 6 * 3600.0
-"""After this long a reading weighs half, and a scale-out not seen since is half forgotten."""
+"""After this long a reading weighs half, and a number of executors not seen since is half forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class JobCapacity:
     """Learns from moments at which all workers were read (Daedalus sec. 3.1).
 
     `stay` is the present set of workers. `waiting` are its newest readings, held back until enough came after them to recognise a glitch. `remembered` are
-    the scale-outs seen before, by scale-out. `samples` are a few moments of each stay, for the score.
+    the numbers of executors seen before, in their order. `samples` are a few moments of each stay, for the score.
 
     Utilisation of micro-batches saturates at 1 - a/T (overhead a, batch time T): ask for the capacity there, not at 1.
 
@@ -50,9 +50,9 @@ class JobCapacity:
     >>> def reading(at_s: float, load: float) -> WorkersReading:
     ...     busy = WorkerReading(worker="1", utilization=load, throughput_rows_per_s=1000.0 * load)
     ...     less = WorkerReading(worker="2", utilization=0.5 * load, throughput_rows_per_s=500.0 * load)
-    ...     return WorkersReading(at_s=at_s, scaleout=2, since_change_s=None, workers=(busy, less))
+    ...     return WorkersReading(at_s=at_s, executors=2, since_change_s=None, workers=(busy, less))
     >>> model = JobCapacity().learn([reading(15.0 * i, 0.2 + 0.02 * i) for i in range(10)])
-    >>> round(model.predict().value, 6), round(model.predict(scaleout=4).value, 6), round(model.skew(), 6)
+    >>> round(model.predict().value, 6), round(model.predict(executors=4).value, 6), round(model.skew(), 6)
     (1500.0, 3000.0, 1.333333)
     """
 
@@ -76,39 +76,39 @@ class JobCapacity:
             model = model._stayed(tuple(run))
         return model
 
-    def predict(self, *, at_utilization: float = 1.0, scaleout: int | None = None) -> Estimate | NotReady:
-        """Return the rows/s of all workers when the busiest is at `at_utilization`, by default at the present scale-out.
+    def predict(self, *, at_utilization: float = 1.0, executors: int | None = None) -> Estimate | NotReady:
+        """Return the rows/s of all workers when the busiest is at `at_utilization`, by default with the present executors.
 
-        The present scale-out is measured. One seen before is remembered, and fades into the average per worker times the scale-out, which is also the
+        The present number of executors is measured. One seen before is remembered, and fades into the average per worker times their number, which is also the
         answer for one never seen.
         """
-        if scaleout is None and self.stay is not None:
-            scaleout = self.stay.scaleout
-        if scaleout is None:
+        if executors is None and self.stay is not None:
+            executors = self.stay.executors
+        if executors is None:
             return self._not_ready()
-        answers = self.predict_each([scaleout], np.array([at_utilization]))
+        answers = self.predict_each([executors], np.array([at_utilization]))
         return answers if isinstance(answers, NotReady) else answers.each()[0]
 
-    def predict_each(self, scaleouts: Sequence[int], at_utilization: Floats) -> Estimates | NotReady:
-        """Predict several scale-outs, each at a utilisation of its own; that costs little more than one."""
+    def predict_each(self, executor_counts: Sequence[int], at_utilization: Floats) -> Estimates | NotReady:
+        """Predict for several numbers of executors, each at a utilisation of its own; that costs little more than one."""
         here = self._here()
         known = [*self.remembered, *([here] if here else [])]
         if not known:
             return self._not_ready()
-        newest, memories = max(known, key=lambda each: each.at_s), {each.scaleout: each for each in self.remembered}
-        beliefs = beliefs_elsewhere(newest, at_utilization, np.array(scaleouts))
-        places = [place for place, scaleout in enumerate(scaleouts) if scaleout in memories]
+        newest, memories = max(known, key=lambda each: each.at_s), {each.executors: each for each in self.remembered}
+        beliefs = beliefs_elsewhere(newest, at_utilization, np.array(executor_counts))
+        places = [place for place, executors in enumerate(executor_counts) if executors in memories]
         if places:
-            asked = [memories[scaleouts[place]] for place in places]
+            asked = [memories[executor_counts[place]] for place in places]
             beliefs = beliefs.replaced(places, self._beliefs(asked, here, newest, at_utilization[places], beliefs.at(places)))
         return beliefs.estimates()
 
     def carried(self) -> dict[int, float]:
-        """Return the mean throughput seen at each scale-out, decayed like its memory: a proven lower bound of its capacity."""
+        """Return the mean throughput seen with each number of executors, decayed like its memory: a proven lower bound of its capacity."""
         here = self._here()
-        known = {each.scaleout: each for each in (*self.remembered, *([here] if here else []))}
+        known = {each.executors: each for each in (*self.remembered, *([here] if here else []))}
         newest_s = max((each.at_s for each in known.values()), default=0.0)
-        return {scaleout: each.carried_rows_per_s * math.exp2((each.at_s - newest_s) / self.half_life_s) for scaleout, each in known.items()}
+        return {executors: each.carried_rows_per_s * math.exp2((each.at_s - newest_s) / self.half_life_s) for executors, each in known.items()}
 
     def predict_throughput(self, reading: WorkersReading) -> Estimate | NotReady:
         """Return the throughput that the utilisations of a reading imply.
@@ -122,7 +122,7 @@ class JobCapacity:
             busiest = law.first_at(sum(utilizations) / len(utilizations))
         elif stay is not None and stay.load.mean_y > 0.0:
             busiest = sum(utilizations) / len(utilizations) * float(stay.workers.moments.mean_x.max()) / stay.load.mean_y
-        return self.predict(at_utilization=busiest, scaleout=reading.scaleout)
+        return self.predict(at_utilization=busiest, executors=reading.executors)
 
     def score(self) -> Score | NotReady:
         """Return the error on the busiest third of the samples, learnt from the rest, beside their mean and the paper's sum of regressions.
@@ -188,14 +188,14 @@ class JobCapacity:
         return replace(self, stay=stay, waiting=waiting)
 
     def _left(self) -> Self:
-        """Return the model without the present workers: what they showed becomes the memory of their scale-out."""
+        """Return the model without the present workers: what they showed becomes the memory of this number of executors."""
         here = self._here()
         if here is None:
             return replace(self, stay=None, waiting=())
-        before = next((each for each in self.remembered if each.scaleout == here.scaleout), None)
+        before = next((each for each in self.remembered if each.executors == here.executors), None)
         joined = before.joined(here, self.half_life_s) if before else here
-        others = [each for each in self.remembered if each.scaleout != here.scaleout]
-        return replace(self, stay=None, waiting=(), remembered=tuple(sorted([*others, joined], key=lambda each: each.scaleout)))
+        others = [each for each in self.remembered if each.executors != here.executors]
+        return replace(self, stay=None, waiting=(), remembered=tuple(sorted([*others, joined], key=lambda each: each.executors)))
 
     def _settled(self) -> Stay | None:
         return _settled_stay(self)
@@ -212,12 +212,12 @@ class JobCapacity:
         return line_of(stay, idle_spread=self.idle_spread)
 
     def _beliefs(self, memories: Sequence[Remembered], here: Remembered | None, newest: Remembered, at_utilization: Floats, elsewhere: Beliefs) -> Beliefs:
-        """Return the capacity of scale-outs that are remembered; `elsewhere` is the belief without the memory."""
+        """Return the capacity with numbers of executors that are remembered; `elsewhere` is the belief without the memory."""
         fresh = np.array([math.exp2(-max(0.0, newest.at_s - memory.at_s) / self.half_life_s) for memory in memories])
         before = measured(memories, at_utilization)
         doubt = np.array([memory.doubt(at) for memory, at in zip(memories, at_utilization.tolist(), strict=True)])
         beliefs = mixture(before.doubted(doubt).doubted(REVISIT_SPREAD), elsewhere, fresh)
-        places = [place for place, memory in enumerate(memories) if here is not None and memory.scaleout == here.scaleout]
+        places = [place for place, memory in enumerate(memories) if here is not None and memory.executors == here.executors]
         if here is None or not places:
             return beliefs
         at, faded = at_utilization[places], before.doubted(REVISIT_SPREAD).at(places)
@@ -243,13 +243,13 @@ def _law_here(model: JobCapacity) -> WorkersLaw | None:
 
 @once(16)
 def _measured_here(model: JobCapacity) -> Remembered | None:
-    """Return the line of the present workers, cached because every scale-out is predicted from it."""
+    """Return the line of the present workers, cached because the capacity with any executors is predicted from it."""
     stay = model._settled()
     line = model._line(stay) if stay else None
     if stay is None or line is None:
         return None
     return Remembered(
-        scaleout=stay.scaleout,
+        executors=stay.executors,
         at_s=stay.at_s,
         readings=stay.readings,
         line=line,

@@ -136,4 +136,4 @@ def _reading(sample: Sample, at_s: float) -> WorkersReading:
         WorkerReading(worker=f"{number}", utilization=utilization, throughput_rows_per_s=rate)
         for number, (utilization, rate) in enumerate(zip(sample.utilization, sample.throughput_rows_per_s, strict=True))
     )
-    return WorkersReading(at_s=at_s, scaleout=len(workers), since_change_s=None, workers=workers)
+    return WorkersReading(at_s=at_s, executors=len(workers), since_change_s=None, workers=workers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Stay:
     readings: one that came g seconds after the one before it counts g / `averaging_s`, at most 1. `highest_utilization` is the most of the busiest worker.
     """
 
-    scaleout: int
+    executors: int = field(metadata={"alias": "scaleout"})
     at_s: float
     names: tuple[str, ...]
     columns: tuple[tuple[float, ...], ...]
@@ -96,7 +96,7 @@ class Stay:
             workers.with_mean * fade + with_mean,
         )
         return Stay(
-            scaleout=self.scaleout,
+            executors=self.executors,
             at_s=newest_s,
             names=self.names,
             columns=tuple(tuple(column.tolist()) for column in columns),
@@ -108,7 +108,7 @@ class Stay:
 
 def first_stay(reading: WorkersReading) -> Stay:
     """Return a stay of the workers of this reading that has learnt nothing yet."""
-    return Stay(scaleout=reading.scaleout, at_s=reading.at_s, names=reading.names, columns=((0.0,) * len(reading.names),) * 9)
+    return Stay(executors=reading.executors, at_s=reading.at_s, names=reading.names, columns=((0.0,) * len(reading.names),) * 9)
 
 
 @once(16)

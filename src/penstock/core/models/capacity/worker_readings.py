@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
@@ -33,7 +33,7 @@ class WorkersReading:
     """All workers of a job at one moment; `since_change_s` is the time since workers last came, went or restarted, None if unknown."""
 
     at_s: float
-    scaleout: int
+    executors: int = field(metadata={"alias": "scaleout"})
     since_change_s: float | None
     workers: tuple[WorkerReading, ...]
 
@@ -45,7 +45,7 @@ class WorkersReading:
     @property
     def is_whole(self) -> bool:
         """Whether every worker has one sane reading: a sum over less is not the throughput of the job."""
-        return len(self.workers) == self.scaleout == len(set(self.names)) > 0 and all(worker.is_sane for worker in self.workers)
+        return len(self.workers) == self.executors == len(set(self.names)) > 0 and all(worker.is_sane for worker in self.workers)
 
 
 def as_arrays(readings: Sequence[WorkersReading]) -> tuple[Floats, Floats]:

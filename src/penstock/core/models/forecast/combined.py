@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import NotReady
-from penstock.core.models.forecast import calibrate, pool
+from penstock.core.models.forecast import calibration, pool
 from penstock.core.models.forecast.backtest import History, continued, testing
 from penstock.core.models.forecast.forecast import LEVELS, Forecast
 from penstock.core.models.forecast.mixture import Memory, Tested, remembered, tested
@@ -56,7 +56,7 @@ class LoadForecast:
         """Return the model with this forecast added to its track record, unless another was added recently, and with due ones graded."""
         record, end, (horizon, _) = self.record.graded(self.series), self.series.end, self._steps()
         recently = bool(record.pending) and end - record.pending[-1].bins[0] < SCORE_AFTER_SHARE * horizon
-        leads = [lead for lead in calibrate.leads(horizon) if lead < len(forecast.mean)]
+        leads = [lead for lead in calibration.leads(horizon) if lead < len(forecast.mean)]
         if recently or not leads or round(forecast.start_s / self.series.step_s) != end:
             return replace(self, record=record)
         latest = self.history().latest
@@ -108,8 +108,8 @@ def fit(model: LoadForecast) -> Fits:
 
 
 def _quantiles(test: Tested, history: History, mean: Floats, spread: Floats, series: Series) -> Forecast:
-    at = calibrate.leads(history.horizon)
-    tails = calibrate.tails(test.errors, LEVELS, test.horizons_seen, len(history.values) / history.horizon, test.stretch)
+    at = calibration.leads(history.horizon)
+    tails = calibration.tails(test.errors, LEVELS, test.horizons_seen, len(history.values) / history.horizon, test.stretch)
     paths = [np.maximum(0.0, mean + spread * np.interp(np.arange(len(mean)), at, row)) for row in tails]
     shares: dict[str, float] = {}
     for each, weight in zip(test.mixture.candidates, test.mixture.weights, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.models.arrays import Floats
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL
-from penstock.core.models.forecast import calibrate, pool
+from penstock.core.models.forecast import calibration, pool
 from penstock.core.models.forecast.backtest import ORIGINS_A_HORIZON, Backtest, History, backtest, continued
 from penstock.core.models.forecast.candidates import Candidate, Parameters
 from penstock.core.models.forecast.refit import Fit, parameters_of
@@ -75,14 +75,14 @@ class Mixture:
 
     def together(self, paths: Floats, windows: Floats) -> tuple[Floats, Floats]:
         mean = np.einsum("c,ckh->kh", self.weights, paths)
-        return mean, calibrate.spread(paths, self.weights, mean, windows)
+        return mean, calibration.spread(paths, self.weights, mean, windows)
 
     def scaled_errors(self, trial: Backtest, horizon: int) -> Floats:
         """Return the errors of the mean in units of its spread at the leads remembered; NaN where the truth is not known yet."""
         mean, spread = self.together(trial.paths, trial.windows)
-        at = list(calibrate.leads(horizon))
+        at = list(calibration.leads(horizon))
         error, scale = (trial.truth - mean)[:, at], spread[:, at]
-        return np.clip(error / np.maximum(scale, SMALLEST), -calibrate.FURTHEST, calibrate.FURTHEST)
+        return np.clip(error / np.maximum(scale, SMALLEST), -calibration.FURTHEST, calibration.FURTHEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,12 +138,12 @@ def _stretch(history: History, memory: Memory, found: Floats) -> float:
     known = _rows(memory.errors)[:-ORIGINS_A_HORIZON]
     if len(known) < ORIGINS_A_HORIZON:
         return memory.stretch
-    bounds = calibrate.tails(known, (LOW_LEVEL, HIGH_LEVEL), _horizons(known, history), len(history.values) / history.horizon, memory.stretch)
-    return calibrate.stretched(memory.stretch, bounds, found)
+    bounds = calibration.tails(known, (LOW_LEVEL, HIGH_LEVEL), _horizons(known, history), len(history.values) / history.horizon, memory.stretch)
+    return calibration.stretched(memory.stretch, bounds, found)
 
 
 def _rows(errors: tuple[tuple[float, ...], ...]) -> Floats:
-    return np.array(errors).reshape(-1, len(calibrate.LEAD_SHARES))
+    return np.array(errors).reshape(-1, len(calibration.LEAD_SHARES))
 
 
 def _horizons(errors: Floats, history: History) -> float:

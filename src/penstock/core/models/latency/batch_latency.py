@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from penstock.core.models.surrogate.points import points_of
 MOST_LATENCIES = 500
 """Latencies kept; the newest win."""
 FEWEST_SCORED = 5
-"""Latencies needed for a score: a plane over interval, rate and scale-out, and one to hold out."""
+"""Latencies needed for a score: a plane over interval, rate and number of executors, and one to hold out."""
 MOST_PARTS = 50
 """Most parts in which latencies are held out; with fewer latencies each is a part."""
 BIAS = 0.3
@@ -36,30 +36,30 @@ ROUNDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyMeasured:
-    """Latency of a settled job (a mean or a quantile, the same in all) at a trigger interval, an arrival rate and a scale-out."""
+    """Latency of a settled job (a mean or a quantile, the same in all) at a trigger interval, an arrival rate and a number of executors."""
 
     interval_s: float
     rate_rows_per_s: float
     latency_s: float
-    scaleout: int = 1
+    executors: int = field(default=1, metadata={"alias": "scaleout"})
 
     def __post_init__(self) -> None:
-        if not (0 <= self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.latency_s < math.inf and self.scaleout >= 1):
+        if not (0 <= self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.latency_s < math.inf and self.executors >= 1):
             raise ValueError(f"a latency that cannot be: {self}")
 
 
-def settled_batches_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, scaleouts: Ints) -> Floats:
-    """Return T of the batch that repeats itself at a constant rate W, with a row for each law and a column for each scale-out, rate and interval.
+def settled_batches_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints) -> Floats:
+    """Return T of the batch that repeats itself at a constant rate W, with a row for each law and a column for each number of executors, rate and interval.
 
     Its rows are n = W*max(i,T) with T = T(n,s): T = a + g*W*i while that is at most i, else the fixed point T = a/(1 - g*W), where g is the cost of a row.
     The second is above C(s,i): the interval is not kept, but latency stays finite up to W = 1/g, or to m/T(m) under a limit of m rows. Beyond, T is infinite.
 
     >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=1)
-    >>> settled_batches_s([law], rate_rows_per_s=np.array([0.0, 500.0, 750.0, 1000.0]), interval_s=2.0, scaleouts=np.ones(4, dtype=int)).tolist()
+    >>> settled_batches_s([law], rate_rows_per_s=np.array([0.0, 500.0, 750.0, 1000.0]), interval_s=2.0, executor_counts=np.ones(4, dtype=int)).tolist()
     [[1.0, 2.0, 4.0, inf]]
     """
     columns = LawColumns.of(laws)
-    cost_s = columns.row_cost_s(scaleouts)
+    cost_s = columns.row_cost_s(executor_counts)
     duration_s, spare = columns.overhead_s + cost_s * rate_rows_per_s * interval_s, 1.0 - cost_s * rate_rows_per_s
     with np.errstate(divide="ignore", invalid="ignore"):
         repeated_s = np.where(spare > 0, np.maximum(interval_s, columns.overhead_s / spare), np.inf)
@@ -68,21 +68,21 @@ def settled_batches_s(laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floa
 
 
 def latencies_by_law_s(
-    laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, scaleouts: Ints, quantile: float | None = None
+    laws: Sequence[BatchLaw], *, rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints, quantile: float | None = None
 ) -> Floats:
     """Return the latency of a row: its wait, uniform over the cycle max(i,T), and the batch T; the mean, or a quantile q as q*cycle + T.
 
-    There is a row for each law and a column for each scale-out, rate and interval.
+    There is a row for each law and a column for each number of executors, rate and interval.
 
     >>> law = BatchLaw(overhead_s=1.0, row_s=0.001, partitions=2)
-    >>> latencies_by_law_s([law], rate_rows_per_s=500.0, interval_s=4.0, scaleouts=np.array([1, 2])).tolist()
+    >>> latencies_by_law_s([law], rate_rows_per_s=500.0, interval_s=4.0, executor_counts=np.array([1, 2])).tolist()
     [[5.0, 4.0]]
-    >>> latencies_by_law_s([law], rate_rows_per_s=500.0, interval_s=4.0, scaleouts=np.array([1]), quantile=0.95).round(6).tolist()
+    >>> latencies_by_law_s([law], rate_rows_per_s=500.0, interval_s=4.0, executor_counts=np.array([1]), quantile=0.95).round(6).tolist()
     [[6.8]]
     """
     if quantile is not None and not 0 <= quantile <= 1:
         raise ValueError(f"a quantile lies between 0 and 1, not at {quantile:g}")
-    duration_s = settled_batches_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleouts=scaleouts)
+    duration_s = settled_batches_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, executor_counts=executor_counts)
     with np.errstate(invalid="ignore"):
         latency_s = (0.5 if quantile is None else quantile) * np.maximum(interval_s, duration_s) + duration_s
     return np.where(np.isinf(duration_s), np.inf, latency_s)
@@ -151,7 +151,7 @@ class BatchLatency:
     It learns from batches and from latencies, in any mixture; for latencies alone there is `LatencyRegression`, of which micro-batches are a form.
     `quantile` says what the latencies are: None for means, 0.95 for the 95th percentile.
 
-    >>> batches = [BatchMeasured(rows=n, duration_s=1 + 0.001 * n, scaleout=1) for n in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
+    >>> batches = [BatchMeasured(rows=n, duration_s=1 + 0.001 * n, executors=1) for n in (100.0, 400.0, 900.0, 1600.0, 2500.0)]
     >>> round(BatchLatency(cost=BatchCost(partitions=1)).learn(batches).predict(rate_rows_per_s=200.0, interval_s=4.0).value, 2)
     3.8
     """
@@ -165,27 +165,27 @@ class BatchLatency:
         latencies = self.latencies + tuple(each for each in seen if isinstance(each, LatencyMeasured))
         return replace(self, cost=cost, latencies=latencies[-MOST_LATENCIES:])
 
-    def predict(self, *, rate_rows_per_s: float, interval_s: float, scaleout: int = 1) -> Estimate | NotReady:
+    def predict(self, *, rate_rows_per_s: float, interval_s: float, executors: int = 1) -> Estimate | NotReady:
         """Predict the latency at a constant rate; infinite where capacity does not suffice."""
         laws = self.cost.laws()
         if isinstance(laws, NotReady):
             return laws
-        by_law = self._by_law_s((laws.best, *laws.drawn), rate_rows_per_s, interval_s, np.array([scaleout]))
+        by_law = self._by_law_s((laws.best, *laws.drawn), rate_rows_per_s, interval_s, np.array([executors]))
         return _stretch(self).estimate(likely_estimates(by_law).each()[0])
 
-    def predict_each(self, *, rate_rows_per_s: Estimate, interval_s: float, scaleouts: Sequence[int]) -> dict[int, Estimate] | NotReady:
-        """Predict the next measurement at each scale-out, with bounds from the law, the rate and the noise; those with equally many waves are computed once."""
+    def predict_each(self, *, rate_rows_per_s: Estimate, interval_s: float, executor_counts: Sequence[int]) -> dict[int, Estimate] | NotReady:
+        """Predict the next measurement with each number of executors, with bounds by law, rate and noise; those with equally many waves are computed once."""
         laws = self.cost.laws()
         if isinstance(laws, NotReady):
             return laws
-        some, which = alike(laws.best, scaleouts)
+        some, which = alike(laws.best, executor_counts)
         expected = likely_estimates(self._by_law_s((laws.best, *laws.drawn), rate_rows_per_s.value, interval_s, some)).each()
         by_rate = (self._by_law_s([laws.best], rate, interval_s, some)[0].tolist() for rate in (rate_rows_per_s.low, rate_rows_per_s.high))
         answers = [self._of_one(law, rate) for law, rate in zip(expected, zip(*by_rate, strict=True), strict=True)]
-        return {scaleout: answers[place] for scaleout, place in zip(scaleouts, which.tolist(), strict=True)}
+        return {executors: answers[place] for executors, place in zip(executor_counts, which.tolist(), strict=True)}
 
     def score(self) -> Score | NotReady:
-        """Return the errors on held-out latencies, compared with the mean and with a plane over interval, rate and scale-out (Khaos sec. III-D)."""
+        """Return the errors on held-out latencies, compared with the mean and with a plane over interval, rate and number of executors (Khaos sec. III-D)."""
         laws = self.cost.laws()
         if isinstance(laws, NotReady):
             return laws
@@ -201,8 +201,8 @@ class BatchLatency:
         errors = [mape(guess.tolist(), truth.tolist()) for guess in guesses]
         return Score(mape=errors[0], constant_mape=errors[1], paper_mape=errors[2], held_out=len(truth))
 
-    def _by_law_s(self, laws: Sequence[BatchLaw], rate_rows_per_s: float | Floats, interval_s: float | Floats, scaleouts: Ints) -> Floats:
-        return latencies_by_law_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, scaleouts=scaleouts, quantile=self.quantile)
+    def _by_law_s(self, laws: Sequence[BatchLaw], rate_rows_per_s: float | Floats, interval_s: float | Floats, executor_counts: Ints) -> Floats:
+        return latencies_by_law_s(laws, rate_rows_per_s=rate_rows_per_s, interval_s=interval_s, executor_counts=executor_counts, quantile=self.quantile)
 
     def _of_one(self, by_law: Estimate, by_rate: tuple[float, float]) -> Estimate:
         low, high = combined_bounds(by_law.value, (by_law.low, by_law.high), by_rate)
@@ -212,7 +212,7 @@ class BatchLatency:
         """Return the latencies by the best law, and those measured."""
         rows = [(each.rate_rows_per_s, each.interval_s, each.latency_s) for each in self.latencies]
         rates, intervals_s, measured_s = np.array(rows, dtype=float).reshape(-1, 3).T
-        return self._by_law_s([laws.best], rates, intervals_s, np.array([each.scaleout for each in self.latencies], dtype=np.int64))[0], measured_s
+        return self._by_law_s([laws.best], rates, intervals_s, np.array([each.executors for each in self.latencies], dtype=np.int64))[0], measured_s
 
 
 @once(16)

@@ -1,4 +1,4 @@
-"""Gradient boosting over (scale-out, rate), for profiles of some dozens of rows."""
+"""Gradient boosting over (executors, rate), for profiles of some dozens of rows."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.models.arrays import Floats
 
 FALLS_RISES = (-1, 1)
-"""Monotonicity: latency falls with the scale-out and rises with the rate."""
+"""Monotonicity: latency falls with the number of executors and rises with the rate."""
 ROUNDS = 20
 LEARNING_RATE = 0.3
 LEAVES = 6
@@ -23,13 +23,13 @@ class Boosted:
 
     regressor: Any
 
-    def at(self, scaleouts: Floats, rates_rows_per_s: Floats) -> Floats:
+    def at(self, executor_counts: Floats, rates_rows_per_s: Floats) -> Floats:
         with one_thread():
-            return np.asarray(self.regressor.predict(np.column_stack([scaleouts, rates_rows_per_s])), dtype=float)
+            return np.asarray(self.regressor.predict(np.column_stack([executor_counts, rates_rows_per_s])), dtype=float)
 
 
-def monotone(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
-    """Fit boosted trees that never rise with the scale-out nor fall with the rate.
+def monotone(executor_counts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
+    """Fit boosted trees that never rise with the number of executors nor fall with the rate.
 
     >>> fitted = monotone(np.array([1.0, 1.0, 2.0, 2.0]), np.array([5.0, 9.0, 5.0, 9.0]), np.array([0.0, 1.0, 2.0, 3.0]))
     >>> falls = fitted.at(np.array([1.0, 2.0]), np.array([9.0, 9.0]))
@@ -43,14 +43,14 @@ def monotone(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boo
         early_stopping=False, random_state=0,
     )  # fmt: skip
     with one_thread():
-        return Boosted(regressor=regressor.fit(np.column_stack([scaleouts, rates_rows_per_s]), values))
+        return Boosted(regressor=regressor.fit(np.column_stack([executor_counts, rates_rows_per_s]), values))
 
 
-def plain(scaleouts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
+def plain(executor_counts: Floats, rates_rows_per_s: Floats, values: Floats) -> Boosted:
     """Fit gradient boosting without constraints: the paper's regression, for comparison (Phoebe sec. III-D)."""
     from sklearn.ensemble import GradientBoostingRegressor
 
-    return Boosted(regressor=GradientBoostingRegressor(random_state=0).fit(np.column_stack([scaleouts, rates_rows_per_s]), values))
+    return Boosted(regressor=GradientBoostingRegressor(random_state=0).fit(np.column_stack([executor_counts, rates_rows_per_s]), values))
 
 
 def one_thread() -> Any:

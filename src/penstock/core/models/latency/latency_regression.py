@@ -1,4 +1,4 @@
-"""Khaos's M_L: latency over checkpoint interval, rate and, where it varies, scale-out."""
+"""Khaos's M_L: latency over checkpoint interval, rate and, where it varies, number of executors."""
 
 import math
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ class LatencySeen:
     interval_s: float
     rate_rows_per_s: float
     latency_s: float
-    scaleout: int | None = None
+    executors: int | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.latency_s < math.inf):
             raise ValueError(f"a latency needs a positive interval and duration and a rate of at least zero, all finite: {self}")
-        if self.scaleout is not None and self.scaleout < 1:
+        if self.executors is not None and self.executors < 1:
             raise ValueError(f"a job that answered had an executor: {self}")
 
 

@@ -20,7 +20,7 @@ SCORE_PARTS = 10
 SAME_RATE = 0.03
 """Rates within this share of each other are repetitions of one nominal rate."""
 FEWEST_POINTS = 4
-"""Different (scale-out, rate) needed for cross-validation."""
+"""Different (executors, rate) needed for cross-validation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +56,7 @@ class Trial:
 
 def trial(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Trial:
     """Hold out each part in turn; the true validity is the given one, else that by clusters of the whole profile."""
-    scaleouts, rates, truth_s = columns(rows)
+    executor_counts, rates, truth_s = columns(rows)
     valid = labels(rows, reading)
     validities = VALIDITY_FORMS if reading.validity_form is None else (reading.validity_form,)
     latencies = LATENCY_FORMS if reading.latency_form is None else (reading.latency_form,)
@@ -65,9 +65,9 @@ def trial(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Trial:
     for held, others in parts(rows, CHOICE_PARTS):
         fitted, judged = fit(others, reading), held & valid
         for forms, predicted_s in latency_s.items():
-            predicted_s[judged] = fitted.latency_s(forms, scaleouts[judged], rates[judged]) if bool(judged.any()) else 0.0
+            predicted_s[judged] = fitted.latency_s(forms, executor_counts[judged], rates[judged]) if bool(judged.any()) else 0.0
         for validity, found in found_valid.items():
-            found[held] = fitted.valid(validity, scaleouts[held], rates[held])
+            found[held] = fitted.valid(validity, executor_counts[held], rates[held])
     return Trial(truth_s=truth_s, valid=valid, latency_s=latency_s, found_valid=found_valid)
 
 
@@ -76,16 +76,16 @@ def left_out(rows: Sequence[ProfileSeen], reading: ProfileReading) -> tuple[Scor
 
     The score compares with the mean of the rows that kept up and with plain gradient boosting.
     """
-    scaleouts, rates, truth_s = columns(rows)
+    executor_counts, rates, truth_s = columns(rows)
     valid = labels(rows, reading)
     found_valid, predicted_s = np.zeros(len(rows), dtype=bool), np.zeros((3, len(rows)))
     for held, others in parts(rows, SCORE_PARTS):
         forms, fitted = chosen(others, reading), fit(others, reading)
         known = columns(others)
-        predicted_s[0, held] = fitted.latency_s(forms, scaleouts[held], rates[held])
+        predicted_s[0, held] = fitted.latency_s(forms, executor_counts[held], rates[held])
         predicted_s[1, held] = known[2][fitted.kept_up if bool(fitted.kept_up.any()) else slice(None)].mean()
-        predicted_s[2, held] = np.exp(plain(known[0], known[1], np.log(known[2])).at(scaleouts[held], rates[held]))
-        found_valid[held] = fitted.valid(forms[1], scaleouts[held], rates[held])
+        predicted_s[2, held] = np.exp(plain(known[0], known[1], np.log(known[2])).at(executor_counts[held], rates[held]))
+        found_valid[held] = fitted.valid(forms[1], executor_counts[held], rates[held])
     ours, constant, paper = (mape(each[valid].tolist(), truth_s[valid].tolist()) for each in predicted_s)
     score = Score(mape=ours, constant_mape=constant, paper_mape=paper, held_out=int(valid.sum()))
     return score, float(np.mean(found_valid == valid))
@@ -101,31 +101,31 @@ def chosen(rows: Sequence[ProfileSeen], reading: ProfileReading) -> Forms:
 
 
 def points(rows: Sequence[ProfileSeen]) -> int:
-    """Count the different (scale-out, rate) that were profiled."""
+    """Count the different (executors, rate) that were profiled."""
     return int(point_numbers(rows).max()) + 1 if rows else 0
 
 
 def point_numbers(rows: Sequence[ProfileSeen]) -> npt.NDArray[np.int64]:
-    """Number the different (scale-out, rate) in their order and return the number of each row; rates that hardly differ are repetitions.
+    """Number the different (executors, rate) in their order and return the number of each row; rates that hardly differ are repetitions.
 
-    >>> rows = [ProfileSeen(scaleout=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(2, 10.1), (1, 20.0), (2, 10.0), (1, 10.0)]]
+    >>> rows = [ProfileSeen(executors=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(2, 10.1), (1, 20.0), (2, 10.0), (1, 10.0)]]
     >>> point_numbers(rows).tolist()
     [2, 1, 2, 0]
     """
     numbers = np.zeros(len(rows), dtype=np.int64)
-    number, scaleout, lowest = -1, 0, 0.0
-    for place in sorted(range(len(rows)), key=lambda each: (rows[each].scaleout, rows[each].rate_rows_per_s)):
+    number, executors, lowest = -1, 0, 0.0
+    for place in sorted(range(len(rows)), key=lambda each: (rows[each].executors, rows[each].rate_rows_per_s)):
         row = rows[place]
-        if row.scaleout != scaleout or row.rate_rows_per_s > lowest * (1 + SAME_RATE):
-            number, scaleout, lowest = number + 1, row.scaleout, row.rate_rows_per_s
+        if row.executors != executors or row.rate_rows_per_s > lowest * (1 + SAME_RATE):
+            number, executors, lowest = number + 1, row.executors, row.rate_rows_per_s
         numbers[place] = number
     return numbers
 
 
 def parts(rows: Sequence[ProfileSeen], most: int) -> Iterator[tuple[Flags, list[ProfileSeen]]]:
-    """Yield which rows are held out, and the others; rows of one (scale-out, rate) stay together, neighbours are apart.
+    """Yield which rows are held out, and the others; rows of one (executors, rate) stay together, neighbours are apart.
 
-    >>> rows = [ProfileSeen(scaleout=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(1, 10.0), (1, 20.0), (1, 10.0), (2, 10.0)]]
+    >>> rows = [ProfileSeen(executors=s, rate_rows_per_s=r, latency_s=1.0) for s, r in [(1, 10.0), (1, 20.0), (1, 10.0), (2, 10.0)]]
     >>> [held.tolist() for held, _ in parts(rows, most=2)]
     [[True, False, True, True], [False, True, False, False]]
     """

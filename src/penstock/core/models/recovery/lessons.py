@@ -18,7 +18,7 @@ class Surroundings:
     interval_s: float
     repeated_s: float | None = None
     """Seconds of arrivals that were processed again; None for the whole interval, the worst case."""
-    scaleout: int | None = None
+    executors: int | None = None
     capacity_rows_per_s: float | None = None
     downtime_s: float | None = None
     """As observed at a restart; None where it can only be inferred."""
@@ -34,15 +34,15 @@ def recovery_lesson(measured: RecoveryMeasured, around: Surroundings) -> Recover
     None for what no single failure explains: several disturbances in one recovery, a rescale, a retried task, or an unannounced disturbance,
     which may have been an overload.
 
-    >>> around = Surroundings(arrivals=Arrivals.constant(500.0), interval_s=10.0, scaleout=4)
+    >>> around = Surroundings(arrivals=Arrivals.constant(500.0), interval_s=10.0, executors=4)
     >>> recovery_lesson(RecoveryMeasured(kind="executor_loss", started_s=100.0, recovered_s=190.0), around)
-    RecoverySeen(interval_s=10.0, rate_rows_per_s=500.0, recovery_s=90.0, scaleout=4)
+    RecoverySeen(interval_s=10.0, rate_rows_per_s=500.0, recovery_s=90.0, executors=4)
     """
     if not measured.alone or measured.kind not in FAILURES or measured.recovery_s <= 0:
         return None
     rows = around.arrivals.rows(measured.started_s - around.interval_s, measured.recovered_s)
     rate_rows_per_s = rows / (around.interval_s + measured.recovery_s)
-    return RecoverySeen(interval_s=around.interval_s, rate_rows_per_s=rate_rows_per_s, recovery_s=measured.recovery_s, scaleout=around.scaleout)
+    return RecoverySeen(interval_s=around.interval_s, rate_rows_per_s=rate_rows_per_s, recovery_s=measured.recovery_s, executors=around.executors)
 
 
 def downtime_lesson(measured: RecoveryMeasured, around: Surroundings) -> DowntimeSeen | None:

@@ -113,7 +113,7 @@ def _caught_up_s(seen: Situation) -> Callable[[int], float]:
 
     @cache
     def recovered_s(executors: int) -> float:
-        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, interval_s=seen.interval_s, scaleout=executors, lag_rows=seen.excess_lag_rows)
+        outage = BatchOutage(at_s=seen.at_s, downtime_s=down_s, interval_s=seen.interval_s, executors=executors, lag_rows=seen.excess_lag_rows)
         return recovery_by_batches_s(laws.best, arrivals, outage)
 
     return recovered_s

@@ -1,4 +1,4 @@
-"""Forms of recovery time over interval, rate and scale-out that a regression chooses from: a physical one, and regressions bounded by its capacity."""
+"""Forms of recovery time over interval, rate and executors that a regression chooses from: a physical one, and regressions bounded by its capacity."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ HEADROOM = Axis(lowest=math.log(0.01), highest=math.log(30.0), values=8, width=2
 PAUSE_SHARE = Axis(lowest=0.0, highest=0.6, values=4, width=0.03)
 """The pause of a checkpoint as a share of the shortest interval; a priori small, as longer intervals hardly show it."""
 POWER = Axis(lowest=0.0, highest=1.5, values=4, centre=1.0, width=0.2)
-"""The power of the scale-out in the capacity; a priori about proportional."""
+"""The power of the number of executors in the capacity; a priori about proportional."""
 WHOLE_INTERVAL, ABOUT_INTERVAL = Prior(centre=1.0, width=1e-4), Prior(centre=1.0, width=0.25)
 """The share of the interval that is replayed: all of it, the worst case; or about that."""
 NOTICED = Prior(share=0.1)
@@ -29,7 +29,7 @@ class PhysicalRecovery:
     """r = D + TR * (f*CI + D) / (mu - TR) + e, mu = mu0 * s^p * (1 - c/CI): PAPER-NOTES, Khaos.
 
     D is the downtime, TR the rate, CI the checkpoint interval, f the share of it that is replayed (1: the fault strikes just before a commit),
-    mu the capacity left by a pause c for each checkpoint, s the scale-out (p = 0: no effect), e the time until the end is noticed.
+    mu the capacity left by a pause c for each checkpoint, s the number of executors (p = 0: no effect), e the time until the end is noticed.
 
     >>> job = PhysicalRecovery(downtime_s=110, capacity_rows_per_s=1000)
     >>> job.at(Points(interval_s=np.array([10.0, 10.0]), rate=np.array([510.0, 1000.0]))).round(1).tolist()
@@ -59,14 +59,14 @@ def fit_physical(points: Points, recovery_s: Floats, *, free_replay: bool = Fals
     """Fit downtime, capacity and pause by robust least squares; the capacity exceeds every rate from which the job was seen to recover.
 
     With `free_replay` the replayed share of the interval is fitted too (faults at any moment of the interval replay half of it on average), and the time
-    until the end is noticed. Where the scale-out varies, so is its power in the capacity; where it is known and constant, capacity is proportional to it.
+    until the end is noticed. Where executors vary, so is their power in the capacity; where they are known and constant, capacity is proportional to them.
     """
     priors = (Prior(), ABOUT_INTERVAL, NOTICED) if free_replay else (Prior(), WHOLE_INTERVAL)
-    shortest, fixed_power = float(points.interval_s.min()), 0.0 if points.scaleout is None else 1.0
+    shortest, fixed_power = float(points.interval_s.min()), 0.0 if points.executors is None else 1.0
 
     def law(shapes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the capacity, with the headroom over the highest load seen so that no seen recovery is infinite; the pause; and the power."""
-        pause, power = shapes[:, 1:2] * shortest, shapes[:, 2:] if points.scaleout_moves else np.full((len(shapes), 1), fixed_power)
+        pause, power = shapes[:, 1:2] * shortest, shapes[:, 2:] if points.executors_vary else np.full((len(shapes), 1), fixed_power)
         hardest = (points.rate / _share(points, pause, power)).max(axis=1, keepdims=True)
         return (1.0 + np.exp(shapes[:, :1])) * np.maximum(hardest, 1e-9), pause, power
 
@@ -75,7 +75,7 @@ def fit_physical(points: Points, recovery_s: Floats, *, free_replay: bool = Fals
         busy = points.rate / (capacity * _share(points, pause, power) - points.rate)
         return np.stack([1.0 + busy, busy * points.interval_s, np.ones_like(busy)][: len(priors)], axis=-1)
 
-    shape, amounts = fit_parts(columns, recovery_s, priors, (HEADROOM, PAUSE_SHARE, POWER) if points.scaleout_moves else (HEADROOM, PAUSE_SHARE))
+    shape, amounts = fit_parts(columns, recovery_s, priors, (HEADROOM, PAUSE_SHARE, POWER) if points.executors_vary else (HEADROOM, PAUSE_SHARE))
     capacity, pause, power = (float(each[0, 0]) for each in law(shape[None, :]))
     downtime, replay, notice = (float(each) for each in amounts) if free_replay else (float(amounts[0]), 1.0, 0.0)
     return PhysicalRecovery(downtime_s=downtime, capacity_rows_per_s=capacity, pause_s=pause, replay=replay, power=power, notice_s=notice)
@@ -83,7 +83,7 @@ def fit_physical(points: Points, recovery_s: Floats, *, free_replay: bool = Fals
 
 def _share(points: Points, pause_s: float | Floats, power: float | Floats) -> Floats:
     """Return the capacity at each point over that of one executor without pauses."""
-    scaled = 1.0 if points.scaleout is None else points.scaleout**power
+    scaled = 1.0 if points.executors is None else points.executors**power
     return np.asarray(np.maximum(1.0 - pause_s / points.interval_s, 0.0) * scaled, dtype=float)
 
 
@@ -106,7 +106,7 @@ class WithinCapacityFit:
     physical: Fitted
 
     def at(self, points: Points) -> Floats:
-        at_best = Points(interval_s=np.full(len(points), 1e12), rate=points.rate, scaleout=points.scaleout)
+        at_best = Points(interval_s=np.full(len(points), 1e12), rate=points.rate, executors=points.executors)
         return np.where(np.isfinite(self.physical.at(at_best)), self.inner.at(points), np.inf)
 
     @property

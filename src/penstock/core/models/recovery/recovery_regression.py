@@ -1,8 +1,8 @@
-"""Khaos's M_R: recovery time over checkpoint interval, rate and, where it varies, scale-out; as a regression, and as a table for the turn."""
+"""Khaos's M_R: recovery time over checkpoint interval, rate and, where it varies, number of executors; as a regression, and as a table for the turn."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Self
 
@@ -16,8 +16,8 @@ from penstock.core.models.surrogate.study import LEAST_ROWS, MOST_SEEN, Studied,
 
 RATES = 12
 """Rates of a table, evenly spaced from the lowest to the highest from which the job was seen to recover."""
-MOST_SIZES = 16
-"""Scale-outs of a table: the largest of those at which the job was seen to recover."""
+MOST_EXECUTOR_COUNTS = 16
+"""Numbers of executors of a table: the largest of those at which the job was seen to recover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,12 @@ class RecoverySeen:
     interval_s: float
     rate_rows_per_s: float
     recovery_s: float
-    scaleout: int | None = None
+    executors: int | None = field(default=None, metadata={"alias": "scaleout"})
 
     def __post_init__(self) -> None:
         if not (0 < self.interval_s < math.inf and 0 <= self.rate_rows_per_s < math.inf and 0 < self.recovery_s < math.inf):
             raise ValueError(f"a recovery needs a positive interval and duration and a rate of at least zero, all finite: {self}")
-        if self.scaleout is not None and self.scaleout < 1:
+        if self.executors is not None and self.executors < 1:
             raise ValueError(f"a job that recovered had an executor: {self}")
 
 
@@ -73,18 +73,18 @@ def _study(seen: tuple[RecoverySeen, ...]) -> Study | NotReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryTable:
-    """M_R at one interval, with a row for each scale-out that was seen and a column for each rate; `rows` is how many recoveries M_R had learnt.
+    """M_R at one interval, with a row for each number of executors that was seen and a column for each rate; `rows` is how many recoveries M_R had learnt.
 
-    >>> table = RecoveryTable(interval_s=10.0, sizes=(4,), rates_rows_per_s=(100.0, 200.0), recovery_s=((50.0, 70.0),), low_s=((40.0, 50.0),),
+    >>> table = RecoveryTable(interval_s=10.0, executor_counts=(4,), rates_rows_per_s=(100.0, 200.0), recovery_s=((50.0, 70.0),), low_s=((40.0, 50.0),),
     ...     high_s=((60.0, 90.0),), rows=8)
     >>> table.predict(10.0, 150.0, 4)
     Estimate(value=60.0, low=45.0, high=75.0)
     >>> table.predict(10.0, 250.0, 4).why
-    'no recovery was seen at such an interval, rate and scale-out'
+    'no recovery was seen at such an interval, rate and number of executors'
     """
 
     interval_s: float
-    sizes: tuple[int, ...]
+    executor_counts: tuple[int, ...] = field(metadata={"alias": "sizes"})
     rates_rows_per_s: tuple[float, ...]
     recovery_s: tuple[tuple[float, ...], ...]
     low_s: tuple[tuple[float, ...], ...]
@@ -94,12 +94,12 @@ class RecoveryTable:
     def is_for(self, interval_s: float) -> bool:
         return abs(self.interval_s - interval_s) <= SAME_INTERVAL * interval_s
 
-    def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int) -> Estimate | NotReady:
+    def predict(self, interval_s: float, rate_rows_per_s: float, executors: int) -> Estimate | NotReady:
         """Interpolate in the rate; not ready outside of what was seen, where a formula is better than a regression."""
         rates = self.rates_rows_per_s
-        if scaleout not in self.sizes or not self.is_for(interval_s) or not rates[0] <= rate_rows_per_s <= rates[-1]:
-            return NotReady(why="no recovery was seen at such an interval, rate and scale-out")
-        row = self.sizes.index(scaleout)
+        if executors not in self.executor_counts or not self.is_for(interval_s) or not rates[0] <= rate_rows_per_s <= rates[-1]:
+            return NotReady(why="no recovery was seen at such an interval, rate and number of executors")
+        row = self.executor_counts.index(executors)
         value, low, high = (float(np.interp(rate_rows_per_s, rates, each[row])) for each in (self.recovery_s, self.low_s, self.high_s))
         # Interpolation between a finite and an infinite recovery gives NaN.
         if not math.isfinite(value):
@@ -111,21 +111,21 @@ def tabulated(model: RecoveryRegression, interval_s: float) -> RecoveryTable | N
     """Tabulate M_R at this interval; slow, as its forms are chosen by held-out error first."""
     rates = [each.rate_rows_per_s for each in model.seen]
     grid = tuple(np.linspace(min(rates), max(rates), RATES).tolist()) if rates else ()
-    sizes = tuple(sorted({each.scaleout for each in model.seen if each.scaleout is not None}))[-MOST_SIZES:]
+    executor_counts = tuple(sorted({each.executors for each in model.seen if each.executors is not None}))[-MOST_EXECUTOR_COUNTS:]
     answers: list[list[Estimate]] = []
-    for size in sizes:
+    for executors in executor_counts:
         row: list[Estimate] = []
         for rate in grid:
-            answer = model.predict(interval_s, rate, size)
+            answer = model.predict(interval_s, rate, executors)
             if isinstance(answer, NotReady):
                 return answer
             row.append(answer)
         answers.append(row)
     if not answers:
-        return NotReady(why="no recovery was seen at a known scale-out")
+        return NotReady(why="no recovery was seen at a known number of executors")
     return RecoveryTable(
         interval_s=interval_s,
-        sizes=sizes,
+        executor_counts=executor_counts,
         rates_rows_per_s=grid,
         recovery_s=tuple(tuple(each.value for each in row) for row in answers),
         low_s=tuple(tuple(each.low for each in row) for row in answers),

@@ -1,1 +1,1 @@
-"""Regressions over (checkpoint interval, rate[, scale-out]): candidate forms, their choice by cross-validation, and the error of the chosen ones."""
+"""Regressions over (checkpoint interval, rate[, number of executors]): candidate forms, their choice by cross-validation, and the error of the chosen ones."""

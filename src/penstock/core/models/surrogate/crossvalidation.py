@@ -60,8 +60,8 @@ def different_rows(points: Points, seen: Floats) -> Groups:
     >>> different_rows(points, np.array([80.0, 70.0, 80.0])).tolist()
     [1, 0, 1]
     """
-    sizes = np.zeros(len(seen)) if points.scaleout is None else points.scaleout
-    return np.asarray(np.unique(np.column_stack([points.interval_s, points.rate, sizes, seen]), axis=0, return_inverse=True)[1])
+    executors = np.zeros(len(seen)) if points.executors is None else points.executors
+    return np.asarray(np.unique(np.column_stack([points.interval_s, points.rate, executors, seen]), axis=0, return_inverse=True)[1])
 
 
 def folds(groups: Groups) -> Iterator[Flags]:

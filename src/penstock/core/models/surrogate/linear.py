@@ -24,10 +24,10 @@ Scale = Literal["log", "plain"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Axes:
-    """Interval, rate and (where it varies) scale-out of a point, plain or as logarithms, standardised by the rows of a fit."""
+    """Interval, rate and (where it varies) number of executors of a point, plain or as logarithms, standardised by the rows of a fit."""
 
     scale: Scale
-    sizes: bool
+    with_executors: bool
     least_rate: float
     centre: Floats
     spread: Floats
@@ -35,14 +35,14 @@ class Axes:
     @classmethod
     def of(cls, points: Points, scale: Scale) -> Self:
         least_rate = max(1e-3 * float(points.rate.max()), 1e-9)
-        raw = _raw(points, scale, points.scaleout_moves, least_rate)
+        raw = _raw(points, scale, points.executors_vary, least_rate)
         spread = raw.std(axis=0)
         moves = spread > 1e-9 * np.abs(raw).max(axis=0)
-        return cls(scale=scale, sizes=points.scaleout_moves, least_rate=least_rate, centre=raw.mean(axis=0), spread=np.where(moves, spread, np.inf))
+        return cls(scale=scale, with_executors=points.executors_vary, least_rate=least_rate, centre=raw.mean(axis=0), spread=np.where(moves, spread, np.inf))
 
     def design(self, points: Points, interaction: bool) -> Floats:
         """Return a column of ones, the standardised axes (zero for a constant one), and the product of interval and rate."""
-        standard = (_raw(points, self.scale, self.sizes, self.least_rate) - self.centre) / self.spread
+        standard = (_raw(points, self.scale, self.with_executors, self.least_rate) - self.centre) / self.spread
         product = standard[:, :1] * standard[:, 1:2]
         return np.column_stack([np.ones(len(points)), standard, *([product] if interaction else [])])
 
@@ -130,8 +130,8 @@ def huber(design: Floats, target: Floats) -> Floats:
     return coefficients
 
 
-def _raw(points: Points, scale: Scale, sizes: bool, least_rate: float) -> Floats:
+def _raw(points: Points, scale: Scale, with_executors: bool, least_rate: float) -> Floats:
     columns = [points.interval_s, np.maximum(points.rate, least_rate) if scale == "log" else points.rate]
-    if sizes:
-        columns.append(np.ones(len(points)) if points.scaleout is None else points.scaleout)
+    if with_executors:
+        columns.append(np.ones(len(points)) if points.executors is None else points.executors)
     return np.log(np.column_stack(columns)) if scale == "log" else np.column_stack(columns)

@@ -1,4 +1,4 @@
-"""The rows of a regression over (interval, rate[, scale-out]), the interface of the forms fitted to them, and which rows to keep of too many."""
+"""The rows of a regression over (interval, rate[, number of executors]), the interface of the forms fitted to them, and which rows to keep of too many."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from penstock.core.models.arrays import Flags, Floats
 
 
 class Placed(Protocol):
-    """An observation with its interval, rate and scale-out."""
+    """An observation with its interval, rate and number of executors."""
 
     @property
     def interval_s(self) -> float: ...
     @property
     def rate_rows_per_s(self) -> float: ...
     @property
-    def scaleout(self) -> int | None: ...
+    def executors(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Columns of equal length; `scaleout` is None unless it is known for every row."""
+    """Columns of equal length; `executors` is None unless it is known for every row."""
 
     interval_s: Floats
     rate: Floats
-    scaleout: Floats | None = None
+    executors: Floats | None = None
 
     def where(self, rows: Flags) -> Points:
         """Return only these rows."""
-        return Points(interval_s=self.interval_s[rows], rate=self.rate[rows], scaleout=None if self.scaleout is None else self.scaleout[rows])
+        return Points(interval_s=self.interval_s[rows], rate=self.rate[rows], executors=None if self.executors is None else self.executors[rows])
 
     @property
-    def scaleout_moves(self) -> bool:
-        """Whether there is more than one scale-out."""
-        return self.scaleout is not None and bool(np.ptp(self.scaleout) > 0)
+    def executors_vary(self) -> bool:
+        """Whether there is more than one number of executors."""
+        return self.executors is not None and bool(np.ptp(self.executors) > 0)
 
     @property
     def load(self) -> Floats:
-        """Rows/s for each worker, or in total where the scale-out is unknown."""
-        return self.rate if self.scaleout is None else self.rate / self.scaleout
+        """Rows/s for each executor, or in total where the number of executors is unknown."""
+        return self.rate if self.executors is None else self.rate / self.executors
 
     def __len__(self) -> int:
         return len(self.rate)
@@ -57,18 +57,18 @@ def points_of(seen: Sequence[Placed]) -> Points:
     >>> points_of([RecoverySeen(interval_s=10, rate_rows_per_s=500, recovery_s=70)]).rate.tolist()
     [500.0]
     """
-    sizes = [each.scaleout for each in seen if each.scaleout is not None]
+    executors = [each.executors for each in seen if each.executors is not None]
     return Points(
         interval_s=np.array([each.interval_s for each in seen], dtype=float),
         rate=np.array([each.rate_rows_per_s for each in seen], dtype=float),
-        scaleout=np.array(sizes, dtype=float) if sizes and len(sizes) == len(seen) else None,
+        executors=np.array(executors, dtype=float) if executors and len(executors) == len(seen) else None,
     )
 
 
-def point(interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> Points:
+def point(interval_s: float, rate_rows_per_s: float, executors: int | None) -> Points:
     """Return a single point."""
-    size = None if scaleout is None else np.array([float(scaleout)])
-    return Points(interval_s=np.array([float(interval_s)]), rate=np.array([float(rate_rows_per_s)]), scaleout=size)
+    known = None if executors is None else np.array([float(executors)])
+    return Points(interval_s=np.array([float(interval_s)]), rate=np.array([float(rate_rows_per_s)]), executors=known)
 
 
 class Fitted(Protocol):

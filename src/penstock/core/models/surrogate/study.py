@@ -1,4 +1,4 @@
-"""A regression over (interval, rate[, scale-out]) learnt from rows: its choice of forms, its bounds, and its error on held-out rows."""
+"""A regression over (interval, rate[, number of executors]) learnt from rows: its choice of forms, its bounds, and its error on held-out rows."""
 
 import math
 from abc import ABC, abstractmethod
@@ -41,14 +41,14 @@ class Study:
     def choice(self) -> Chosen:
         return choose(self._trials, self.forms, self._all)
 
-    def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> Estimate | NotReady:
+    def predict(self, interval_s: float, rate_rows_per_s: float, executors: int | None) -> Estimate | NotReady:
         """Return the answer of the chosen forms, with bounds from held-out errors of its kind: at a seen interval, between seen ones, or beyond them.
 
         Outside of the seen ranges the bounds also include the answers of all chosen forms.
         """
-        if self.points.scaleout_moves and scaleout is None:
-            return NotReady(why="learnt over several scale-outs: name one")
-        known = None if self.points.scaleout is None else int(self.points.scaleout[-1]) if scaleout is None else scaleout
+        if self.points.executors_vary and executors is None:
+            return NotReady(why="learnt over several numbers of executors: name one")
+        known = None if self.points.executors is None else int(self.points.executors[-1]) if executors is None else executors
         place = point(interval_s, rate_rows_per_s, known)
         value = float(self.choice.at(place)[0])
         if math.isinf(value):
@@ -59,11 +59,11 @@ class Study:
         least, greatest = self.choice.apart_at(place)
         return replace(answer, low=min(answer.low, float(least[0])), high=max(answer.high, float(greatest[0])))
 
-    def inside(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None) -> bool:
-        """Return whether a point lies within the seen intervals, rates and scale-outs."""
+    def inside(self, interval_s: float, rate_rows_per_s: float, executors: int | None) -> bool:
+        """Return whether a point lies within the seen intervals, rates and numbers of executors."""
         known = [(interval_s, self.points.interval_s), (rate_rows_per_s, self.points.rate)]
-        if scaleout is not None and self.points.scaleout is not None:
-            known.append((scaleout, self.points.scaleout))
+        if executors is not None and self.points.executors is not None:
+            known.append((executors, self.points.executors))
         return all(column.min() <= value <= column.max() for value, column in known)
 
     def score(self, leave_out: LeaveOut) -> Score | NotReady:
@@ -157,15 +157,15 @@ class Studied(ABC):
     @abstractmethod
     def study(self) -> Study | NotReady: ...
 
-    def predict(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None = None) -> Estimate | NotReady:
+    def predict(self, interval_s: float, rate_rows_per_s: float, executors: int | None = None) -> Estimate | NotReady:
         """Return the expected value at this interval and rate, with bounds from held-out rows."""
         study = self.study
-        return study if isinstance(study, NotReady) else study.predict(interval_s, rate_rows_per_s, scaleout)
+        return study if isinstance(study, NotReady) else study.predict(interval_s, rate_rows_per_s, executors)
 
-    def inside(self, interval_s: float, rate_rows_per_s: float, scaleout: int | None = None) -> bool:
-        """Return whether such intervals, rates and scale-outs were seen; predictions elsewhere are to be flagged."""
+    def inside(self, interval_s: float, rate_rows_per_s: float, executors: int | None = None) -> bool:
+        """Return whether such intervals, rates and numbers of executors were seen; predictions elsewhere are to be flagged."""
         study = self.study
-        return not isinstance(study, NotReady) and study.inside(interval_s, rate_rows_per_s, scaleout)
+        return not isinstance(study, NotReady) and study.inside(interval_s, rate_rows_per_s, executors)
 
     @property
     def form(self) -> str | None:

@@ -12,11 +12,11 @@ from ledgers import positions_in
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.configuration import Configuration
-from penstock.core.domain.events.autopilot import Decided, PromiseBroken, RolledBack
+from penstock.core.domain.events.autopilot_events import Decided, PromiseBroken, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import InstructionDone, InstructionGiven
+from penstock.core.domain.events.steering_events import InstructionDone, InstructionGiven
 from penstock.core.domain.instruction import Outcome
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.reading import Reading
 from penstock.core.knowledge.terms import Terms
 from penstock.hindsight.verify import verify

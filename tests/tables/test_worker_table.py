@@ -6,7 +6,7 @@ import pytest
 
 from penstock.core.errors import UserMistake
 from penstock.core.models.capacity.worker_readings import WorkersReading
-from penstock.tables.workers import LONGEST_LACK, WorkersTable, read_workers
+from penstock.tables.worker_table import LONGEST_LACK, WorkersTable, read_workers
 
 Row = tuple[float, str, object, object]
 
@@ -38,7 +38,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
 def test_moments_that_lack_a_worker_are_left_out_and_are_no_rescale(tmp_path: Path, lacking: int, begin: int) -> None:
     lost = {15.0 * moment for moment in range(begin, begin + lacking)}
     found = readings(tmp_path, [row for row in rows(range(30), "abc") if row[1] != "b" or row[0] not in lost])
-    assert len(found) == 30 - lacking and {each.scaleout for each in found} == {3} and {each.since_change_s for each in found} == {None}
+    assert len(found) == 30 - lacking and {each.executors for each in found} == {3} and {each.since_change_s for each in found} == {None}
 
 
 def test_readings_missing_here_and_there_leave_the_moments_that_are_whole(tmp_path: Path) -> None:
@@ -52,19 +52,19 @@ def test_readings_missing_here_and_there_leave_the_moments_that_are_whole(tmp_pa
 
 def test_a_worker_that_stays_away_is_a_rescale_and_a_hole_of_some_seconds_is_none(tmp_path: Path) -> None:
     found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 40), "ab")])
-    assert [each.scaleout for each in found] == [3] * 20 + [2] * 20
+    assert [each.executors for each in found] == [3] * 20 + [2] * 20
     assert [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
     given = every_second(range(600), "abc")
     hole, away = (readings(tmp_path, [row for row in given if row[1] != "b" or not 300 <= row[0] < end]) for end in (306, 500))
-    assert len(hole) == 594 and {(each.scaleout, each.since_change_s) for each in hole} == {(3, None)}
-    assert [each.scaleout for each in away] == [3] * 300 + [2] * 200 + [3] * 100 and away[500].since_change_s == 0.0
+    assert len(hole) == 594 and {(each.executors, each.since_change_s) for each in hole} == {(3, None)}
+    assert [each.executors for each in away] == [3] * 300 + [2] * 200 + [3] * 100 and away[500].since_change_s == 0.0
 
 
 def test_workers_of_the_last_moments_are_there_unless_all_others_replaced_them(tmp_path: Path) -> None:
-    for last, scaleout in (("abcd", 4), ("defghi", 6)):
+    for last, executors in (("abcd", 4), ("defghi", 6)):
         found = readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), last)])
-        assert [(each.scaleout, each.since_change_s) for each in found[19:]] == [(3, None), (scaleout, 0.0), (scaleout, 15.0)]
-    assert {each.scaleout for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}, "one that is missing was not read"
+        assert [(each.executors, each.since_change_s) for each in found[19:]] == [(3, None), (executors, 0.0), (executors, 15.0)]
+    assert {each.executors for each in readings(tmp_path, [*rows(range(20), "abc"), *rows(range(20, 22), "ab")])} == {3}, "one that is missing was not read"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_workers_of_the_last_moments_are_there_unless_all_others_replaced_them(t
 )
 def test_as_many_workers_may_be_others(tmp_path: Path, later: list[Row]) -> None:
     found = readings(tmp_path, [*rows(range(20), "abc"), *later])
-    assert {each.scaleout for each in found} == {3} and [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
+    assert {each.executors for each in found} == {3} and [each.since_change_s for each in found[18:23]] == [None, None, 0.0, 15.0, 30.0]
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,19 @@ def test_series_that_end_or_begin_some_seconds_apart_are_of_workers_that_are_the
     early = readings(tmp_path, [row for row in given if row[1] != "b" or row[0] < 600 - lacking_s])
     late = readings(tmp_path, [row for row in given if row[1] != "b" or row[0] >= lacking_s])
     for found in (early, late):
-        assert len(found) == 600 - lacking_s and {(each.scaleout, each.since_change_s) for each in found} == {(3, None)}
+        assert len(found) == 600 - lacking_s and {(each.executors, each.since_change_s) for each in found} == {(3, None)}
 
 
 def test_workers_that_came_shortly_before_a_ragged_end_are_there(tmp_path: Path) -> None:
     given = [*every_second(range(300), "abc"), *every_second(range(300, 360), "abcd")]
     found = readings(tmp_path, [row for row in given if row[1] != "b" or row[0] < 355])
-    assert (found[-1].at_s, found[-1].scaleout, found[-1].since_change_s) == (354.0, 4, 54.0)
+    assert (found[-1].at_s, found[-1].executors, found[-1].since_change_s) == (354.0, 4, 54.0)
 
 
 def test_rows_without_a_number_are_readings_not_made_and_a_worker_of_which_nothing_was_read_is_named(tmp_path: Path) -> None:
     given = [(t, w, "" if w == "b" and 5 <= t / 15 < 15 else u, z if (t, w) != (0.0, "a") else "") for t, w, u, z in rows(range(20), "abc")]
     found = table(tmp_path, given)
-    assert found.lacking == 11 and len(found.readings) == 9 and {(each.scaleout, each.since_change_s) for each in found.readings} == {(3, None)}
+    assert found.lacking == 11 and len(found.readings) == 9 and {(each.executors, each.since_change_s) for each in found.readings} == {(3, None)}
     given: list[Row] = [(t, w, u, "" if w == "b" else z) for t, w, u, z in rows(range(9), "abc")]
     with pytest.raises(UserMistake, match="no row of the worker b has both utilization and throughput"):
         readings(tmp_path, given)
@@ -120,7 +120,7 @@ def test_rows_without_a_number_are_readings_not_made_and_a_worker_of_which_nothi
 
 def test_workers_read_at_moments_of_their_own_are_joined(tmp_path: Path) -> None:
     found = readings(tmp_path, [(at_s + 2.0 * "abc".index(worker), worker, u, z) for at_s, worker, u, z in rows(range(20), "abc")])
-    assert len(found) >= 19 and {each.scaleout for each in found} == {3}
+    assert len(found) >= 19 and {each.executors for each in found} == {3}
 
 
 def test_one_row_is_one_moment_and_the_mean_of_two_counts(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from supervised_query import FAST, FLOWING, SLOW, SupervisedQuery
 from waiting import wait_until
 
 from penstock.core.config import Config
-from penstock.core.domain.events.queries import QueryFailed, QueryGivenUp, QueryRestarted, QueryUnwatched
+from penstock.core.domain.events.query_events import QueryFailed, QueryGivenUp, QueryRestarted, QueryUnwatched
 from penstock.core.errors import NotReachable, Refused
-from penstock.spark.engine import stop_one
 from penstock.spark.script_query import QueryHandle
+from penstock.spark.spark_engine import stop_one
 
 
 def test_a_change_whose_stop_fails_is_refused_and_the_query_is_restarted_once_its_batch_is_over() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.domain.decision import Decision, asked_policy
-from penstock.core.domain.events.autopilot import Graded
+from penstock.core.domain.events.autopilot_events import Graded
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Reading

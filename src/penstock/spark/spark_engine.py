@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.config import Config
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import CannotDo
+from penstock.core.domain.events.steering_events import CannotDo
 from penstock.core.domain.instruction import Instruction, Outcome
 from penstock.core.domain.reading import Reading
 from penstock.core.errors import Refused
@@ -21,13 +21,13 @@ from penstock.spark.executors import ExecutorPool
 from penstock.spark.files import Files
 from penstock.spark.graphite import GraphiteCpu
 from penstock.spark.jvm import StatusStore
-from penstock.spark.live import LiveRows
+from penstock.spark.live_rows import LiveRows
 from penstock.spark.monitor import SparkMonitor
 from penstock.spark.progress import CommitListener
 from penstock.spark.prometheus_cpu import PrometheusCpu
 from penstock.spark.query import ManagedQuery
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.recipe import Recipe
-from penstock.spark.settings import QuerySettings
 from penstock.spark.supervisor import Supervisor
 
 LIVING = ("starting", "running", "restarting", "failed")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.domain.events.autopilot import Decided, PolicyPaused
+from penstock.core.domain.events.autopilot_events import Decided, PolicyPaused
 from penstock.core.domain.events.event import Event
 from penstock.core.domain.events.meaning import mode_in
-from penstock.core.domain.events.run import RunEnded
+from penstock.core.domain.events.run_events import RunEnded
 from penstock.core.domain.reading import Reading
 from penstock.core.report.run_report import GAP
 

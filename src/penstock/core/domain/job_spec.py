@@ -38,7 +38,7 @@ class KafkaSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuQuery:
-    """A Prometheus query that tells the CPU cores each executor uses; `label` of its answer names the executor."""
+    """A Prometheus query for the CPU cores that each executor uses; `label` of its answer names the executor."""
 
     url: str = field(repr=False)
     query: str
@@ -93,7 +93,7 @@ class SourceSpec:
 class SinkSpec:
     """Where a query writes: a format with options, or the user's own `foreachBatch` function.
 
-    `arrival_field` is the header or JSON field of a record in a Kafka sink that tells when its input had arrived: latency at the sink is measured from it.
+    `arrival_field` is the header or JSON field of a record in a Kafka sink with the time its input had arrived: latency at the sink is measured from it.
     """
 
     format: str | None = None

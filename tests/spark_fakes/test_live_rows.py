@@ -1,6 +1,6 @@
 from typing import Any
 
-from penstock.spark.live import LOOKED_BACK_JOBS, LiveRows
+from penstock.spark.live_rows import LOOKED_BACK_JOBS, LiveRows
 
 
 class Store:

@@ -1,4 +1,4 @@
-"""Phoebe's M_L: the latency of a scale-out at a rate, and whether it keeps up."""
+"""Phoebe's M_L: the latency of some executors at a rate, and whether they keep up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from penstock.core.models.score import Score
 from penstock.core.models.surrogate.crossvalidation import within_errors
 
 MOST_ROWS = 1000
-"""Older rows are forgotten: more than ten profiles of 8 scale-outs at 12 rates."""
+"""Older rows are forgotten: more than ten profiles of 8 numbers of executors at 12 rates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +29,10 @@ class ExpectedLatency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleoutLatency:
-    """Latency and validity over (scale-out, rate), learnt from profiling runs (Phoebe sec. III-D).
+class LatencyByExecutors:
+    """Latency and validity over (executors, rate), learnt from profiling runs (Phoebe sec. III-D).
 
-    The latency falls with the scale-out and rises with the rate; more rate never makes an invalid point valid, more executors never a valid one
+    The latency falls with the number of executors and rises with the rate; more rate never makes an invalid point valid, more executors never a valid one
     invalid. Beside the paper's boosting there are physical forms; the one with the smallest held-out error on this profile is used.
     `forgotten` counts the rows that were learnt and are no longer kept.
     """
@@ -50,27 +50,27 @@ class ScaleoutLatency:
         known = (*self.observations, *seen)
         return replace(self, observations=known[-MOST_ROWS:], forgotten=self.forgotten + max(0, len(known) - MOST_ROWS))
 
-    def predict(self, scaleout: int, rate_rows_per_s: float) -> ExpectedLatency | NotReady:
-        """Predict the latency with bounds, and whether the scale-out keeps up with the rate."""
+    def predict(self, executors: int, rate_rows_per_s: float) -> ExpectedLatency | NotReady:
+        """Predict the latency with bounds, and whether the executors keep up with the rate."""
         if (missing := self._missing()) is not None:
             return missing
         held_out, fitted = _trial(self), _fit(self)
-        at = np.array([float(scaleout)]), np.array([float(rate_rows_per_s)])
+        at = np.array([float(executors)]), np.array([float(rate_rows_per_s)])
         expected = within_errors(float(fitted.latency_s(held_out.forms, *at)[0]), held_out.log_errors)
         valid = bool(fitted.valid(held_out.forms[1], *at)[0])
         return ExpectedLatency(latency=expected if valid else replace(expected, high=inf), valid=valid)
 
-    def t_max(self, scaleout: int) -> Estimate | NotReady:
-        """Return the first unstable rate of a profiled scale-out, with the last stable one as its lower bound."""
-        knee = next((knee for knee in self.knees() if knee.scaleout == scaleout), None)
+    def t_max(self, executors: int) -> Estimate | NotReady:
+        """Return the first unstable rate of a profiled number of executors, with the last stable one as its lower bound."""
+        knee = next((knee for knee in self.knees() if knee.executors == executors), None)
         if knee is None:
-            return NotReady(why=f"no profile at scale-out {scaleout}")
+            return NotReady(why=f"no profile with {executors} executors")
         if knee.first_unstable_rows_per_s is None:
-            return NotReady(why=f"scale-out {scaleout} kept up with every rate that was tried, up to {knee.last_stable_rows_per_s:.6g} rows/s")
+            return NotReady(why=f"{executors} executors kept up with every rate that was tried, up to {knee.last_stable_rows_per_s:.6g} rows/s")
         return Estimate(value=knee.first_unstable_rows_per_s, low=knee.last_stable_rows_per_s or 0.0, high=knee.first_unstable_rows_per_s)
 
     def knees(self) -> tuple[Knee, ...]:
-        """Return the last stable and the first unstable rate of each profiled scale-out."""
+        """Return the last stable and the first unstable rate of each profiled number of executors."""
         return _fit(self).knees if self.observations else ()
 
     def forms(self) -> Forms | NotReady:
@@ -99,20 +99,20 @@ class ScaleoutLatency:
     def _missing(self) -> NotReady | None:
         profiled = points(self.observations)
         if profiled < FEWEST_POINTS:
-            return NotReady(why=f"profiled at {profiled} of at least {FEWEST_POINTS} different scale-outs and rates")
-        return None if bool(_fit(self).kept_up.any()) else NotReady(why="no profiled scale-out kept up with any rate that was tried")
+            return NotReady(why=f"profiled at {profiled} of at least {FEWEST_POINTS} different numbers of executors and rates")
+        return None if bool(_fit(self).kept_up.any()) else NotReady(why="no profiled number of executors kept up with any rate that was tried")
 
 
 @lru_cache(maxsize=16)
-def _fit(model: ScaleoutLatency) -> ProfileFit:
+def _fit(model: LatencyByExecutors) -> ProfileFit:
     return fit(model.observations, model.reading)
 
 
 @lru_cache(maxsize=16)
-def _trial(model: ScaleoutLatency) -> Trial:
+def _trial(model: LatencyByExecutors) -> Trial:
     return trial(model.observations, model.reading)
 
 
 @lru_cache(maxsize=4)
-def _left_out(model: ScaleoutLatency) -> tuple[Score, float]:
+def _left_out(model: LatencyByExecutors) -> tuple[Score, float]:
     return left_out(model.observations, model.reading)

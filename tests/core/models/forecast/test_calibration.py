@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL
-from penstock.core.models.forecast import calibrate
+from penstock.core.models.forecast import calibration
 from penstock.core.models.forecast.backtest import ORIGINS_A_HORIZON
 from penstock.core.models.forecast.combined import LoadForecast
 from penstock.core.models.forecast.evaluate import origins_of, tried
 
-LEADS = len(calibrate.LEAD_SHARES)
+LEADS = len(calibration.LEAD_SHARES)
 LEVELS = (LOW_LEVEL, HIGH_LEVEL)
 
 
@@ -20,9 +20,9 @@ def test_after_four_horizons_bounds_hold_four_in_five_whatever_the_size_of_error
         for _ in range(4 * 3):
             new, known = rng.normal(0.0, scale, (ORIGINS_A_HORIZON // 3, LEADS)), errors[:-ORIGINS_A_HORIZON]
             if len(known) >= ORIGINS_A_HORIZON:
-                stretch = calibrate.stretched(stretch, calibrate.tails(known, LEVELS, len(known) / ORIGINS_A_HORIZON, 4.0, stretch), new)
+                stretch = calibration.stretched(stretch, calibration.tails(known, LEVELS, len(known) / ORIGINS_A_HORIZON, 4.0, stretch), new)
             errors = np.concatenate([errors, new])
-        low, high = calibrate.tails(errors, LEVELS, 4.0, 4.0, stretch)
+        low, high = calibration.tails(errors, LEVELS, 4.0, 4.0, stretch)
         fresh = rng.normal(0.0, scale, (500, LEADS))
         covered.append(np.mean((fresh >= low) & (fresh <= high)))
     assert 0.70 <= np.mean(covered) <= 0.90
@@ -31,8 +31,8 @@ def test_after_four_horizons_bounds_hold_four_in_five_whatever_the_size_of_error
 def test_leads_without_measured_errors_keep_the_prior_errors() -> None:
     early = np.full((4, LEADS), np.nan)
     early[:, :3] = 1e-3
-    high = calibrate.tails(early, LEVELS, 0.3, 4.0)[1]
-    fresh = calibrate.tails(np.zeros((0, LEADS)), LEVELS, 0.0, 4.0)[1]
+    high = calibration.tails(early, LEVELS, 0.3, 4.0)[1]
+    fresh = calibration.tails(np.zeros((0, LEADS)), LEVELS, 0.0, 4.0)[1]
     assert high[3:] == pytest.approx(fresh[3:], rel=0.3) and np.all(high[:3] < 0.6 * fresh[:3])
 
 
@@ -48,5 +48,5 @@ def test_a_load_that_jumps_between_exact_levels_has_honest_bounds() -> None:
 
 def test_a_load_is_as_uncertain_between_two_jumps_as_after_one() -> None:
     jumps = np.repeat([10.0, 1010.0, 10.0], 120)
-    after, between = (calibrate.spread(np.ones((1, 1, 1)), np.ones(1), np.ones((1, 1)), jumps[None, :end])[0, 0] for end in (250, 350))
+    after, between = (calibration.spread(np.ones((1, 1, 1)), np.ones(1), np.ones((1, 1)), jumps[None, :end])[0, 0] for end in (250, 350))
     assert 20.0 < between < after < 2 * between

@@ -83,7 +83,7 @@ def readings_of(at_s: Floats, worker: npt.NDArray[Any], utilization: Floats, thr
                 changed_s = float(moments[at])
             changed_s = max(changed_s, float(resumed_s[at]))
             since_s = None if changed_s == -math.inf else float(moments[at]) - changed_s
-            readings.append(WorkersReading(at_s=float(moments[at]), scaleout=len(workers), since_change_s=since_s, workers=workers))
+            readings.append(WorkersReading(at_s=float(moments[at]), executors=len(workers), since_change_s=since_s, workers=workers))
     return readings
 
 

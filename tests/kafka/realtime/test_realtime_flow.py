@@ -22,7 +22,7 @@ RATE = 800
 PARTITIONS = 4
 TOPICS = {"clicks": PARTITIONS, "seen": 2}
 STOPPED_S, BACKLOG_S = 12.0, 5.0
-"""So long nothing is processed: less than what makes Spark give an executor up; and a lag of so long counts as a backlog."""
+"""The duration in which nothing is processed: less than what makes Spark give an executor up; and the duration of lag that counts as a backlog."""
 WINDOW_S = 13.0
 JOB = f"""
 name = "flow"
@@ -42,9 +42,9 @@ sink = {{ format = "kafka", topic = "seen" }}
 """
 CODE = """
 def first_seen(clicks):
-    told = clicks.selectExpr("cast(key as string) key", "cast(value as string) value")
-    told = told.selectExpr("*", "cast(get_json_object(value, '$.position') as long) position")
-    return told.dropDuplicates(["position"]).select("key", "value")
+    parsed = clicks.selectExpr("cast(key as string) key", "cast(value as string) value")
+    parsed = parsed.selectExpr("*", "cast(get_json_object(value, '$.position') as long) position")
+    return parsed.dropDuplicates(["position"]).select("key", "value")
 """
 
 
@@ -174,15 +174,15 @@ def test_rates_between_commits_are_within_three_percent_of_the_truth(watched: Wa
             continue
         query, at_s, since_s = reading.queries[0], reading.at_s, older[-1]
         by_partition = sum(each.arrival_rows_per_s for each in query.source_partitions)
-        for name, told, count in (("arrival", by_partition, truth.came), ("throughput", query.throughput_rows_per_s, truth.written)):
-            errors[name].append(abs(told * (at_s - since_s) / (all_of(count, at_s) - all_of(count, since_s)) - 1))
+        for name, read, count in (("arrival", by_partition, truth.came), ("throughput", query.throughput_rows_per_s, truth.written)):
+            errors[name].append(abs(read * (at_s - since_s) / (all_of(count, at_s) - all_of(count, since_s)) - 1))
     worst = {name: float(np.quantile(values, 0.9)) for name, values in errors.items()}
     assert len(errors["arrival"]) >= 8 and all(error < 0.03 for error in worst.values()), (worst, errors)
 
 
 @pytest.mark.long
 def test_what_waits_is_within_three_percent_of_the_truth_in_each_partition(watched: Watched) -> None:
-    """A lag is told by counts that are up to a heartbeat old: against seconds of rows that wait, not against the few that always do."""
+    """A lag is known by counts that are up to a heartbeat old: against seconds of rows that wait, not against the few that always do."""
     truth = watched.truth
     together, apart = list[float](), list[float]()
     for reading in (each for each in watched.standing if all_of(truth.waiting, each.at_s) > BACKLOG_S * RATE):
@@ -196,8 +196,8 @@ def test_what_waits_is_within_three_percent_of_the_truth_in_each_partition(watch
 
 
 @pytest.mark.long
-def test_a_steady_flow_is_told_to_be_one(watched: Watched) -> None:
-    """Where next to nothing waits, that is told within a heartbeat of arrivals."""
+def test_a_steady_flow_is_read_as_steady(watched: Watched) -> None:
+    """Where next to nothing waits, that is known within a heartbeat of arrivals."""
     readings, truth = watched.steady, watched.truth
     wrong = [abs((reading.queries[0].lag_rows or 0.0) - all_of(truth.waiting, reading.at_s)) / RATE for reading in readings]
     assert len(readings) >= 8 and float(np.quantile(wrong, 0.9)) < 0.25, wrong

@@ -4,10 +4,10 @@ from matplotlib.figure import Figure
 
 from penstock.core.config import EVEN
 from penstock.core.domain.autopilot import Autopilot
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.knowledge.terms import Terms
 from penstock.core.models.recovery.arrivals import Arrivals
-from penstock.dashboard.simulated import latency, load
+from penstock.dashboard.simulation_charts import latency, load
 from penstock.simulator.engine_settings import MicroBatchSettings
 from penstock.wiring.setup import Setup
 from penstock.wiring.simulation import Simulated, simulate

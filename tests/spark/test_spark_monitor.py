@@ -3,9 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.core.domain.events.queries import ClockSkewed
+from penstock.core.domain.events.query_events import ClockSkewed
+from penstock.spark.query_settings import QuerySettings
 from penstock.spark.script_query import WriterRecipe
-from penstock.spark.settings import QuerySettings
 
 CODE = """
 from pyspark.sql import functions as F
@@ -61,7 +61,7 @@ def test_a_reading_agrees_with_what_is_known_of_the_trace(plant: Any) -> None:
     assert reading.uptime_s > 0 and reading.since_disturbance_s is not None
 
 
-def test_a_source_that_does_not_tell_leaves_the_arrival_rate_unknown(plant: Any) -> None:
+def test_a_source_without_counts_leaves_the_arrival_rate_unknown(plant: Any) -> None:
     writer = plant.session.readStream.format("rate").option("rowsPerSecond", 100).load().writeStream.format("noop")
     recipe = WriterRecipe(writer.option("checkpointLocation", str(plant.folder / "c")).trigger(processingTime="1 second"), arrival_column="timestamp")
     query = plant.engine.add("r", recipe, QuerySettings(trigger=recipe.trigger))

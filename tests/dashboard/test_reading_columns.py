@@ -5,9 +5,9 @@ import pytest
 from example_run import START_S, example_run
 from planned import wants
 
-from penstock.core.domain.events.autopilot import AutopilotChanged, Decided, PolicyPaused
-from penstock.core.domain.events.run import RunEnded
-from penstock.dashboard.series import series
+from penstock.core.domain.events.autopilot_events import AutopilotChanged, Decided, PolicyPaused
+from penstock.core.domain.events.run_events import RunEnded
+from penstock.dashboard.reading_columns import series
 
 READINGS, _ = example_run()
 
@@ -38,7 +38,7 @@ def test_many_readings_are_folded_without_losing_a_peak() -> None:
     assert columns.arrival_rows_per_s == pytest.approx(np.full(100, 0.5))
 
 
-def test_the_size_a_policy_wants_holds_until_its_next_word_and_not_while_it_does_not_decide() -> None:
+def test_the_executors_a_policy_wants_hold_until_its_next_decision_and_not_while_it_does_not_decide() -> None:
     def decided(after_s: float, executors: int) -> Decided:
         return Decided(id=1, at_s=START_S + after_s, mode="shadow", policy="thumb", decision=wants(executors, 3), effect="shadow")
 
@@ -46,6 +46,6 @@ def test_the_size_a_policy_wants_holds_until_its_next_word_and_not_while_it_does
         decided(10.0, 4), decided(20.0, 5), PolicyPaused(at_s=START_S + 30.0, who="ann", until_s=None), decided(40.0, 2),
         AutopilotChanged(at_s=START_S + 50.0, changes=(("mode", "shadow", "observe"),)), decided(60.0, 3), RunEnded(at_s=START_S + 70.0, job="j", reason="r"),
     ]  # fmt: skip
-    known = [None if np.isnan(size) else size for size in series(READINGS[:16], events).executors_decided.tolist()]
+    known = [None if np.isnan(executors) else executors for executors in series(READINGS[:16], events).executors_decided.tolist()]
     assert known == [None, None, 4, 4, 5, 5, None, None, 2, 2, None, None, 3, 3, None, None]
     assert np.isnan(series(READINGS[:16]).executors_decided).all()

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from penstock.core.domain.events.autopilot import Decided
+from penstock.core.domain.events.autopilot_events import Decided
 from penstock.core.models.arrays import Floats
 from penstock.dashboard.look import BLUE, DPI, GREEN, INK, LINE, MUTED, ORANGE, PAPER, STYLE, VERMILION, bare
 from penstock.hindsight.audit import HOUR_S, Audited
@@ -65,10 +65,10 @@ def load(axes: Axes, runs: Sequence[Simulated]) -> None:
 
 def executors(axes: Axes, runs: Sequence[Simulated]) -> None:
     for run, colour in zip(runs, colours(len(runs)), strict=True):
-        axes.plot(times(run), folded(run.record.seconds().workers, np.max), color=colour, linewidth=1.2, drawstyle="steps-post", label=run.policy)
+        axes.plot(times(run), folded(run.record.seconds().executors, np.max), color=colour, linewidth=1.2, drawstyle="steps-post", label=run.policy)
     axes.set_title("Executors", loc="left", fontsize=9.5, color=INK)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.set_ylim(0, 1.08 * max(float(run.record.seconds().workers.max()) for run in runs))
+    axes.set_ylim(0, 1.08 * max(float(run.record.seconds().executors.max()) for run in runs))
 
 
 def latency(axes: Axes, runs: Sequence[Simulated]) -> None:
@@ -153,7 +153,7 @@ def bars(axes: Axes, each: Audited) -> None:
     found, duration_s = each.what_if, each.ran.duration_s
     named, error = [("had", each.had_s / HOUR_S, ORANGE), ("needed, at least", each.needed_s / HOUR_S, BLUE)], [0.0, 0.0]
     for run in found.runs:
-        error_s = found.error_worker_seconds(run)
+        error_s = found.error_executor_s(run)
         named.append((run.policy if error_s is not None else f"{run.policy} ± ?", run.report.average_executors * duration_s / HOUR_S, GREEN))
         error.append((error_s or 0.0) / run.report.duration_s * duration_s / HOUR_S)
     places = range(len(named))

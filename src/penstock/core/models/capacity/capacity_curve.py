@@ -1,4 +1,4 @@
-"""Forms of capacity over the scale-out: a line, a power law, or proportion for a single point; with ties, a plateau and a bend."""
+"""Forms of capacity over the number of executors: a line, a power law, or proportion for a single point; with ties, a plateau and a bend."""
 
 import math
 from collections.abc import Sequence
@@ -16,34 +16,34 @@ Form = Literal["proportional", "line", "power"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """Mean capacity over the measurements at one scale-out, and how many there were."""
+    """Mean capacity over the measurements with one number of executors, and how many there were."""
 
-    scaleout: int
+    executors: int
     throughput_rows_per_s: float
     measurements: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A form with its fit: moments of x = scale-out and y = capacity, both in logarithms for a power law."""
+    """A form with its fit: moments of x = number of executors and y = capacity, both in logarithms for a power law."""
 
     form: Form
     moments: PairedMoments
 
-    def value_at(self, scaleout: float) -> float:
+    def value_at(self, executors: float) -> float:
         x, y = self.moments.mean_x, self.moments.mean_y
         if self.form == "proportional":
-            return y / x * scaleout
+            return y / x * executors
         if self.form == "line":
-            return max(0.0, y + self.slope * (scaleout - x))
-        return math.exp(y + self.slope * (math.log(scaleout) - x))
+            return max(0.0, y + self.slope * (executors - x))
+        return math.exp(y + self.slope * (math.log(executors) - x))
 
-    def relative_spread_at(self, scaleout: float) -> float:
+    def relative_spread_at(self, executors: float) -> float:
         """Standard deviation of one more measurement there, as a share of the value, which is above zero; it grows away from what was measured."""
-        x = scaleout if self.form == "line" else math.log(scaleout)
+        x = executors if self.form == "line" else math.log(executors)
         leverage = 1.0 + 1.0 / self.moments.count + (x - self.moments.mean_x) ** 2 / self.moments.m2_x
         spread = math.sqrt(self.moments.unexplained_y() * leverage)
-        return spread if self.form == "power" else spread / self.value_at(scaleout)
+        return spread if self.form == "power" else spread / self.value_at(executors)
 
     @property
     def slope(self) -> float:
@@ -59,9 +59,9 @@ class Curve:
 
 
 def fitted(form: Form, points: Sequence[Point]) -> Curve:
-    """Least squares by form; a scale-out counts by its measurements, all together as many as there are scale-outs.
+    """Least squares by form; a point counts by its measurements, all together as many as there are points.
 
-    >>> curve = fitted("power", [Point(scaleout=s, throughput_rows_per_s=10.0 * s**0.5, measurements=1.0) for s in (1, 4, 16)])
+    >>> curve = fitted("power", [Point(executors=s, throughput_rows_per_s=10.0 * s**0.5, measurements=1.0) for s in (1, 4, 16)])
     >>> {name: round(value, 6) for name, value in curve.parameters.items()}
     {'factor': 10.0, 'exponent': 0.5}
     """
@@ -69,9 +69,9 @@ def fitted(form: Form, points: Sequence[Point]) -> Curve:
 
 
 def chosen(points: Sequence[Point], *, of_two: Form = "power") -> Curve:
-    """Return the line or the power law, whichever errs less when a scale-out is left out (Phoebe sec. III-D).
+    """Return the line or the power law, whichever errs less when a point is left out (Phoebe sec. III-D).
 
-    Below three scale-outs leaving one out leaves no curve: two give the power law through them, or the form `of_two`, one gives proportion.
+    Below three points leaving one out leaves no curve: two give the power law through them, or the form `of_two`, one gives proportion.
     """
     if len(points) == 1:
         return fitted("proportional", points)
@@ -82,7 +82,7 @@ def chosen(points: Sequence[Point], *, of_two: Form = "power") -> Curve:
 
 
 def left_out_error(form: Form, points: Sequence[Point]) -> float:
-    """Return mean absolute percentage error at each scale-out of a fit to the others, for at least three of them.
+    """Return mean absolute percentage error at each point of a fit to the others, for at least three of them.
 
     Least squares needs no second fit for it: without its point the residual e becomes e / (1 - h), where h is the leverage of the point.
     """
@@ -94,8 +94,8 @@ def left_out_error(form: Form, points: Sequence[Point]) -> float:
 
 
 def _columns(form: Form, points: Sequence[Point]) -> tuple[Floats, Floats, Floats]:
-    """Scale-outs and capacities, in logarithms for a power law, and the weights of the points, 1 on average."""
-    x, y = np.array([float(point.scaleout) for point in points]), np.array(rates(points))
+    """Numbers of executors and capacities, in logarithms for a power law, and the weights of the points, 1 on average."""
+    x, y = np.array([float(point.executors) for point in points]), np.array(rates(points))
     weights = np.array([point.measurements for point in points])
     return (np.log(x), np.log(y), weights / weights.mean()) if form == "power" else (x, y, weights / weights.mean())
 
@@ -112,21 +112,21 @@ TIE_SIGMAS = 2.5
 
 
 def measured_ties(points: Sequence[Point], *, noise: float = TIE_NOISE) -> tuple[tuple[int, ...], ...]:
-    """Group neighbours whose capacity is no more than noise away from the mean of the group so far; every scale-out is in one group.
+    """Group neighbours whose capacity is no more than noise away from the mean of the group so far; every point is in one group.
 
     Two means of the same capacity, of n and of m measurements, differ by noise * sqrt(1/n + 1/m), one standard deviation.
 
     >>> rates = {2: 1000.0, 3: 1010.0, 4: 2000.0, 5: 2500.0}
-    >>> measured_ties([Point(scaleout=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in rates.items()])
+    >>> measured_ties([Point(executors=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in rates.items()])
     ((2, 3), (4,), (5,))
     """
     groups: list[list[int]] = []
     count = total = 0.0
-    for point in sorted(points, key=lambda each: each.scaleout):
+    for point in sorted(points, key=lambda each: each.executors):
         if not groups or not _alike(total / count, count, point, noise):
             groups.append([])
             count = total = 0.0
-        groups[-1].append(point.scaleout)
+        groups[-1].append(point.executors)
         count += point.measurements
         total += point.measurements * point.throughput_rows_per_s
     return tuple(map(tuple, groups))
@@ -142,7 +142,7 @@ NOISE_FREEDOM = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regressed:
-    """Three coefficients over the logarithms of few scale-outs, and their covariance."""
+    """Three coefficients over the logarithms of few numbers of executors, and their covariance."""
 
     coefficients: tuple[float, float, float]
     covariance: Floats
@@ -152,8 +152,8 @@ class Regressed:
         return float(np.array(sums) @ self.covariance @ np.array(sums))
 
 
-def log_scaleouts(points: Sequence[Point]) -> Floats:
-    return np.log([float(point.scaleout) for point in points])
+def log_executors(points: Sequence[Point]) -> Floats:
+    return np.log([float(point.executors) for point in points])
 
 
 def regressed(columns: Sequence[Floats], values: Sequence[float], points: Sequence[Point], noise: float) -> Regressed:
@@ -173,7 +173,7 @@ PLATEAU_SIGMAS = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plateau:
-    """The capacity at `first` workers and beyond, from `measurements` with `noise` each, whose logarithms of scale-outs have this mean and sum of squares."""
+    """The capacity of `first` executors and more, from `measurements` with `noise` each, whose logarithms of executors have this mean and sum of squares."""
 
     first: int
     rows_per_s: float
@@ -183,26 +183,26 @@ class Plateau:
     mean_x: float
     m2_x: float
 
-    def relative_spread_at(self, scaleout: int) -> float:
+    def relative_spread_at(self, executors: int) -> float:
         """Return the standard deviation of one more measurement there; it grows with the distance, as noise may hide a slope."""
-        x = math.log(max(scaleout, self.first))
+        x = math.log(max(executors, self.first))
         return self.noise * math.sqrt(1.0 + 1.0 / self.measurements + (x - self.mean_x) ** 2 / self.m2_x)
 
     def rising(self, points: Sequence[Point]) -> list[Point]:
         """Return the measured points below the plateau, to which the curve is fitted; if there are fewer than two, the first two points."""
-        below = [point for point in points if point.scaleout < self.first]
+        below = [point for point in points if point.executors < self.first]
         return below if len(below) > 1 else list(points[:2])
 
-    def capped(self, rows_per_s: float, scaleout: int) -> float:
+    def capped(self, rows_per_s: float, executors: int) -> float:
         """Return the value of a curve there, capped by the plateau."""
-        return self.rows_per_s if scaleout >= self.first else min(rows_per_s, self.rows_per_s)
+        return self.rows_per_s if executors >= self.first else min(rows_per_s, self.rows_per_s)
 
 
 def plateau_of(points: Sequence[Point], noise: float) -> Plateau | None:
-    """The plateau of points in the order of their scale-outs: the largest are tied, and growth ends there. In logarithms the slope up to the first of them
-    is above that beyond it, by more than noise; scale-outs so close that they could not differ by more are a tie and no plateau.
+    """The plateau of points in the order of their executors: the largest are tied, and growth ends there. In logarithms the slope up to the first of them
+    is above that beyond it, by more than noise; points so close that they could not differ by more are a tie and no plateau.
 
-    >>> points = [Point(scaleout=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in ((1, 10.0), (2, 20.0), (4, 39.0), (8, 41.0))]
+    >>> points = [Point(executors=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in ((1, 10.0), (2, 20.0), (4, 39.0), (8, 41.0))]
     >>> plateau = plateau_of(points, noise=0.03)
     >>> plateau.first, plateau.rows_per_s
     (4, 40.0)
@@ -211,20 +211,20 @@ def plateau_of(points: Sequence[Point], noise: float) -> Plateau | None:
     tied = measured_ties(points, noise=noise)[-1] if points else ()
     if len(tied) < 2 or len(tied) == len(points):
         return None
-    x, knee = log_scaleouts(points), math.log(tied[0])
+    x, knee = log_executors(points), math.log(tied[0])
     fit = regressed([x**0, np.minimum(x, knee), np.maximum(x - knee, 0.0)], np.log(rates(points)).tolist(), points, noise)
     before, beyond = fit.coefficients[1:]
     if before - beyond <= PLATEAU_SIGMAS * math.sqrt(fit.variance_of((0.0, 1.0, -1.0))):
         return None
-    return _level([point for point in points if point.scaleout >= tied[0]], noise)
+    return _level([point for point in points if point.executors >= tied[0]], noise)
 
 
 def _level(points: Sequence[Point], noise: float) -> Plateau:
-    x, y, weights = log_scaleouts(points), np.array(rates(points)), np.array([point.measurements for point in points])
+    x, y, weights = log_executors(points), np.array(rates(points)), np.array([point.measurements for point in points])
     mean_x, mean_y, freedom = float(np.average(x, weights=weights)), float(np.average(y, weights=weights)), NOISE_FREEDOM + len(points) - 1
     scatter = float((weights * (y / mean_y - 1.0) ** 2).sum())
     return Plateau(
-        first=points[0].scaleout,
+        first=points[0].executors,
         rows_per_s=mean_y,
         noise=math.sqrt((NOISE_FREEDOM * noise**2 + scatter) / freedom),
         freedom=freedom,
@@ -235,12 +235,12 @@ def _level(points: Sequence[Point], noise: float) -> Plateau:
 
 
 BENDS_ON = 2.0
-"""Beyond the largest measured scale-out a bend grows this many times as fast: saturation bends faster than a parabola in logarithms."""
+"""Beyond the largest measured number of executors a bend grows this many times as fast: saturation bends faster than a parabola in logarithms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bend:
-    """A parabola over the logarithm of the scale-out, fitted to the logarithms of capacity over `curve`; `largest` is the largest scale-out measured.
+    """A parabola over the logarithm of the number of executors, fitted to the logarithms of capacity over `curve`; `largest` is the most executors measured.
 
     `evident` is the share of it that is not noise: t² / (1 + t²), where t is its curvature in standard errors.
     """
@@ -250,34 +250,34 @@ class Bend:
     evident: float
     largest: int
 
-    def depth_at(self, scaleout: int) -> float:
-        """Logarithm of the curve over what bends away from it, 0 where it bends upwards; beyond the largest scale-out at most as deep as a capacity that
+    def depth_at(self, executors: int) -> float:
+        """Logarithm of the curve over what bends away from it, 0 where it bends upwards; beyond the largest point at most as deep as a capacity that
         grows no more."""
-        depth, at_largest = self._depth(scaleout), self._depth(self.largest)
-        if scaleout > self.largest:
-            grown = math.log(self.curve.value_at(scaleout) / self.curve.value_at(self.largest))
+        depth, at_largest = self._depth(executors), self._depth(self.largest)
+        if executors > self.largest:
+            grown = math.log(self.curve.value_at(executors) / self.curve.value_at(self.largest))
             depth = at_largest + min(BENDS_ON * (depth - at_largest), grown)
         return self.evident * max(0.0, depth)
 
-    def _depth(self, scaleout: int) -> float:
-        (constant, slope, curvature), x = self.parabola, math.log(scaleout)
+    def _depth(self, executors: int) -> float:
+        (constant, slope, curvature), x = self.parabola, math.log(executors)
         return -(constant + x * (slope + x * curvature))
 
 
 def bend_of(curve: Curve, points: Sequence[Point], noise: float) -> Bend | None:
     """Return the bend of at least three measured capacities, where one measurement has this relative noise; None if the curve is not above zero at all of them.
 
-    >>> from penstock.core.models.capacity.scaleout_curve import fitted
-    >>> points = [Point(scaleout=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in ((1, 10.0), (2, 20.0), (4, 30.0))]
+    >>> from penstock.core.models.capacity.capacity_curve import fitted
+    >>> points = [Point(executors=s, throughput_rows_per_s=rate, measurements=1.0) for s, rate in ((1, 10.0), (2, 20.0), (4, 30.0))]
     >>> bend = bend_of(fitted("power", points), points, noise=0.03)
     >>> round(bend.evident, 2), [round(bend.depth_at(s), 2) for s in (2, 4, 8)]
     (0.94, [0.0, 0.05, 0.56])
     """
-    values = [curve.value_at(point.scaleout) for point in points]
+    values = [curve.value_at(point.executors) for point in points]
     if min(values) <= 0.0:
         return None
-    x = log_scaleouts(points)
+    x = log_executors(points)
     off = [math.log(point.throughput_rows_per_s / value) for point, value in zip(points, values, strict=True)]
     fit = regressed([x**0, x, x**2], off, points, noise)
     squared, variance = fit.coefficients[2] ** 2, fit.variance_of((0.0, 0.0, 1.0))
-    return Bend(curve=curve, parabola=fit.coefficients, evident=squared / (squared + variance) if squared else 0.0, largest=points[-1].scaleout)
+    return Bend(curve=curve, parabola=fit.coefficients, evident=squared / (squared + variance) if squared else 0.0, largest=points[-1].executors)

@@ -23,12 +23,12 @@ def normal(key: int, index: IntArray) -> FloatArray:
     return np.sqrt(-2.0 * np.log1p(-first)) * np.cos(2.0 * math.pi * second)
 
 
-def shares(seed: int, start: int, workers: int, spread: float) -> FloatArray:
-    """Return each worker's share of the rows after start number `start`, with a coefficient of variation of `spread`.
+def shares(seed: int, start: int, executors: int, spread: float) -> FloatArray:
+    """Return each executor's share of the rows after start number `start`, with a coefficient of variation of `spread`.
 
     >>> shares(0, 1, 4, spread=0.0).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
     sigma = math.sqrt(math.log1p(spread**2))
-    weights = np.exp(sigma * normal(key_of(key_of(seed, SHARES), start), np.arange(workers)))
+    weights = np.exp(sigma * normal(key_of(key_of(seed, SHARES), start), np.arange(executors)))
     return np.asarray(weights / weights.sum())

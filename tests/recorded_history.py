@@ -2,17 +2,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from changes import sized
+from changes import scaled_to
 from histories import opened
 
 from penstock.core.config import Config
 from penstock.core.domain.autopilot import Autopilot
 from penstock.core.domain.decision import Candidate, Comparison, Decision
-from penstock.core.domain.events.autopilot import Decided, Graded
+from penstock.core.domain.events.autopilot_events import Decided, Graded
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.run import RunStarted
+from penstock.core.domain.events.run_events import RunStarted
 from penstock.core.domain.fault import Fault
-from penstock.core.domain.job import Limits, Promises
+from penstock.core.domain.job_spec import Limits, Promises
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.reading import Quantiles, Reading
 from penstock.core.knowledge.knowledge import Knowledge
@@ -34,10 +34,10 @@ START_S = 1_760_000_000.0
 READING_S = 15.0
 TOO_FEW = Comparison(code="capacity_below_load", value=1990.0, limit=2500.0)
 WEIGHED = (
-    Candidate(configuration=sized(2), capacity_rows_per_s=1990.0, recovery_s=float("inf"), refused=TOO_FEW),
-    Candidate(configuration=sized(3), capacity_rows_per_s=2980.0, recovery_s=125.0, latency_s=1.2),
+    Candidate(configuration=scaled_to(2), capacity_rows_per_s=1990.0, recovery_s=float("inf"), refused=TOO_FEW),
+    Candidate(configuration=scaled_to(3), capacity_rows_per_s=2980.0, recovery_s=125.0, latency_s=1.2),
 )
-MADE: dict[str, Any] = {"decision": 2, "made_s": START_S + 60, "configuration": sized(3)}
+MADE: dict[str, Any] = {"decision": 2, "made_s": START_S + 60, "configuration": scaled_to(3)}
 FORECAST = Prediction(id="decision 2.1", kind="forecast", value=2600.0, low=2300.0, high=2900.0, due_s=START_S + 120, about="60 s", **MADE)
 CAPACITY = Prediction(id="decision 2.2", kind="capacity", value=2980.0, low=2800.0, high=3100.0, expires_s=START_S + 960, **MADE)
 LATER = Prediction(id="decision 2.3", kind="forecast", value=2700.0, low=2300.0, high=3100.0, due_s=START_S + 960, about="900 s", **MADE)
@@ -65,7 +65,8 @@ def reading(after_s: float, **known: Any) -> Reading:
 
 def decided(after_s: float, wanted: int = 3, current: int = 4, effect: Any = "shadow", mode: Any = "shadow", **more: Any) -> Decided:
     why = Comparison(code="smallest_that_holds") if wanted != current else Comparison(code="not_ready")
-    decision = Decision(policy="daedalus", configuration=sized(wanted), current=sized(current), why=why, candidates=WEIGHED if wanted != current else ())
+    weighed = () if wanted == current else WEIGHED
+    decision = Decision(policy="daedalus", configuration=scaled_to(wanted), current=scaled_to(current), why=why, candidates=weighed)
     seen: dict[str, Any] = {"load_rows_per_s": 2500.0, "peak_rows_per_s": 2750.0, "capacity_rows_per_s": 2980.0}
     seen |= {"id": round(after_s / 60) + 1, "at_s": START_S + after_s, "mode": mode}
     return Decided(**{"policy": "auto:daedalus", "decision": decision, "effect": effect, **seen, **more})
@@ -76,7 +77,7 @@ def graded(made: Prediction, after_s: float, actual: float) -> Graded:
     return Graded(at_s=START_S + after_s, prediction=made.id, decision_id=made.decision, predicted=made.value, actual=actual, **same)
 
 
-def told(path: Path, more: Sequence[Event] = ()) -> Path:
+def shadow_history(path: Path, more: Sequence[Event] = ()) -> Path:
     """Ten minutes in shadow: one decision to go down a minute after the start, graded in part, and one a minute that keeps."""
     change = decided(60.0, others=(FORECAST, CAPACITY, LATER))
     keeps = [decided(60.0 * minute, 3, 3, effect="kept") for minute in range(2, 11)]
@@ -117,7 +118,7 @@ def simulated(
     plant = SimulatedPlant(ContinuousEngine(settings, Load.of(load, START_S), executors=8, faults=faults), clock, config)
     with History.open(path, config=config, redactor=Redactor(), recorder=this_penstock()) as history:
         controller = Controller(
-            source=Seen(plant, seen), actuator=plant, memory=history, clock=clock, terms=terms, declared=sized(8),
+            source=Seen(plant, seen), actuator=plant, memory=history, clock=clock, terms=terms, declared=scaled_to(8),
             fitter=InlineFitter() if failures_s else None,
         )  # fmt: skip
         controller.note([started(mode)])

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from penstock.spark.engine import SparkEngine
+from penstock.spark.spark_engine import SparkEngine
 
 
 def lives(is_stopped: Callable[[], bool] | None) -> bool:

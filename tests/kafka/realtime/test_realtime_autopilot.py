@@ -12,9 +12,9 @@ import pytest
 from cpu_share import CpuShare
 from topic_reader import read_positions
 
-from penstock.core.domain.events.autopilot import Decided, RolledBack
+from penstock.core.domain.events.autopilot_events import Decided, RolledBack
 from penstock.core.domain.events.event import Event
-from penstock.core.domain.events.steering import InstructionGiven
+from penstock.core.domain.events.steering_events import InstructionGiven
 from penstock.core.domain.instruction import Outcome
 from penstock.core.domain.reading import Reading
 from penstock.hindsight.verify import verify
@@ -65,9 +65,9 @@ CODE = """
 WORK = "aggregate(sequence(1, 8000), position, (a, x) -> pmod(a * 31 + x, 1000003)) >= 0"
 
 def burnt(numbers):
-    told = numbers.selectExpr("cast(key as string) key", "cast(value as string) value")
-    told = told.selectExpr("*", "cast(get_json_object(value, '$.position') as long) position")
-    return told.where(WORK).dropDuplicates(["position"]).select("key", "value")
+    parsed = numbers.selectExpr("cast(key as string) key", "cast(value as string) value")
+    parsed = parsed.selectExpr("*", "cast(get_json_object(value, '$.position') as long) position")
+    return parsed.where(WORK).dropDuplicates(["position"]).select("key", "value")
 """
 
 

@@ -11,17 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from penstock.core.domain.profile import ProfileSeen
-from penstock.core.models.capacity.scaleout_capacity import ScaleoutCapacity, ScaleoutMeasured
+from penstock.core.models.capacity.capacity_by_executors import CapacityByExecutors, CapacityMeasured
 from penstock.core.models.estimate import HIGH_LEVEL, LOW_LEVEL, Estimate, NotReady
 from penstock.core.models.forecast.forecast import Forecast
-from penstock.core.models.latency.scaleout_latency import ExpectedLatency, ScaleoutLatency
+from penstock.core.models.latency.latency_by_executors import ExpectedLatency, LatencyByExecutors
 from penstock.core.models.recovery.arrivals import Arrivals
 from penstock.core.models.recovery.outage import Outage
 from penstock.core.models.surrogate.crossvalidation import interval_groups
 from penstock.core.models.surrogate.study import Studied
 from penstock.dashboard.look import BLUE, INK, LINE, MUTED, ORANGE, VERMILION, chart
 
-MOST_INTERVALS, MOST_SCALEOUTS = 7, 8
+MOST_INTERVALS, MOST_EXECUTOR_COUNTS = 7, 8
 STEPS = 40
 MOST_POINTS = 2000
 """More points than this cover each other."""
@@ -54,16 +54,16 @@ def draw_capacity(path: Path, name: str, points: Sequence[tuple[float, float, bo
     chart(path, f"Capacity, {name}", "utilisation of the busiest worker", "rows/s, all workers", draw)
 
 
-def draw_scaleout(path: Path, name: str, measured: Sequence[ScaleoutMeasured], model: ScaleoutCapacity, wanted: Sequence[int]) -> None:
-    """Draw the capacity over scale-outs with the bounds of each prediction."""
+def draw_capacity_by_executors(path: Path, name: str, measured: Sequence[CapacityMeasured], model: CapacityByExecutors, wanted: Sequence[int]) -> None:
+    """Draw the capacity over executors with the bounds of each prediction."""
 
     def draw(axes: Axes) -> None:
         shown = measured[:: -(-len(measured) // MOST_POINTS)]
-        most = max([each.scaleout for each in measured] + list(wanted))
-        scaleouts = sorted({*(round(float(s)) for s in np.linspace(1, most, STEPS)), *wanted})
-        answers = [(s, answer) for s in scaleouts if isinstance(answer := model.predict(s), Estimate)]
+        most = max([each.executors for each in measured] + list(wanted))
+        executor_counts = sorted({*(round(float(s)) for s in np.linspace(1, most, STEPS)), *wanted})
+        answers = [(s, answer) for s in executor_counts if isinstance(answer := model.predict(s), Estimate)]
         draw_estimates(axes, answers, f"{model.form}, plateau from {model.plateau.first}" if model.plateau else f"{model.form}")
-        axes.scatter([m.scaleout for m in shown], [m.throughput_rows_per_s for m in shown], s=22, color=BLUE, linewidths=0, zorder=3, label="measured")
+        axes.scatter([m.executors for m in shown], [m.throughput_rows_per_s for m in shown], s=22, color=BLUE, linewidths=0, zorder=3, label="measured")
         asked = [(s, a.value) for s, a in answers if s in wanted]
         if asked:
             across, up = [s for s, _ in asked], [rate for _, rate in asked]
@@ -73,7 +73,7 @@ def draw_scaleout(path: Path, name: str, measured: Sequence[ScaleoutMeasured], m
         axes.set_ylim(0, 1.1 * max(highest + [m.throughput_rows_per_s for m in shown]))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
-    chart(path, f"Capacity over scale-outs, {name}", "scale-out", "rows/s", draw)
+    chart(path, f"Capacity over executors, {name}", "number of executors", "rows/s", draw)
 
 
 def draw_estimates(axes: Axes, answers: Sequence[tuple[float, Estimate]], label: str) -> None:
@@ -85,55 +85,55 @@ def draw_estimates(axes: Axes, answers: Sequence[tuple[float, Estimate]], label:
 
 
 def draw_regression(path: Path, name: str, columns: Mapping[str, npt.NDArray[Any]], what: str, model: Studied, scale: float) -> None:
-    """Draw measured values and predictions over the rate, a shade for each interval; with several scale-outs, by worker and for the median one."""
-    sizes = columns.get("scaleout")
-    several = sizes is not None and len(np.unique(sizes)) > 1
-    scaleout = None if sizes is None else int(np.sort(sizes)[len(sizes) // 2])
-    workers = scaleout if several and scaleout is not None else 1
+    """Draw measured values and predictions over the rate, a shade for each interval; with several numbers of executors, by executor and for the median one."""
+    counts = columns.get("scaleout")
+    several = counts is not None and len(np.unique(counts)) > 1
+    executors = None if counts is None else int(np.sort(counts)[len(counts) // 2])
+    times = executors if several and executors is not None else 1
 
     def draw(axes: Axes) -> None:
-        rates, values, groups = columns["rate"] / (sizes if several else 1), columns[what], interval_groups(columns["interval_s"])
+        rates, values, groups = columns["rate"] / (counts if several else 1), columns[what], interval_groups(columns["interval_s"])
         along = np.linspace(rates.min(), rates.max(), STEPS)
         shown = np.unique(np.linspace(0, groups.max(), MOST_INTERVALS).astype(int))
         for group, colour in zip(shown, shades(len(shown)), strict=True):
             here = groups == group
             interval = float(np.median(columns["interval_s"][here]))
-            answers = [model.predict(interval, workers * float(rate), scaleout) for rate in along]
+            answers = [model.predict(interval, times * float(rate), executors) for rate in along]
             line = [scale * each.value if isinstance(each, Estimate) and np.isfinite(each.value) else np.nan for each in answers]
             axes.scatter(rates[here], values[here], s=20, color=colour, linewidths=0, label=f"{interval:.3g} s")
             axes.plot(along, line, color=colour, linewidth=1.2)
         axes.set_ylim(0, 1.3 * values.max())
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
-    across = f"rows/s by worker (lines: {scaleout} workers)" if several else "rows/s"
+    across = f"rows/s by executor (lines: {executors} executors)" if several else "rows/s"
     measured, unit = what.split("_")
     chart(path, f"{measured.capitalize()} by checkpoint interval, {name}", across, f"{measured} ({unit})", draw)
 
 
-def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: ScaleoutLatency) -> None:
-    """Draw the latency over the rate, a shade for each scale-out; crosses did not keep up, and lines end where the model predicts that."""
+def draw_profile(path: Path, name: str, seen: Sequence[ProfileSeen], model: LatencyByExecutors) -> None:
+    """Draw the latency over the rate, a shade for each number of executors; crosses did not keep up, and lines end where the model predicts that."""
 
     def draw(axes: Axes) -> None:
-        scaleouts = sorted({each.scaleout for each in seen})
-        shown = [scaleouts[int(place)] for place in np.unique(np.linspace(0, len(scaleouts) - 1, MOST_SCALEOUTS).astype(int))]
-        for scaleout, colour in zip(shown, shades(len(shown)), strict=True):
-            rows = [each for each in seen if each.scaleout == scaleout]
-            answers = {each: model.predict(scaleout, each.rate_rows_per_s) for each in rows[:: -(-len(rows) // STEPS)]}
+        executor_counts = sorted({each.executors for each in seen})
+        shown = [executor_counts[int(place)] for place in np.unique(np.linspace(0, len(executor_counts) - 1, MOST_EXECUTOR_COUNTS).astype(int))]
+        for executors, colour in zip(shown, shades(len(shown)), strict=True):
+            rows = [each for each in seen if each.executors == executors]
+            answers = {each: model.predict(executors, each.rate_rows_per_s) for each in rows[:: -(-len(rows) // STEPS)]}
             kept_up = {each: isinstance(answer, ExpectedLatency) and (answer.valid if each.valid is None else each.valid) for each, answer in answers.items()}
             for kept, marker in ((True, "o"), (False, "x")):
                 points = [each for each in answers if kept_up[each] is kept]
                 across, up = [each.rate_rows_per_s for each in points], [1000 * each.latency_s for each in points]
                 axes.scatter(across, up, s=20, color=colour, marker=marker, linewidths=0 if kept else 1.2)
             rates = np.linspace(min(each.rate_rows_per_s for each in rows), max(each.rate_rows_per_s for each in rows), STEPS)
-            expected = [model.predict(scaleout, float(rate)) for rate in rates]
+            expected = [model.predict(executors, float(rate)) for rate in rates]
             line = [1000 * each.latency.value if isinstance(each, ExpectedLatency) and each.valid else np.nan for each in expected]
-            axes.plot(rates, line, color=colour, linewidth=1.4, label=f"{scaleout}")
+            axes.plot(rates, line, color=colour, linewidth=1.4, label=f"{executors}")
         axes.set_yscale("log")
         axes.tick_params(which="minor", length=0)
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
-    chart(path, f"Latency by scale-out, {name} (crosses: did not keep up)", "rows/s", "latency (ms)", draw)
+    chart(path, f"Latency by executors, {name} (crosses: did not keep up)", "rows/s", "latency (ms)", draw)
 
 
 def shades(count: int) -> list[tuple[float, ...]]:

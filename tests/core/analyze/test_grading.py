@@ -1,14 +1,14 @@
 from dataclasses import replace
 
 import pytest
-from changes import changing, sized
+from changes import changing, scaled_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from steady_job import TERMS, Analysed, SteadyJob, daily
 
-from penstock.core.analyze.grade import MOST_PENDING, grade
+from penstock.core.analyze.grading import MOST_PENDING, grade
 from penstock.core.domain.decision import Comparison, Decision
-from penstock.core.domain.events.autopilot import Graded
+from penstock.core.domain.events.autopilot_events import Graded
 from penstock.core.domain.prediction import Prediction
 from penstock.core.domain.trigger import Trigger
 from penstock.core.knowledge.knowledge import Knowledge
@@ -17,10 +17,10 @@ from penstock.core.knowledge.steering import Applied, Proposal, Proposals, Trust
 from penstock.core.models.anomaly.recovery_watch import RecoveryMeasured
 from penstock.core.policies.daedalus import Daedalus
 
-MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, configuration=sized(4), due_s=60.0)
+MADE = Prediction(kind="forecast", made_s=0.0, value=1.0, low=0.5, high=2.0, configuration=scaled_to(4), due_s=60.0)
 PREDICTIONS = st.builds(
     Prediction, kind=st.sampled_from(["capacity", "latency", "forecast", "recovery", "recovery_bound"]), made_s=st.floats(0.0, 300.0),
-    value=st.floats(1.0, 1e4), low=st.just(0.0), high=st.just(1e5), configuration=st.integers(3, 5).map(sized), due_s=st.floats(0.0, 900.0),
+    value=st.floats(1.0, 1e4), low=st.just(0.0), high=st.just(1e5), configuration=st.integers(3, 5).map(scaled_to), due_s=st.floats(0.0, 900.0),
     expires_s=st.floats(0.0, 900.0), about=st.sampled_from(["", "query_restart", "p95"]), cause=st.sampled_from(["", "failure 1"]),
 )  # fmt: skip
 
@@ -31,7 +31,7 @@ def waiting(knowledge: Knowledge, *predictions: Prediction) -> Knowledge:
 
 def decide(analysed: Analysed, executors: int) -> None:
     seen = analysed.seen()
-    decision = Decision(policy="p", configuration=sized(executors), current=seen.current, why=Comparison(code="smallest_that_holds"))
+    decision = Decision(policy="p", configuration=scaled_to(executors), current=seen.current, why=Comparison(code="smallest_that_holds"))
     knowledge = replace(analysed.knowledge, schedule=replace(analysed.knowledge.schedule, last=decision))
     made = (*load_predictions(seen, decision.configuration), *Daedalus().predict(seen, decision.configuration, "p"))
     analysed.knowledge = waiting(knowledge, *knowledge.predictions, *identified(made, "decision 1", decision=1, policy="p"))
@@ -82,7 +82,7 @@ def test_capacity_is_graded_by_a_job_that_works_at_it() -> None:
     assert len(found) <= 3 and analysed.knowledge.trust.errors == tuple(each.error for each in found)
 
 
-def test_a_prediction_at_another_size_is_void() -> None:
+def test_a_prediction_for_other_executors_is_void() -> None:
     analysed = Analysed(SteadyJob(load=daily))
     analysed.turns(60)
     decide(analysed, 6)
@@ -91,17 +91,17 @@ def test_a_prediction_at_another_size_is_void() -> None:
     assert {each.kind for each in analysed.knowledge.predictions} <= {"forecast"} and not graded(analysed, "capacity")
 
 
-def test_latency_is_graded_at_its_size_and_in_health_only(known: Knowledge) -> None:
+def test_latency_is_graded_with_its_executors_and_in_health_only(known: Knowledge) -> None:
     assert known.last is not None and known.last.latency is not None
     made = replace(MADE, kind="latency", about="p95")
-    _, events = grade(waiting(known, made, replace(made, about="average"), replace(made, configuration=sized(5))), known.last.at_s, TERMS, known.last)
+    _, events = grade(waiting(known, made, replace(made, about="average"), replace(made, configuration=scaled_to(5))), known.last.at_s, TERMS, known.last)
     assert [each.actual for each in events if isinstance(each, Graded)] == [known.last.latency.p95_s, known.last.latency.p50_s]
     disturbed = replace(known, learnt=replace(known.learnt, health=known.learnt.health.disturbed(1.0, "query_restart")))
     after, events = grade(waiting(disturbed, made), known.last.at_s, TERMS, known.last)
     assert not events and not after.predictions
 
 
-def test_a_latency_foretold_with_a_change_waits_until_the_change_is_recovered_from(known: Knowledge) -> None:
+def test_a_latency_predicted_with_a_change_waits_until_the_change_is_recovered_from(known: Knowledge) -> None:
     assert known.last is not None
     made = replace(MADE, kind="latency", about="p95", made_s=known.last.at_s - 90.0, due_s=known.last.at_s - 30.0, expires_s=known.last.at_s + 210.0)
     disturbed = replace(known, learnt=replace(known.learnt, health=known.learnt.health.disturbed(known.last.at_s - 90.0, "rescale_up")))
@@ -112,9 +112,9 @@ def test_a_latency_foretold_with_a_change_waits_until_the_change_is_recovered_fr
     assert grade(after, made.expires_s or 0.0, TERMS, known.last)[0].predictions == ()
 
 
-def test_what_was_said_of_a_proposed_size_waits_for_the_word(known: Knowledge) -> None:
-    made = replace(MADE, kind="capacity", configuration=sized(6), due_s=None, expires_s=1e12)
-    proposal = Proposal(number=1, decision_id=1, configuration=sized(6), before=sized(4), at_s=0.0, expires_s=1e12, policy="p")
+def test_a_prediction_for_proposed_executors_waits_for_the_answer(known: Knowledge) -> None:
+    made = replace(MADE, kind="capacity", configuration=scaled_to(6), due_s=None, expires_s=1e12)
+    proposal = Proposal(number=1, decision_id=1, configuration=scaled_to(6), before=scaled_to(4), at_s=0.0, expires_s=1e12, policy="p")
     assert grade(replace(known, predictions=(made,), proposals=Proposals(open=proposal)), 1000.0, TERMS)[0].predictions == (made,)
     assert grade(waiting(known, made), 1000.0, TERMS)[0].predictions == ()
 
@@ -147,7 +147,7 @@ def test_a_recovery_grades_the_predictions_of_its_own_cause_and_no_others(known:
     assert [each.actual for each in events if isinstance(each, Graded)] == grades and len(after.predictions) == left
 
 
-def test_an_error_that_readings_cannot_tell_is_none_and_no_error_counts_for_all(known: Knowledge) -> None:
+def test_an_error_that_readings_cannot_show_is_none_and_no_error_counts_for_all(known: Knowledge) -> None:
     errors: list[float] = []
     for predicted_s, took_s in ((20.0, 5.0), (20.0, 200.0), (500.0, 10.0)):
         made, measured = replace(FAILED, value=predicted_s), replace(BACK, recovered_s=95.0 + took_s)
@@ -178,7 +178,7 @@ def test_a_grade_names_the_policy_that_made_the_prediction(known: Knowledge) -> 
 @pytest.mark.parametrize(("made_by", "decides", "counts"), [("p", "p", True), ("auto:ds2", "auto:daedalus", True), ("hpa", "p", False), ("hpa", None, False)])
 def test_predictions_of_other_policies_do_not_speak_against_the_one_that_decides(known: Knowledge, made_by: str, decides: str | None, counts: bool) -> None:
     made = replace(FAILED, value=300.0, policy=made_by)
-    last = None if decides is None else Decision(policy=decides, configuration=sized(4), current=sized(4), why=Comparison(code="smallest_that_holds"))
+    last = None if decides is None else Decision(policy=decides, configuration=scaled_to(4), current=scaled_to(4), why=Comparison(code="smallest_that_holds"))
     knowledge = waiting(replace(known, schedule=replace(known.schedule, last=last), trust=Trust()), made)
     after, (event,) = grade(knowledge, 200.0, TERMS, known.last, (BACK,))
     assert isinstance(event, Graded) and event.policy == made_by and bool(after.trust.errors) == counts

@@ -32,7 +32,7 @@ def present_what_if(found: WhatIf, *, as_json: bool, plot: Path | None) -> None:
             typer.echo(f"{what}: {words}")
 
     def draw(path: Path) -> None:
-        from penstock.dashboard.simulated import draw_simulated
+        from penstock.dashboard.simulation_charts import draw_simulated
 
         draw_simulated(path, found.like.name, found.runs)
 
@@ -71,7 +71,7 @@ def policy_object(found: WhatIf, run: Simulated) -> dict[str, Any]:
     """Return the result of a policy: its promises, measured like the recorded run if possible, and its savings with their error if known."""
     simulated, kept = as_object(run), {key: value for key, value in kept_object(found.kept(run)).items() if value is not None}
     latency_ms = {**simulated["latency_ms"], **kept.get("latency_ms", {})}
-    saved, error = found.saved_worker_seconds(run), found.error_worker_seconds(run)
+    saved, error = found.saved_executor_s(run), found.error_executor_s(run)
     at_least = error is None or is_at_least(found)
     return {**simulated, **kept, "latency_ms": latency_ms, "saved_worker_seconds": saved, "error_worker_seconds": error, "error_is_at_least": at_least}
 
@@ -84,9 +84,9 @@ def table_of(found: WhatIf) -> Table:
     for name, ran in ((RECORDED, found.recorded), (AGAIN, found.again)):
         table.add_row(*map(Text, (name, f"{ran.executor_s:,.0f}", "", f"{ran.average_executors:.2f}", f"{ran.rescales}", "", *kept_words(ran))))
     for run in found.runs:
-        report, error = run.report, found.error_worker_seconds(run)
-        told = error_words(found, None if error is None else f"{error:,.0f}")
-        cost = (f"{report.executor_s:,.0f}", told, f"{report.average_executors:.2f}", f"{report.rescales}", saves_words(found, run))
+        report, error = run.report, found.error_executor_s(run)
+        within = error_words(found, None if error is None else f"{error:,.0f}")
+        cost = (f"{report.executor_s:,.0f}", within, f"{report.average_executors:.2f}", f"{report.rescales}", saves_words(found, run))
         table.add_row(*map(Text, (run.policy, *cost, *kept_words(found.kept(run)))))
     return table
 
@@ -100,7 +100,7 @@ def error_rows(found: WhatIf) -> list[tuple[str, str]]:
 
 
 def saves_words(found: WhatIf, run: Simulated) -> str:
-    saved, had_s = found.saved_worker_seconds(run), found.recorded.average_executors * run.report.duration_s
+    saved, had_s = found.saved_executor_s(run), found.recorded.average_executors * run.report.duration_s
     return "?" if saved is None else f"{saved / had_s:+.0%}" if had_s else ""
 
 
